@@ -1,0 +1,87 @@
+"""Say in a notebook cell what you need; get back a function that was tested on your data, in a sandbox.
+
+    %load_ext autocoder_jupyter
+
+The public names are loaded when they are first used: the extension itself imports neither pandas nor litellm.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.agent import AutoCoderAgent
+    from autocoder_jupyter.result import CodeGenEvalResult
+    from autocoder_jupyter.types import (
+        CodePlan,
+        CodeSolution,
+        Dir,
+        ErrorDiagnosis,
+        Figure,
+        File,
+        ImageConfig,
+        Resources,
+        Secret,
+        TestFailure,
+    )
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AutoCoderAgent": "autocoder_jupyter.agent",
+    "CodeGenEvalResult": "autocoder_jupyter.result",
+    "CodePlan": "autocoder_jupyter.types",
+    "CodeSolution": "autocoder_jupyter.types",
+    "Dir": "autocoder_jupyter.types",
+    "ErrorDiagnosis": "autocoder_jupyter.types",
+    "Figure": "autocoder_jupyter.types",
+    "File": "autocoder_jupyter.types",
+    "ImageConfig": "autocoder_jupyter.types",
+    "Resources": "autocoder_jupyter.types",
+    "Secret": "autocoder_jupyter.types",
+    "TestFailure": "autocoder_jupyter.types",
+}
+
+__all__ = [
+    "AutoCoderAgent",
+    "CodeGenEvalResult",
+    "CodePlan",
+    "CodeSolution",
+    "Dir",
+    "ErrorDiagnosis",
+    "Figure",
+    "File",
+    "ImageConfig",
+    "Resources",
+    "Secret",
+    "TestFailure",
+    "__version__",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Register `%%autocode` and `%autocode`; called by `%load_ext autocoder_jupyter`."""
+    from autocoder_jupyter.magics import register
+
+    register(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Take the magics and the completer away again; running jobs are cancelled."""
+    from autocoder_jupyter.magics import unregister
+
+    unregister(ipython)

@@ -1,0 +1,104 @@
+"""One daemon thread with its own event loop a process, and a way to await blocking calls without a thread pool.
+
+A pool's threads are joined when the interpreter exits, so a kernel restart would wait for a running sandbox
+(measured: 2.6 s, and exit hooks never ran); daemon threads cost 0.1 s. The loop's thread never prints, never
+touches the user namespace and never pins output to a cell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+POLL_SECONDS = 0.2
+"""How often a waiting main thread looks for a KeyboardInterrupt; Windows cannot be woken otherwise."""
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The loop of the background thread, started on first use."""
+    global _loop
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="autocode", daemon=True).start()
+        return _loop
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Run a coroutine on the background loop."""
+    return asyncio.run_coroutine_threadsafe(coroutine, loop())
+
+
+def wait(future: concurrent.futures.Future[T], timeout: float | None = None) -> T:
+    """Wait for a future in the calling thread. An interrupt leaves the work running.
+
+    Raises:
+        TimeoutError: `timeout` seconds passed; the work goes on.
+    """
+    waited = 0.0
+    while True:
+        step = POLL_SECONDS if timeout is None else min(POLL_SECONDS, max(timeout - waited, 0.0))
+        done, _ = concurrent.futures.wait((future,), timeout=step)
+        if done:
+            return future.result()
+        waited += step
+        if timeout is not None and waited >= timeout:
+            raise TimeoutError(f"not done after {timeout:g} s; it goes on in the background")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the background loop and wait for it, also where the caller's own loop is running.
+
+    An interrupt cancels the coroutine: nobody else holds it.
+    """
+    future = submit(coroutine)
+    try:
+        return wait(future)
+    except KeyboardInterrupt:
+        future.cancel()
+        raise
+
+
+async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:
+    """Run a blocking function on a daemon thread and await it.
+
+    Args:
+        function: called without arguments.
+        on_cancel: called at once when the awaiting task is cancelled; should make `function` return soon.
+    """
+    current = asyncio.get_running_loop()
+    future: asyncio.Future[T] = current.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def work() -> None:
+        result: T | None = None
+        error: BaseException | None = None
+        try:
+            result = function()
+        except BaseException as raised:
+            error = raised
+        if not current.is_closed():
+            current.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name="autocode-call", daemon=True).start()
+    try:
+        return await future
+    except asyncio.CancelledError:
+        if on_cancel is not None:
+            on_cancel()
+        raise

@@ -1,0 +1,1 @@
+"""What a person sees: the card, the control strip, the static forms."""

@@ -1,0 +1,158 @@
+"""What the engine tells the outside: plain frozen records. The card, the controls, the log and the tests only listen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
+
+Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "diagnose", "fix"]
+"""The steps of the loop, in the order in which a first attempt meets them."""
+
+
+@dataclass(frozen=True)
+class StageStarted:
+    """A stage began. `attempt` counts from 1, `of` is the most there can be; `detail` is one short line."""
+
+    stage: Stage
+    attempt: int
+    of: int
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class StageFinished:
+    """A stage ended, well or not; `replayed` when its answer came from the journal."""
+
+    stage: Stage
+    attempt: int
+    ok: bool
+    detail: str = ""
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class PlanReady:
+    """The interface is fixed and the assumptions are named."""
+
+    plan: CodePlan
+
+
+@dataclass(frozen=True)
+class TextStreamed:
+    """A piece of the model's answer arrived."""
+
+    stage: Stage
+    text: str
+
+
+@dataclass(frozen=True)
+class TokensUsed:
+    """An exchange with the model ended; `total` is the sum so far."""
+
+    stage: Stage
+    usage: Usage
+    total: Usage
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """A passing fault of the model's service; the next try comes in `seconds`."""
+
+    stage: Stage
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TestsCollected:
+    """The ids that must all be reported as passed."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TestReported:
+    """One test ended."""
+
+    outcome: TestOutcome
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """A failure was understood."""
+
+    diagnosis: ErrorDiagnosis
+
+
+@dataclass(frozen=True)
+class SourceWritten:
+    """The solution or the tests changed; `text` is the whole new source."""
+
+    which: Literal["solution", "tests"]
+    attempt: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ApprovalNeeded:
+    """These distributions are not known to be harmless; the loop waits for a person."""
+
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ApprovalGiven:
+    """A person decided."""
+
+    packages: tuple[str, ...]
+    approved: bool
+
+
+@dataclass(frozen=True)
+class EnvironmentReady:
+    """The packages are there; `seconds` is what it took, `image` names the environment."""
+
+    image: str
+    packages: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EvidenceGathered:
+    """The verdict on an attempt."""
+
+    attempt: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The generation ended. `state` is what the card shows."""
+
+    state: Literal["ready", "failed", "cancelled", "over_budget"]
+    reason: str = ""
+
+
+Event = (
+    StageStarted
+    | StageFinished
+    | PlanReady
+    | TextStreamed
+    | TokensUsed
+    | Retrying
+    | TestsCollected
+    | TestReported
+    | Diagnosed
+    | SourceWritten
+    | ApprovalNeeded
+    | ApprovalGiven
+    | EnvironmentReady
+    | EvidenceGathered
+    | Finished
+)
+
+Emit = Callable[[Event], None]
+"""How the engine tells; must return at once and must not raise."""

@@ -1,0 +1,168 @@
+"""What can go wrong, one exception a kind. Each says what happened, why, and what to do next.
+
+IPython calls `_render_traceback_` instead of printing our stack, so a notebook shows two or three lines; a script
+sees the same text in an ordinary exception.
+"""
+
+from __future__ import annotations
+
+
+class AutocodeError(Exception):
+    """Base of all errors that are meant for a person.
+
+    Args:
+        what: one sentence, what happened.
+        why: the cause, when it is known and not obvious.
+        hint: the next step, best a line that can be typed.
+    """
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
+        super().__init__(what, why, hint)
+        self.what = what
+        self.why = why
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join(line for line in (self.what, self.why, self.hint) if line)
+
+    def _render_traceback_(self) -> list[str]:
+        return [
+            f"{type(self).__name__}: {self.what}",
+            *(f"  {line}" for line in (self.why, self.hint) if line),
+        ]
+
+
+# What a person wrote
+
+
+class InvalidRequest(AutocodeError):
+    """An option, a name, a type or a value in the cell or the call cannot be understood."""
+
+
+class UnsupportedData(AutocodeError):
+    """A value cannot cross into the sandbox without being changed; the message names the column or the key."""
+
+
+class DataDrift(AutocodeError):
+    """A frame given to `run()` differs in columns or dtypes from the one that the function was built on."""
+
+
+# The language model
+
+
+class ModelError(AutocodeError):
+    """The language model could not be asked, or its answer cannot be used."""
+
+
+class AuthenticationFailed(ModelError):
+    """No key, or one that the provider refuses. Never retried."""
+
+
+class UnknownModel(ModelError):
+    """The provider does not know the model. Never retried."""
+
+
+class ModelUnavailable(ModelError):
+    """Rate limits, overload, timeouts or lost connections that outlasted the retries."""
+
+
+class UnusableAnswer(ModelError):
+    """The answer stayed incomplete or unparsable after the repair rounds."""
+
+
+class BudgetSpent(AutocodeError):
+    """Iterations, tokens, money or seconds are used up."""
+
+
+# The sandbox
+
+
+class SandboxError(AutocodeError):
+    """Base of what a sandbox can report."""
+
+
+class SandboxUnavailable(SandboxError):
+    """No sandbox can be used here. Generated code is never run without one."""
+
+
+class EngineGone(SandboxError):
+    """The sandbox stopped answering for reasons outside the program (daemon restarted, container removed)."""
+
+
+class SandboxTimeout(SandboxError):
+    """The program ran longer than allowed; its whole process tree was killed."""
+
+
+class OutOfMemory(SandboxError):
+    """The program needed more memory than allowed."""
+
+
+class SandboxCrash(SandboxError):
+    """The interpreter died: a signal, or an exit in the middle of a call. `signal` is its number, if any."""
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", signal: int | None = None) -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.signal = signal
+
+
+class OutputRefused(SandboxError):
+    """What came back is too large, malformed or not what the protocol allows."""
+
+
+class WrongType(SandboxError):
+    """The function returned something else than its declared outputs."""
+
+
+class SolutionError(SandboxError):
+    """The function itself raised.
+
+    Args:
+        what: a sentence with the exception's type and message.
+        exception_type: qualified name of what was raised.
+        line: line number in the solution where it came from, 1-based; None when outside of it.
+        source: the text of that line.
+        stderr: the end of what the program wrote to standard error.
+        traceback: the traceback inside the sandbox, ours left out.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        hint: str = "",
+        exception_type: str = "",
+        line: int | None = None,
+        source: str = "",
+        stderr: str = "",
+        traceback: str = "",
+    ) -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.exception_type = exception_type
+        self.line = line
+        self.source = source
+        self.stderr = stderr
+        self.traceback = traceback
+
+
+class PackageError(SandboxError):
+    """An environment cannot be made. `package` is the distribution at fault, when one is."""
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", package: str | None = None) -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.package = package
+
+
+class PackageRefused(PackageError):
+    """A person declined a package, or policy forbids it (no wheel, a path or a URL instead of a name)."""
+
+
+# The life of a job
+
+
+class GenerationFailed(AutocodeError):
+    """A generation ended without a function that can be trusted; the best attempt is on the result."""
+
+
+class Cancelled(AutocodeError):
+    """Somebody cancelled, or a newer run of the same cell took over."""

@@ -1,0 +1,1 @@
+"""Generations in the background: submitting, waiting, cancelling, superseding."""

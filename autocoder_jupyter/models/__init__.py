@@ -1,0 +1,1 @@
+"""What the language model says: asking, structured answers, prompts' transport, cost, replay."""

@@ -1,0 +1,102 @@
+"""What a person asked for, and how it is to be done: two frozen records that go down through the house."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from autocoder_jupyter.types import ImageConfig, InputSpec, OutputSpec, Resources, Secret
+
+Share = Literal["rows", "stats", "schema"]
+"""How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
+
+SandboxChoice = Literal["auto", "docker", "local"]
+CachePolicy = Literal["auto", "override", "disable"]
+Backend = Literal["litellm", "claude"]
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """How generations are done. Every field is an option of `AutoCoderAgent`, most are one of the cell too.
+
+    Args:
+        name: prefix for what is named after the agent (containers, images).
+        model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"` or `"openai/gpt-5"`.
+        system_prompt: takes the place of our instructions to the writer of code; the output rules are always appended.
+        api_key: NAME of the environment variable that holds the key; never the key itself.
+        api_base: address of the model's service, for proxies and local models.
+        litellm_params: passed to every call, and wins over our own values.
+        base_packages: installed in every environment.
+        resources: limits of every sandbox of this agent.
+        image_config: registry, Python version and base image of Docker images.
+        max_iterations: attempts (code, tests, run) at most; 1 when tests are skipped.
+        max_sample_rows: rows, or lines of a text file, that the model may see.
+        skip_tests: write no tests and run none.
+        sandbox_retries: how often a sandbox that died for reasons outside the program is started again.
+        timeout: seconds for one run in the sandbox.
+        env_vars: environment variables of the sandbox.
+        secrets: environment variables of the notebook that the sandbox may see.
+        cache: `auto` replays model answers from the journal, `override` asks anew and records, `disable` does neither.
+        backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
+        agent_max_turns: turns of the Claude backend.
+        block_network: no network while generated code runs. Off only by choice.
+        sandbox: `docker`, `local`, or the best that answers.
+        share: how much of the data the model may see.
+        max_cost: US dollars at most for one generation.
+        max_tokens: tokens, in and out, at most for one generation.
+        max_seconds: wall-clock seconds at most for one generation.
+        approved_packages: distributions that need no further consent.
+    """
+
+    name: str = "auto-coder"
+    model: str = "openai/gpt-4.1"
+    system_prompt: str | None = None
+    api_key: str | None = None
+    api_base: str | None = None
+    litellm_params: Mapping[str, Any] = field(default_factory=dict)
+    base_packages: tuple[str, ...] = ()
+    resources: Resources = Resources()
+    image_config: ImageConfig = ImageConfig()
+    max_iterations: int = 10
+    max_sample_rows: int = 100
+    skip_tests: bool = False
+    sandbox_retries: int = 0
+    timeout: float = 120.0
+    env_vars: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[Secret, ...] = ()
+    cache: CachePolicy = "auto"
+    backend: Backend = "litellm"
+    agent_max_turns: int = 50
+    block_network: bool = True
+    sandbox: SandboxChoice = "auto"
+    share: Share = "rows"
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    approved_packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing to build.
+
+    Args:
+        name: what the result is called; names its folder in the journal.
+        prompt: the request in words.
+        samples: live values by input name: DataFrame, Series, `File` or `Dir`. Captured: nobody changes them later.
+        inputs: declared inputs; samples that are not among them are added by the engine, in order, as required inputs.
+        outputs: declared outputs; the plan proposes them when there are none.
+        constraints: sentences that must hold.
+        checks: Python expressions over the names of inputs and outputs (and `pd`, `np`) that must be true on the sample.
+        schema: free text about the data, handed to the model as it is.
+    """
+
+    name: str
+    prompt: str
+    samples: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[InputSpec, ...] = ()
+    outputs: tuple[OutputSpec, ...] = ()
+    constraints: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    schema: str | None = None

@@ -1,0 +1,1 @@
+"""Where generated code runs: one protocol, two sandboxes, environments, limits."""

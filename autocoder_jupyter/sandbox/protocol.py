@@ -1,0 +1,224 @@
+"""What every sandbox is to the rest of the house.
+
+A `Sandbox` turns an `EnvironmentSpec` into an `Environment` (a locked set of packages, on disk or as an image) and
+starts `Worker`s in it: one interpreter each, its libraries loaded and locked down, that runs each program in a
+fresh forked child. All methods here block; callers on an event loop go through `autocoder_jupyter.background`.
+
+Exceptions are part of the contract and are those of `autocoder_jupyter.errors`. They keep apart what must never be
+confused: the *program's* failure (`SolutionError`, `WrongType`, `SandboxTimeout`, `OutOfMemory`, `SandboxCrash`,
+`OutputRefused`), which a model may be told about, and the *sandbox's* (`SandboxUnavailable`, `EngineGone`,
+`PackageError`), which it may not be shown as its program's output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a sandbox can be used here, from a real run and not from a guess.
+
+    `reason` says why not, or what is weaker than it could be; `details` are facts for `%autocode doctor`.
+    """
+
+    name: Literal["docker", "local"]
+    available: bool
+    reason: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """What an environment must hold, before it is locked.
+
+    Args:
+        packages: requirements (`"pandas"`, `"scikit-learn>=1.5"`), without URLs and paths.
+        system_packages: apt packages; only Docker can install them.
+        python_version: (major, minor).
+        lock: exact requirements from an earlier lock (`"pandas==3.1.1"`), to be used as they are when given.
+    """
+
+    packages: tuple[str, ...]
+    python_version: tuple[int, int]
+    system_packages: tuple[str, ...] = ()
+    lock: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A built environment. `key` is the hash of all that it holds; `location` is a folder or an image's name."""
+
+    key: str
+    location: str
+    lock: tuple[str, ...]
+    python_version: tuple[int, int]
+    system_packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one worker, and one program in it, may use.
+
+    Args:
+        cpu: cores.
+        memory: bytes over all processes of the worker.
+        seconds: wall clock of one program.
+        processes: processes and threads.
+        output_bytes: what one program may send back as values.
+        text_bytes: what is kept of its standard output and error, each.
+        disk: bytes under its temporary folder.
+    """
+
+    cpu: float = 1.0
+    memory: int = 2 * 2**30
+    seconds: float = 120.0
+    processes: int = 128
+    output_bytes: int = 2 * 2**30
+    text_bytes: int = 64 * 1024
+    disk: int = 2**30
+
+
+@dataclass(frozen=True)
+class Program:
+    """A solution to run: its source, its interface, and the environment variables it may see."""
+
+    code: str
+    inputs: tuple[InputSpec, ...]
+    outputs: tuple[OutputSpec, ...]
+    function: str = "run"
+    env_vars: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CallOutcome:
+    """What a call gave.
+
+    Args:
+        values: the outputs by name, decoded and validated.
+        digests: content hash of each encoded output, to see whether two calls agree. Equal values have equal digests.
+        mutated: names of inputs that the function changed in place.
+        stdout, stderr: head and tail, control characters stripped.
+        seconds: time inside the function.
+    """
+
+    values: Mapping[str, Any]
+    digests: Mapping[str, str]
+    mutated: tuple[str, ...]
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """What a test run gave. A test that was expected and never reported has the outcome `missing`.
+
+    Args:
+        outcomes: one per expected test id; parametrised ids are reported one by one and must all pass.
+        exit_code: pytest's.
+        output: pytest's own report, addresses, durations and paths of this machine taken out, so that two runs of
+            the same failure give the same text.
+        collection_error: the error that kept the tests from being collected, or "".
+        missing_module: top-level name of the module that could not be imported, by the solution or the tests, or "".
+        seconds: wall clock.
+    """
+
+    __test__ = False
+
+    outcomes: tuple[TestOutcome, ...]
+    exit_code: int
+    output: str
+    collection_error: str
+    missing_module: str
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Every expected test was reported as passed, and there was at least one."""
+        return bool(self.outcomes) and all(outcome.outcome == "passed" for outcome in self.outcomes)
+
+
+class Worker(Protocol):
+    """One resident, locked-down interpreter. One program at a time; `kill` may come from any thread."""
+
+    id: str
+
+    def call(
+        self,
+        program: Program,
+        arguments: Mapping[str, Any],
+        *,
+        seed: int = 0,
+        seconds: float | None = None,
+        reuse: bool = False,
+    ) -> CallOutcome:
+        """Run the function on `arguments`.
+
+        Args:
+            program: what to run.
+            arguments: live values by input name; encoded before anything runs.
+            seed: seeds `random` and numpy's global generator, so that hidden randomness shows between two calls.
+            seconds: wall clock for this call; the worker's limit by default.
+            reuse: run in the child of the previous such call if it had the same program: faster, less separate.
+
+        Raises:
+            UnsupportedData: an argument cannot cross.
+            SandboxError: as the module's docstring says. After a timeout, a crash or a lost engine the worker is dead.
+        """
+        ...
+
+    def test(
+        self,
+        program: Program,
+        tests: str,
+        expected: Sequence[str],
+        *,
+        seconds: float | None = None,
+        on_report: Callable[[TestOutcome], None] | None = None,
+    ) -> TestRun:
+        """Run pytest on the source `tests`, in which `from solution import run` reaches `program` in another process."""
+        ...
+
+    def kill(self) -> None:
+        """End every process of the worker at once. Idempotent, from any thread."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take another program."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A way to run code that nobody has read."""
+
+    name: Literal["docker", "local"]
+
+    def probe(self) -> Probe:
+        """Find out by a real run whether it works here. Cheap when repeated."""
+        ...
+
+    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+        """Lock and build an environment, or find it already built. Safe from several kernels at once.
+
+        Raises:
+            PackageError: with the distribution at fault.
+            SandboxUnavailable: system packages on a sandbox that has none.
+        """
+        ...
+
+    def start(
+        self,
+        environment: Environment,
+        limits: Limits,
+        *,
+        network: bool = False,
+        preload: Sequence[str] = (),
+    ) -> Worker:
+        """Start a worker, libraries loaded (`preload` names further modules), locked down, ready for its first call."""
+        ...

@@ -1,0 +1,1 @@
+"""What a result can become: a task, an exported script."""

@@ -1,0 +1,384 @@
+"""The values and records that every room shares; nothing here imports another of our modules.
+
+Three groups: what an input or output can be (`File`, `Dir`, `Figure`, the type names and specs), what the
+language model is asked for (`CodePlan`, `CodeSolution`, `ErrorDiagnosis` …), and what comes out of a generation
+(`Report`, with its `Evidence`). Field names follow Flyte's code-generation plugin where it has them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TypeName = Literal[
+    "str",
+    "int",
+    "float",
+    "bool",
+    "datetime",
+    "date",
+    "timedelta",
+    "File",
+    "Dir",
+    "DataFrame",
+    "Series",
+    "dict",
+    "list",
+    "Figure",
+]
+"""What an input or an output of a solution can be."""
+
+TYPE_NAMES: tuple[TypeName, ...] = get_args(TypeName)
+
+INPUT_TYPE_NAMES: tuple[TypeName, ...] = tuple(name for name in TYPE_NAMES if name != "Figure")
+
+
+class _PathValue(os.PathLike[str]):
+    """A path that says what it points at; equal to another of its kind with the same path."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, _PathValue) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.path))
+
+
+class File(_PathValue):
+    """One file, as an input or an output. Inside the sandbox the solution sees a `pathlib.Path` to a copy of it."""
+
+
+class Dir(_PathValue):
+    """A folder with all that is in it, as an input or an output. The solution sees a `pathlib.Path` to a copy."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that a solution drew: PNG bytes, rendered inside the sandbox, never HTML or script.
+
+    Args:
+        png: the encoded picture.
+        width: pixels.
+        height: pixels.
+    """
+
+    png: bytes
+    width: int
+    height: int
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.width}x{self.height} png>"
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the PNG to `path` and return it."""
+        target = Path(path)
+        target.write_bytes(self.png)
+        return target
+
+
+class _Record(BaseModel):
+    """A frozen record. Unknown keys are ignored, because models like to add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ColumnSpec(_Record):
+    """One column of a DataFrame output: its name, its pandas dtype and what it means."""
+
+    name: str
+    dtype: str
+    meaning: str = ""
+
+
+class InputSpec(_Record):
+    """One argument of the function. `default` is a JSON value and counts only when `required` is false."""
+
+    name: str
+    type: TypeName
+    required: bool = True
+    default: Any = None
+    meaning: str = ""
+
+
+class OutputSpec(_Record):
+    """One value that the function returns. `columns` is for a DataFrame, when the plan fixed them."""
+
+    name: str
+    type: TypeName
+    meaning: str = ""
+    columns: tuple[ColumnSpec, ...] = ()
+
+
+class CodePlan(_Record):
+    """The interface, fixed before code and tests are written, and how the request was read.
+
+    `assumptions` name how the plan reads what the request leaves open; a person who disagrees says so in the next run.
+    `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
+    """
+
+    description: str
+    approach: str
+    inputs: tuple[InputSpec, ...] = ()
+    outputs: tuple[OutputSpec, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    system_packages: tuple[str, ...] = ()
+
+
+class CodeSolution(_Record):
+    """The generated module. It defines one typed function, `run`."""
+
+    language: Literal["python"] = "python"
+    code: str
+    system_packages: tuple[str, ...] = ()
+
+
+ErrorType = Literal["logic", "environment", "test_error"]
+
+
+class Edit(_Record):
+    """A replacement in a source text: `find` stands there exactly once, `replace` takes its place."""
+
+    find: str
+    replace: str
+
+
+class TestFailure(_Record):
+    """One failing test and what the diagnosis makes of it."""
+
+    __test__ = False  # the name is the field's; pytest must not collect it
+
+    test_name: str
+    error_message: str
+    expected_behavior: str = ""
+    actual_behavior: str = ""
+    root_cause: str = ""
+    suggested_fix: str = ""
+    error_type: ErrorType
+
+
+class ErrorDiagnosis(_Record):
+    """Why a test run failed, a failure at a time, and what the environment lacks."""
+
+    failures: tuple[TestFailure, ...] = ()
+    needs_system_packages: tuple[str, ...] = ()
+    needs_language_packages: tuple[str, ...] = ()
+
+    def of_type(self, error_type: ErrorType) -> tuple[TestFailure, ...]:
+        """The failures of one kind."""
+        return tuple(failure for failure in self.failures if failure.error_type == error_type)
+
+
+class ImageConfig(_Record):
+    """Where a Docker image is built from and kept.
+
+    Args:
+        registry: prefix of the image's name; a built image is pushed there when `registry_secret` is given.
+        registry_secret: name of an environment variable that holds `user:password` for that registry.
+        python_version: (major, minor) inside the sandbox; the notebook's own by default.
+        base_image: image to build upon; needs Python of `python_version`.
+    """
+
+    registry: str | None = None
+    registry_secret: str | None = None
+    python_version: tuple[int, int] | None = None
+    base_image: str | None = None
+
+
+class Resources(_Record):
+    """What a sandbox may use. `memory` is bytes, or a quantity such as `"512Mi"`, `"2Gi"`, `"1G"`."""
+
+    cpu: float = Field(default=1.0, gt=0)
+    memory: int | str = "2Gi"
+
+
+class Secret(_Record):
+    """A secret, handed to the sandbox under `as_env_var`; `key` names the variable of the notebook that holds it."""
+
+    key: str
+    as_env_var: str | None = None
+
+
+class Usage(_Record):
+    """Tokens and money. `cost` is US dollars; None means that nobody knows, which is not zero."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost=cost,
+        )
+
+
+class Exchange(_Record):
+    """One question to the language model and its answer, as they crossed the wire.
+
+    `stage` is what it was for ("plan", "code" …), `key` the content key of the question, `seconds` the latency of
+    the real call, `replayed` whether the answer came from the journal.
+    """
+
+    stage: str
+    key: str
+    model: str
+    messages: tuple[dict[str, Any], ...]
+    answer: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    replayed: bool = False
+
+
+Outcome = Literal["passed", "failed", "error", "missing"]
+
+
+class TestOutcome(_Record):
+    """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence it checks, and how it went."""
+
+    __test__ = False
+
+    id: str
+    outcome: Outcome
+    seconds: float = 0.0
+    sentence: str = ""
+    message: str = ""
+
+
+class CheckOutcome(_Record):
+    """One condition that is not a test: a user's `--check`, a constraint, types, determinism, untouched inputs."""
+
+    name: str
+    passed: bool
+    message: str = ""
+
+
+class Evidence(_Record):
+    """What `success` rests on. `success` needs every part of it; a part that was not reached is empty."""
+
+    tests: tuple[TestOutcome, ...] = ()
+    checks: tuple[CheckOutcome, ...] = ()
+    vacuous_tests: tuple[str, ...] = ()
+    tests_changed: tuple[str, ...] = ()
+
+
+class Attempt(_Record):
+    """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
+
+    number: int
+    code: str
+    tests: str
+    evidence: Evidence
+    diagnosis: ErrorDiagnosis | None = None
+    error: str | None = None
+
+
+class Report(_Record):
+    """Everything that a generation produced, as plain data that survives a round trip through JSON."""
+
+    name: str
+    run_id: str
+    prompt: str
+    success: bool
+    solution: CodeSolution | None = None
+    tests: str = ""
+    plan: CodePlan | None = None
+    output: str = ""
+    exit_code: int = -1
+    error: str | None = None
+    attempts: int = 0
+    history: tuple[Attempt, ...] = ()
+    evidence: Evidence = Evidence()
+    conversation_history: tuple[Exchange, ...] = ()
+    detected_packages: tuple[str, ...] = ()
+    detected_system_packages: tuple[str, ...] = ()
+    lock: tuple[str, ...] = ()
+    python_version: tuple[int, int] | None = None
+    image: str | None = None
+    sandbox: str | None = None
+    declared_inputs: tuple[InputSpec, ...] = ()
+    declared_outputs: tuple[OutputSpec, ...] = ()
+    data_context: str | None = None
+    generated_schemas: dict[str, str] | None = None
+    sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    started: dt.datetime | None = None
+
+    @property
+    def total_input_tokens(self) -> int:
+        """Input tokens over all exchanges, cached ones included."""
+        return self.usage.input_tokens
+
+    @property
+    def total_output_tokens(self) -> int:
+        """Output tokens over all exchanges."""
+        return self.usage.output_tokens
+
+
+def type_name(value: object) -> TypeName:
+    """The `TypeName` that a person means by a class (`float`, `pd.DataFrame`, `File` …) or by its name.
+
+    Raises:
+        ValueError: neither a known class nor a known name.
+    """
+    name = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
+    aliases = {"Path": "File", "PosixPath": "File", "Timestamp": "datetime", "Timedelta": "timedelta"}
+    name = aliases.get(name, name)
+    for known in TYPE_NAMES:
+        if name == known:
+            return known
+    raise ValueError(f"{name!r} is not one of {', '.join(TYPE_NAMES)}")
+
+
+def parse_memory(quantity: int | str) -> int:
+    """Bytes of a quantity such as `"512Mi"`, `"2Gi"`, `"1.5G"` or a plain number.
+
+    Raises:
+        ValueError: the text is not a quantity, or not a positive one.
+    """
+    if isinstance(quantity, int):
+        size = float(quantity)
+    else:
+        text = quantity.strip()
+        units = {
+            "Ki": 2**10,
+            "Mi": 2**20,
+            "Gi": 2**30,
+            "Ti": 2**40,
+            "k": 1e3,
+            "K": 1e3,
+            "M": 1e6,
+            "G": 1e9,
+            "T": 1e12,
+        }
+        unit = next((u for u in units if text.removesuffix("B").endswith(u)), "")
+        number = text.removesuffix("B").removesuffix(unit)
+        try:
+            size = float(number) * units.get(unit, 1)
+        except ValueError:
+            raise ValueError(f"{quantity!r} is not an amount of memory; write for instance '512Mi' or '2Gi'") from None
+    if size < 1:
+        raise ValueError(f"{quantity!r} is not a positive amount of memory")
+    return int(size)
