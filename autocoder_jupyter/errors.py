@@ -25,11 +25,21 @@ class AutocodeError(Exception):
     def __str__(self) -> str:
         return "\n".join(line for line in (self.what, self.why, self.hint) if line)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The arguments are keywords, which an exception does not pickle by itself.
+        return _revived, (type(self), self.args, self.__dict__)
+
     def _render_traceback_(self) -> list[str]:
         return [
             f"{type(self).__name__}: {self.what}",
             *(f"  {line}" for line in (self.why, self.hint) if line),
         ]
+
+
+def _revived(kind: type[AutocodeError], args: tuple[str, ...], state: dict[str, object]) -> AutocodeError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 # What a person wrote
@@ -160,8 +170,11 @@ class PackageRefused(PackageError):
 # The life of a job
 
 
-class GenerationFailed(AutocodeError):
-    """A generation ended without a function that can be trusted; the best attempt is on the result."""
+class GenerationFailed(AutocodeError, ValueError):
+    """A generation ended without a function that can be trusted; the best attempt is on the result.
+
+    Also a ValueError, which is what Flyte raises here.
+    """
 
 
 class Cancelled(AutocodeError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import ImageConfig, InputSpec, OutputSpec, Resources, Secret
 
 Share = Literal["rows", "stats", "schema"]
@@ -100,3 +102,19 @@ class Request:
     constraints: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     schema: str | None = None
+
+
+def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
+    """The environment variables that secrets stand for, read now; never kept, written or shown.
+
+    Raises:
+        InvalidRequest: a variable is not set; it is named.
+    """
+    values = {}
+    for secret in secrets:
+        if secret.key not in os.environ:
+            raise InvalidRequest(
+                f"The secret {secret.key} is not set.", hint=f"Set the environment variable {secret.key} first."
+            )
+        values[secret.as_env_var or secret.key] = os.environ[secret.key]
+    return values

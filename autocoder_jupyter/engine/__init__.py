@@ -1,1 +1,30 @@
-"""The loop: plan, code and tests, packages, run, diagnose, fix, verify; one file a stage."""
+"""The loop: plan, code and tests, packages, run, diagnose, fix, verify; one file a stage.
+
+`generate` and `preview` are reached through this package; they are loaded on first use, because `events` in the same
+package is also read by parts that must start fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.dry_run import preview
+    from autocoder_jupyter.engine.loop import generate
+    from autocoder_jupyter.engine.services import Services
+
+__all__ = ["Services", "generate", "preview"]
+
+_HOMES = {
+    "Services": "autocoder_jupyter.engine.services",
+    "generate": "autocoder_jupyter.engine.loop",
+    "preview": "autocoder_jupyter.engine.dry_run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)

@@ -1,1 +1,63 @@
-"""The notebook side: parse the cell, capture frames, bind the handle, line magics, completion."""
+"""The magics: text of a cell in, a bound name and a running job out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autocoder_jupyter.magics.completion import Completion
+from autocoder_jupyter.magics.empty_cell import keep_empty_cell
+from autocoder_jupyter.magics.magic import AutocodeMagics
+from autocoder_jupyter.magics.notebook import RESULT_TYPE, Jobs
+
+_registered: dict[int, tuple[AutocodeMagics, Completion]] = {}
+"""What `register` put into which shell, by the shell's id, to be taken out again."""
+
+
+def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
+    """Put magics, `%config Autocode`, completion and the page of a result into a shell.
+
+    Args:
+        shell: IPython's.
+        jobs: takes the place of `autocoder_jupyter.jobs`.
+    """
+    unregister(shell)
+    magics = AutocodeMagics(shell, jobs)
+    completion = Completion(magics.notebook)
+    shell.register_magics(magics)
+    shell.configurables.append(magics.notebook.traits)
+    shell.Completer.custom_matchers.append(completion.matcher)
+    shell.input_transformers_cleanup.insert(0, keep_empty_cell)
+    shell.display_formatter.formatters["text/html"].for_type_by_name(*RESULT_TYPE, _result_page)
+    _registered[id(shell)] = (magics, completion)
+    return magics
+
+
+def unregister(shell: Any) -> None:
+    """Take all of it out again, and cancel what runs."""
+    known = _registered.pop(id(shell), None)
+    if known is None:
+        return
+    magics, completion = known
+    for launch in magics.notebook.launched.values():
+        if not launch.job.done:
+            launch.job.cancel()
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("autocode", None)
+    for configurable in (magics, magics.notebook.traits):
+        shell.configurables.remove(configurable)
+    shell.Completer.custom_matchers.remove(completion.matcher)
+    shell.input_transformers_cleanup.remove(keep_empty_cell)
+    _forget_formatter(shell.display_formatter.formatters["text/html"])
+
+
+def _forget_formatter(formatter: Any) -> None:
+    try:
+        formatter.pop(".".join(RESULT_TYPE))
+    except KeyError:
+        return
+
+
+def _result_page(result: Any) -> str:
+    from autocoder_jupyter.display.result import render_html
+
+    return render_html(result)

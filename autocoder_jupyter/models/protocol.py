@@ -28,7 +28,8 @@ class Question:
 
     Args:
         stage: what it is for; part of what is shown, not of the key.
-        messages: OpenAI-style messages. Their bytes, with the model's name, the parameters and `answer_type`, make the key.
+        messages: OpenAI-style messages. Their bytes, with the model's name, the parameters and `answer_type`, make
+            the key.
         answer_type: pydantic model of a structured answer; None for text.
         max_tokens: of the answer.
         temperature: sampling temperature.
@@ -70,4 +71,13 @@ class LanguageModel(Protocol):
         Raises:
             ModelError: one of its kinds.
         """
+        ...
+
+
+class ConfiguredModel(LanguageModel, Protocol):
+    """A `LanguageModel` that says which model it asks; the key of a question depends on it."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """Which model, and how it is reached."""
         ...

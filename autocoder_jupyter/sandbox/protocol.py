@@ -91,7 +91,7 @@ class Program:
     inputs: tuple[InputSpec, ...]
     outputs: tuple[OutputSpec, ...]
     function: str = "run"
-    env_vars: Mapping[str, str] = field(default_factory=dict)
+    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class CallOutcome:
     Args:
         values: the outputs by name, decoded and validated.
         digests: content hash of each encoded output, to see whether two calls agree. Equal values have equal digests.
-        mutated: names of inputs that the function changed in place.
+        mutated: names of inputs that the function changed in place; empty unless they were watched.
         stdout, stderr: head and tail, control characters stripped.
         seconds: time inside the function.
     """
@@ -156,6 +156,7 @@ class Worker(Protocol):
         seed: int = 0,
         seconds: float | None = None,
         reuse: bool = False,
+        watch_inputs: bool = False,
     ) -> CallOutcome:
         """Run the function on `arguments`.
 
@@ -165,6 +166,9 @@ class Worker(Protocol):
             seed: seeds `random` and numpy's global generator, so that hidden randomness shows between two calls.
             seconds: wall clock for this call; the worker's limit by default.
             reuse: run in the child of the previous such call if it had the same program: faster, less separate.
+            watch_inputs: find out which inputs the function changed (`CallOutcome.mutated`). It hashes every input twice,
+                so ordinary calls, which work on a private copy anyway, go without.
+            watch_inputs: find out which inputs the function changes in place. Costs a comparison of every input.
 
         Raises:
             UnsupportedData: an argument cannot cross.

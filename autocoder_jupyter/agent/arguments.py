@@ -1,0 +1,141 @@
+"""The arguments of `generate()`, checked and frozen into a `Request`. The caller's own objects are never changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autocoder_jupyter import parameters as check
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.tasks.outputs import field_names
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
+
+
+def build_request(
+    prompt: str,
+    *,
+    schema: str | None = None,
+    constraints: Iterable[str] | None = None,
+    samples: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Any] | None = None,
+    checks: Iterable[str] | None = None,
+    name: str | None = None,
+) -> Request:
+    """A request from what a person passes.
+
+    Raises:
+        InvalidRequest: an argument that cannot be understood; it is named.
+    """
+    return Request(
+        name=folder_name(prompt if name is None else name),
+        prompt=check.text("prompt", prompt),
+        samples=_samples(samples),
+        inputs=_inputs(inputs),
+        outputs=_outputs(outputs),
+        constraints=check.texts("constraints", constraints),
+        checks=_expressions(checks),
+        schema=None if schema is None else check.text("schema", schema),
+    )
+
+
+def folder_name(words: str) -> str:
+    """A name for the result and its folder: the given one, or the first words of the prompt."""
+    found = re.findall(r"[^\W_]+", check.text("prompt or name", words))[:5]
+    name = "_".join(found).lower()[:40].strip("_")
+    if words.isidentifier():
+        return words
+    return name if name and not name[0].isdigit() else f"request_{name}".strip("_")
+
+
+def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:
+    from autocoder_jupyter.data.capture import capture
+
+    if samples is None:
+        return {}
+    if not isinstance(samples, Mapping):
+        raise InvalidRequest("samples must be a dict of values by name.", hint='Write samples={"sales": sales}.')
+    captured = {}
+    for key, value in samples.items():
+        check.identifier("samples", key)
+        try:
+            captured[key] = capture(value)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"samples: {key}: {error.what}", why=error.why, hint=error.hint) from None
+    return captured
+
+
+def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
+    specs = []
+    for name, declared in _named("inputs", inputs):
+        check.identifier("inputs", name)
+        if isinstance(declared, InputSpec):
+            spec = declared.model_copy(update={"name": name})
+        else:
+            spec = InputSpec(name=name, type=_type("inputs", name, declared, INPUT_TYPE_NAMES))
+        specs.append(spec)
+    return tuple(specs)
+
+
+def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
+    specs = []
+    for name, declared in _named("outputs", outputs):
+        if not re.fullmatch(r"[\w][\w.\- ]*", name) or ".." in name:
+            raise InvalidRequest(
+                f"outputs: {name!r} cannot be the name of an output.", hint="Use letters, digits, _ and a suffix."
+            )
+        if isinstance(declared, OutputSpec):
+            spec = declared.model_copy(update={"name": name})
+        else:
+            spec = OutputSpec(name=name, type=_type("outputs", name, declared, TYPE_NAMES))
+        specs.append(spec)
+    _require_distinct_fields([spec.name for spec in specs])
+    return tuple(specs)
+
+
+def _named(parameter: str, declared: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    if declared is None:
+        return ()
+    if not isinstance(declared, Mapping) or not all(isinstance(name, str) for name in declared):
+        raise InvalidRequest(
+            f"{parameter} must be a dict of types by name.", hint=f'Write {parameter}={{"total": float}}.'
+        )
+    return tuple(declared.items())
+
+
+def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) -> Any:
+    try:
+        found = type_name(declared)
+    except ValueError:
+        found = None
+    if found not in allowed:
+        shown = declared if isinstance(declared, str) else getattr(declared, "__name__", repr(declared))
+        raise InvalidRequest(
+            f"{parameter}: {name} cannot be a {shown}.",
+            hint=check.did_you_mean(str(shown), allowed) or f"Types: {', '.join(allowed)}.",
+        )
+    return found
+
+
+def _require_distinct_fields(names: list[str]) -> None:
+    alone = [field_names([name])[0] for name in names]
+    for number, field in enumerate(alone):
+        if field in alone[:number]:
+            twin = names[alone.index(field)]
+            raise InvalidRequest(
+                f"outputs: {twin!r} and {names[number]!r} are both the field {field} of the result.",
+                hint="Rename one of them.",
+            )
+
+
+def _expressions(checks: Iterable[str] | None) -> tuple[str, ...]:
+    expressions = check.texts("checks", checks)
+    for expression in expressions:
+        try:
+            compile(expression.strip(), "<check>", "eval")
+        except (SyntaxError, ValueError) as error:
+            reason = getattr(error, "msg", str(error))
+            raise InvalidRequest(f"checks: {expression!r} is not a Python expression: {reason}.") from None
+    return expressions

@@ -1,0 +1,74 @@
+"""One generation, from request to resolution: chooses the model and the sandbox and hands them to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from autocoder_jupyter import background
+from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled
+from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.result.pending import FinalState, Resolution
+from autocoder_jupyter.tasks.runtime import runtime_for
+from autocoder_jupyter.types import Report
+
+Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
+
+
+async def generate_report(
+    request: Request, config: AgentConfig, *, journal: Journal, emit: Emit, approve: Approve
+) -> Report:
+    """Run the engine. Cancelling stops the model's answer and kills the sandbox.
+
+    Raises:
+        AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
+    """
+    from autocoder_jupyter import engine
+    from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.replay import ReplayingModel
+
+    runtime = await background.call_blocking(lambda: runtime_for(config.sandbox, config.image_config))
+    model = LiteLLMModel(
+        ModelConfig(
+            model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
+        )
+    )
+    services = engine.Services(
+        model=ReplayingModel(model, journal, config.cache),
+        sandbox=runtime.sandbox,
+        pool=runtime.pool,
+        journal=journal,
+        emit=emit,
+        approve=approve,
+    )
+    return await engine.generate(request, config, services)
+
+
+def resolution_of(report: Report, finished: FinalState | None) -> Resolution:
+    """The end of a generation that reported; `finished` is what its last event said, if it said anything."""
+    if report.success:
+        return Resolution("ready", report)
+    state: FinalState = finished if finished in ("cancelled", "over_budget") else "failed"
+    return Resolution(state, report)
+
+
+def resolution_of_error(request: Request, run_id: str, error: Exception) -> Resolution:
+    """The end of a generation that raised: the error is kept, and the report says little more than its text."""
+    state: FinalState = "failed"
+    if isinstance(error, Cancelled):
+        state = "cancelled"
+    elif isinstance(error, BudgetSpent):
+        state = "over_budget"
+    text = str(error) if isinstance(error, AutocodeError) else f"{type(error).__name__}: {error}"
+    report = Report(
+        name=request.name,
+        run_id=run_id,
+        prompt=request.prompt,
+        success=False,
+        error=text,
+        declared_inputs=request.inputs,
+        declared_outputs=request.outputs,
+    )
+    return Resolution(state, report, error)

@@ -1,0 +1,34 @@
+"""Where `.autocode` is: beside the notebook when it is known, else in the current folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+FOLDER = ".autocode"
+
+
+def journal_root() -> Path:
+    """The folder of the journals, not made yet."""
+    return (_notebook_folder() or Path.cwd()) / FOLDER
+
+
+def _notebook_folder() -> Path | None:
+    """The folder of the running notebook. VS Code puts it into the namespace, Jupyter's server into a variable."""
+    path = _vscode_path() or os.environ.get("JPY_SESSION_NAME")
+    if not path:
+        return None
+    notebook = Path(path)
+    # Jupyter's path may be relative to the server's root; the notebook's folder is then the current one.
+    return notebook.parent if notebook.is_absolute() and notebook.parent.is_dir() else None
+
+
+def _vscode_path() -> str | None:
+    if "IPython" not in sys.modules:
+        return None
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    path = shell.user_ns.get("__vsc_ipynb_file__") if shell is not None else None
+    return path if isinstance(path, str) else None

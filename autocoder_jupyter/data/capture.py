@@ -1,0 +1,55 @@
+"""Take hold of a value of the notebook so that later edits of it change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Dir, File
+
+
+def capture(value: Any) -> Any:
+    """A private hold on a sample, made on the thread that owns it.
+
+    With copy-on-write (always on in pandas 3, an option in pandas 2) a shallow copy is enough: it takes no time at
+    any size, and whoever writes to the frame afterwards writes to a new block. Without copy-on-write the data are
+    copied (40 ms for 1 million rows by 20 columns).
+
+    Two kinds of edit still reach a captured frame, and would reach a deep copy of pandas just as well in the first
+    case: changing a list or dict *inside* a cell in place, and writing into a numpy array that a frame was made
+    from with `copy=False`.
+
+    Args:
+        value: a DataFrame, a Series, a `File` or a `Dir`; or a table of another library that has `to_pandas()`
+            (polars, pyarrow, cudf …), which is converted.
+
+    Raises:
+        InvalidRequest: anything else.
+    """
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return value.copy(deep=not _copy_on_write())
+    if isinstance(value, File | Dir):
+        return value
+    if callable(getattr(value, "to_pandas", None)) and not isinstance(value, type):
+        converted = value.to_pandas()
+        if isinstance(converted, pd.DataFrame | pd.Series):
+            return converted
+    raise InvalidRequest(
+        f"A sample cannot be a {type(value).__name__}.",
+        why="Samples are DataFrame, Series, File or Dir, or a table with to_pandas().",
+        hint=_hint(value),
+    )
+
+
+def _copy_on_write() -> bool:
+    return int(pd.__version__.partition(".")[0]) >= 3 or pd.options.mode.copy_on_write is True
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        return f"For a file write File({str(value)[:80]!r})."
+    if isinstance(value, list | dict):
+        return "Make a table of it: pd.DataFrame(value)."
+    return "Convert it to a DataFrame first."

@@ -1,0 +1,164 @@
+"""Any value of a cell, any label, as a short text that is the same on every machine.
+
+No `repr` of an object that we do not know is ever taken: it may hold an address, run somebody's code, or be huge.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import fractions
+import math
+import uuid
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+CELL_CHARACTERS = 60
+"""A cell is cut after so many characters."""
+
+_ITEMS = 5
+_DEPTH = 3
+
+
+def is_null(value: Any) -> bool:
+    """Whether one cell is missing (None, NaN, NaT, NA); containers never are."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(value != value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, decimal.Decimal) and value.is_nan()
+
+
+def cell_text(value: Any, limit: int = CELL_CHARACTERS, depth: int = 0) -> str:
+    """One cell, at most about `limit` characters; empty for a missing one."""
+    if is_null(value):
+        return ""
+    return shorten(_text(value, limit, depth), limit)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut a text and say how much is missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}…(+{len(text) - limit})"
+
+
+def number_text(value: float, digits: int = 12) -> str:
+    """A number with `digits` significant digits, and never with fewer than its whole part has."""
+    if not math.isfinite(value):
+        return str(float(value))
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    whole = len(str(int(abs(value)))) if abs(value) < 1e15 else 0
+    return format(float(value), f".{max(digits, whole)}g")
+
+
+def time_text(value: Any) -> str:
+    """A timestamp in ISO form, without its clock when that is midnight."""
+    text = value.isoformat(sep=" ")
+    return str(text.removesuffix(" 00:00:00"))
+
+
+def label_literal(label: Any) -> str:
+    """A column's or level's label as Python source where it has one (`'a'`, `7`, `('a', 1)`), else a description."""
+    if isinstance(label, tuple):
+        inner = ", ".join(label_literal(part) for part in label)
+        return f"({inner},)" if len(label) == 1 else f"({inner})"
+    if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64):
+        label = label.item()
+    if isinstance(label, str):
+        return repr(str(label))
+    if isinstance(label, bool | int | float | bytes | complex) or label is None:
+        return repr(label)
+    if label is pd.NaT or label is pd.NA:
+        return f"pd.{label}"
+    if isinstance(label, pd.Timestamp | pd.Timedelta | pd.Period | pd.Interval):
+        return f"pd.{label!r}"
+    return f"<{cell_text(label)}>"
+
+
+def is_literal(label: Any) -> bool:
+    """Whether generated source can name a column by `label_literal`, with `pd` imported."""
+    if isinstance(label, tuple):
+        return all(is_literal(part) for part in label)
+    if isinstance(label, float | np.floating):
+        return math.isfinite(label)
+    return isinstance(label, str | bool | int | np.integer | np.bool_ | pd.Timestamp | pd.Timedelta) and not is_null(
+        label
+    )
+
+
+def _text(value: Any, limit: int, depth: int) -> str:
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, str):
+        # One cell of several megabytes must not be copied about; what is beyond is only counted.
+        return str(value) if len(value) <= 4 * limit else f"{value[:limit]}…(+{len(value) - limit})"
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.item()
+    for kinds, render in _RENDERERS:
+        if isinstance(value, kinds):
+            return render(value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    return _container_text(value, limit, depth)
+
+
+def _float_text(value: float) -> str:
+    return number_text(value)
+
+
+def _bytes_text(value: bytes | bytearray | memoryview) -> str:
+    head = repr(bytes(value[:16]))
+    return head if len(value) <= 16 else f"{head}…(+{len(value) - 16} bytes)"
+
+
+_RENDERERS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (bool, str),
+    (int, lambda value: str(value) if value.bit_length() < 1000 else f"<int of {value.bit_length()} bits>"),
+    (float, _float_text),
+    (complex, str),
+    ((bytes, bytearray, memoryview), _bytes_text),
+    ((pd.Timestamp, dt.datetime), time_text),
+    ((dt.date, dt.time), lambda value: str(value.isoformat())),
+    ((pd.Timedelta, dt.timedelta), lambda value: str(pd.Timedelta(value))),
+    ((pd.Period, pd.Interval, decimal.Decimal, fractions.Fraction, uuid.UUID), str),
+)
+
+
+def _container_text(value: Any, limit: int, depth: int) -> str:
+    if depth >= _DEPTH and isinstance(value, dict | list | tuple | set | frozenset | np.ndarray):
+        return "…"
+
+    def item(one: Any) -> str:
+        if isinstance(one, str):
+            return repr(_text(one, limit, depth + 1)[: 4 * limit])
+        return "None" if is_null(one) else cell_text(one, limit, depth + 1)
+
+    def joined(items: Iterable[str], size: int) -> str:
+        shown = list(islice(items, _ITEMS))
+        return ", ".join(shown) + (f", … {size - len(shown)} more" if size > len(shown) else "")
+
+    if isinstance(value, dict):
+        pairs = (f"{item(key)}: {item(one)}" for key, one in value.items())
+        return "{" + joined(pairs, len(value)) + "}"
+    if isinstance(value, list):
+        return "[" + joined(map(item, value), len(value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + joined(map(item, value), len(value)) + ")"
+    if isinstance(value, set | frozenset):
+        # The order of a set differs between two runs of Python.
+        return "{" + joined(iter(sorted(map(item, value))), len(value)) + "}"
+    if isinstance(value, np.ndarray):
+        shape = "×".join(map(str, value.shape))
+        return f"array({shape} {value.dtype}: {joined(map(item, value.flat), value.size)})"
+    if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
+        return f"<{type(value).__name__} {'×'.join(map(str, value.shape))}>"
+    return f"<{type(value).__name__}>"

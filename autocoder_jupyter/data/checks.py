@@ -1,0 +1,216 @@
+"""A constraint that can be executed: on a real table, and as a check in generated pandera code."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from autocoder_jupyter.data.cells import cell_text
+from autocoder_jupyter.data.keys import fold
+from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.types import CheckOutcome
+
+CheckKind = Literal[
+    "greater_than",
+    "at_least",
+    "less_than",
+    "at_most",
+    "between",
+    "regex",
+    "isin",
+    "not_null",
+    "unique",
+    "row_count",
+    "min_rows",
+    "max_rows",
+    "same_rows_as",
+]
+
+CHECK_KINDS: tuple[CheckKind, ...] = get_args(CheckKind)
+
+Scalar = bool | int | float | str
+
+_EXAMPLES = 3
+
+
+class ColumnCheck(BaseModel):
+    """One condition on one table.
+
+    Args:
+        target: name of the input or the output that is the table.
+        column: the column as the person or the plan wrote it; None for conditions on the number of rows.
+        kind: what must hold. Missing values satisfy everything but `not_null`.
+        value: the bound of a comparison, a number of rows, or the other table's name for `same_rows_as`. A text
+            bound is a point in time in ISO form.
+        low, high: the bounds of `between`, both included.
+        pattern: a regular expression that must be found at the start of each text (as `re.match`).
+        values: the allowed values of `isin`.
+        sentence: the constraint in the person's words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    column: str | None = None
+    kind: CheckKind
+    value: Scalar | None = None
+    low: Scalar | None = None
+    high: Scalar | None = None
+    pattern: str | None = None
+    values: tuple[Scalar, ...] = ()
+    sentence: str = ""
+
+
+def evaluate(
+    check: ColumnCheck,
+    frame: pd.DataFrame | pd.Series[Any],
+    *,
+    others: Mapping[str, Any] | None = None,
+    show_values: bool = True,
+) -> CheckOutcome:
+    """Whether a condition holds, with the number of rows that violate it and up to three of their values, masked.
+
+    Args:
+        check: the condition.
+        frame: the table that `check.target` names.
+        others: the other tables by name, for `same_rows_as`.
+        show_values: whether the message may hold values of the data.
+    """
+    name = check.sentence or check.kind
+    try:
+        message = _rows_message(check, frame, others or {}) if check.column is None else None
+        if check.column is not None:
+            message = _column_message(check, frame, show_values)
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        message = f"{_place(check)} cannot be compared: {type(error).__name__}"
+    return CheckOutcome(name=name, passed=message is None, message=message or "")
+
+
+def find_column(frame: pd.DataFrame | pd.Series[Any], column: str) -> pd.Series[Any] | None:
+    """A column, or else an index level, by its name; case, blanks and underscores are forgiven when it is clear."""
+    table = frame if isinstance(frame, pd.DataFrame) else frame.to_frame()
+    for same in (lambda label: str(label) == column, lambda label: fold(label) == fold(column)):
+        places = [place for place, label in enumerate(table.columns) if same(label)]
+        if len(places) == 1:
+            return table.iloc[:, places[0]]
+        levels = [level for level, label in enumerate(table.index.names) if label is not None and same(label)]
+        if not places and len(levels) == 1:
+            return table.index.get_level_values(levels[0]).to_series().reset_index(drop=True)
+    if isinstance(frame, pd.Series) and frame.name is None:
+        return frame
+    return None
+
+
+def _place(check: ColumnCheck) -> str:
+    return f"column {check.column!r} of {check.target}"
+
+
+def _column_message(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any], show_values: bool) -> str | None:
+    column = find_column(frame, check.column or "")
+    if column is None:
+        return f"{check.target} has no column {check.column!r}"
+    if check.kind == "not_null":
+        count = int(column.isna().sum())
+        return f"{_place(check)} is missing in {count} of {len(column)} rows" if count else None
+    present = column.dropna()
+    bad = present[~_holds(check, present).astype(bool).to_numpy()]
+    if len(bad) == 0:
+        return None
+    message = f"{_place(check)} violates it in {len(bad)} of {len(column)} rows"
+    if not show_values:
+        return message
+    mask = Masker().for_column([cell_text(value) for value in bad.iloc[:100]])
+    return f"{message}, for instance {', '.join(mask(cell_text(value)) for value in bad.iloc[:_EXAMPLES])}"
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "greater_than": operator.gt,
+    "at_least": operator.ge,
+    "less_than": operator.lt,
+    "at_most": operator.le,
+}
+
+
+def _holds(check: ColumnCheck, present: pd.Series[Any]) -> pd.Series[Any]:
+    """A truth value for each row that is there.
+
+    Raises:
+        TypeError, ValueError: the values are of another kind than the bound.
+    """
+    if check.kind in _COMPARISONS:
+        result = _COMPARISONS[check.kind](present, _bound(check.value, present))
+    elif check.kind == "between":
+        result = (present >= _bound(check.low, present)) & (present <= _bound(check.high, present))
+    elif check.kind == "regex":
+        result = present.astype(str).str.match(check.pattern or "")
+    elif check.kind == "isin":
+        result = present.isin(list(_members(check.values, present)))
+    elif check.kind == "unique":
+        result = ~present.duplicated()
+    else:
+        raise ValueError(f"{check.kind} is not a condition on a column")
+    return pd.Series(result)
+
+
+def _bound(value: Scalar | None, present: pd.Series[Any]) -> Any:
+    if value is None:
+        raise ValueError("the bound is missing")
+    if not isinstance(value, str):
+        return value
+    moment = pd.Timestamp(value)
+    if isinstance(present.dtype, pd.PeriodDtype):
+        return pd.Period(moment, freq=present.dtype.freq)
+    zone = getattr(present.dtype, "tz", None)
+    if zone is not None and moment.tzinfo is None:
+        return moment.tz_localize(zone)
+    if present.dtype == object:
+        return moment.date()
+    return moment
+
+
+def _members(values: tuple[Scalar, ...], present: pd.Series[Any]) -> list[Any]:
+    """The allowed values; written numbers also allow the same digits in a text column, and the other way round."""
+    members: list[Any] = list(values)
+    if present.dtype == object or isinstance(present.dtype, pd.StringDtype | pd.CategoricalDtype):
+        members += [str(value) for value in values if not isinstance(value, str)]
+    return members
+
+
+def _rows_message(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any], others: Mapping[str, Any]) -> str | None:
+    rows = len(frame)
+    if check.kind == "same_rows_as":
+        other = others.get(str(check.value))
+        if other is None:
+            return f"there is no table {check.value!r} to compare with"
+        return None if rows == len(other) else f"{check.target} has {rows} rows, {check.value} has {len(other)}"
+    wanted = int(check.value or 0)
+    holds = {"row_count": rows == wanted, "min_rows": rows >= wanted, "max_rows": rows <= wanted}[check.kind]
+    return None if holds else f"{check.target} has {rows} rows"
+
+
+def pandera_check(check: ColumnCheck, time_zone: str | None = None) -> str | None:
+    """The source of a pandera check for a column, or None where pandera says it in another way (`unique=` …).
+
+    Args:
+        check: a condition on a column.
+        time_zone: of the column, so that a bound without one can be compared.
+    """
+
+    def literal(value: Scalar | None) -> str:
+        if not isinstance(value, str):
+            return repr(value)
+        zone = f", tz={time_zone!r}" if time_zone and pd.Timestamp(value).tzinfo is None else ""
+        return f"pd.Timestamp({value!r}{zone})"
+
+    if check.kind == "between":
+        return f"pa.Check.in_range({literal(check.low)}, {literal(check.high)})"
+    if check.kind == "regex":
+        return f"pa.Check.str_matches({check.pattern!r})"
+    if check.kind == "isin":
+        return f"pa.Check.isin([{', '.join(map(repr, check.values))}])"
+    names = {"greater_than": "gt", "at_least": "ge", "less_than": "lt", "at_most": "le"}
+    return f"pa.Check.{names[check.kind]}({literal(check.value)})" if check.kind in names else None

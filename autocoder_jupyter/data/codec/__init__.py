@@ -1,0 +1,14 @@
+"""Values across the border of a sandbox: as Arrow and JSON, never as pickle, unchanged or refused by name.
+
+The source of this package also travels into the sandbox, where it is called `autocoder_codec`. It therefore imports
+the standard library, numpy, pandas and pyarrow only, and keeps to Python 3.9's syntax.
+"""
+
+from __future__ import annotations
+
+from .codec import decode, encode
+from .encoded import Encoded
+from .faults import Corrupt, TypeMismatch, Unencodable
+from .pictures import Picture
+
+__all__ = ["Corrupt", "Encoded", "Picture", "TypeMismatch", "Unencodable", "decode", "encode"]

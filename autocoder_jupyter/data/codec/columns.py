@@ -1,0 +1,296 @@
+"""One array of pandas or numpy ↔ plain Arrow arrays and a JSON note of its dtype.
+
+Arrow carries the bytes, the note carries what Arrow lacks: codes and levels, closed sides, frequencies, storage kinds,
+which of the missing markers it was. The note's `kind` picks the reader.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from . import objects
+from .faults import Corrupt, Unencodable
+from .ipc import ArrowReader, ArrowWriter
+from .plain import from_json, plain_dtype, to_json
+from .zones import zone_from_json, zone_to_json
+
+Note = Dict[str, Any]
+
+_MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
+_UNITS = ("s", "ms", "us", "ns")
+
+
+def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
+    """Hand the parts of `values` to `out` and return the note that puts them together again.
+
+    Args:
+        values: an ndarray or an extension array, one-dimensional.
+        out: takes the Arrow arrays.
+        path: what to call it when it has to be refused.
+
+    Raises:
+        Unencodable: the dtype, or a cell, cannot cross.
+    """
+    if type(values) is pd.arrays.NumpyExtensionArray:  # arrays of text derive from it
+        values = values.to_numpy()
+    dtype = values.dtype
+    if isinstance(values, np.ndarray):
+        return _write_numpy(values, out, path)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return {**_write_ticks(values, "datetime", out, path), "zone": zone_to_json(dtype.tz, path)}
+    if isinstance(values, pd.arrays.PeriodArray):
+        return {"kind": "period", "freq": _period_freq(dtype, path), "at": out.add(pa.array(values.asi8), path)}
+    if isinstance(values, (pd.arrays.DatetimeArray, pd.arrays.TimedeltaArray)):
+        return _write_ticks(values, "datetime" if dtype.kind == "M" else "timedelta", out, path)
+    if isinstance(values, pd.Categorical):
+        return _write_categorical(values, out, path)
+    if isinstance(values, pd.arrays.IntervalArray):
+        left, right = write_array(values.left.array, out, path), write_array(values.right.array, out, path)
+        return {"kind": "interval", "closed": values.closed, "left": left, "right": right}
+    if isinstance(values, pd.arrays.SparseArray):
+        return _write_sparse(values, out, path)
+    if isinstance(dtype, pd.StringDtype):
+        return _write_string(values, out, path)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _write_arrow(values, out, path)
+    if dtype.name in _MASKED and hasattr(values, "_mask"):
+        # The public conversions copy, and some turn NaN into NA; these two arrays are the value itself.
+        array = pa.array(_native(values._data), mask=values._mask, from_pandas=False)
+        return {"kind": "masked", "dtype": dtype.name, "at": out.add(array, path)}
+    raise Unencodable(path, f"has the dtype {dtype}, which cannot cross", "convert it to a dtype of pandas itself")
+
+
+def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    """The array that `write_array` was given: an ndarray for numpy dtypes, else an extension array.
+
+    Raises:
+        Corrupt: the note is not one of ours, or does not fit the arrays.
+    """
+    reader = _READERS.get(note["kind"])
+    if reader is None:
+        raise Corrupt(f"unknown kind of column {note['kind']!r}")
+    return reader(note, source)
+
+
+def _write_numpy(values: Any, out: ArrowWriter, path: str) -> Note:
+    dtype = values.dtype
+    if dtype == object:
+        return objects.write_objects(values, out, path)
+    if dtype.kind in "mM":
+        kind = "datetime" if dtype.kind == "M" else "timedelta"
+        return {"kind": kind, "unit": _unit(dtype, path), "at": out.add(pa.array(_native(values).view("i8")), path)}
+    if dtype.kind not in "biufc" or dtype.itemsize > 8 * (1 + (dtype.kind == "c")):
+        raise Unencodable(path, f"has the numpy dtype {dtype}, which cannot cross", "convert it to float64 or text")
+    native = _native(values)
+    if dtype.kind == "c":
+        parts = pa.array(native.view(f"f{dtype.itemsize // 2}"))
+        return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.FixedSizeListArray.from_arrays(parts, 2), path)}
+    return {"kind": "numpy", "dtype": dtype.str, "at": out.add(pa.array(native), path)}
+
+
+def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    dtype = plain_dtype(note["dtype"])
+    native = dtype.newbyteorder("=")
+    if dtype.kind == "b":
+        array = source.take(note["at"])
+        if array.type != pa.bool_() or array.null_count:
+            raise Corrupt(f"{array.type} where bool belongs")
+        return array.to_numpy(zero_copy_only=False)
+    if dtype.kind == "c":
+        array = source.take(note["at"])
+        part = f"f{dtype.itemsize // 2}"
+        if array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2) or array.null_count or array.values.null_count:
+            raise Corrupt(f"{array.type} where {dtype} belongs")
+        return source.view(array.flatten(), part).view(native).astype(dtype, copy=False)
+    if dtype.kind not in "iuf":
+        raise Corrupt(f"{dtype} is not a numeric dtype")
+    return source.numpy(note["at"], native.str).astype(dtype, copy=False)
+
+
+def _native(values: Any) -> Any:
+    """`values` contiguous and in the machine's byte order, copied only if they are not."""
+    return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
+
+
+def _unit(dtype: Any, path: str) -> str:
+    unit, count = np.datetime_data(dtype)
+    if unit not in _UNITS or count != 1:
+        raise Unencodable(path, f"has the numpy dtype {dtype}, which pandas does not hold", "use seconds or finer")
+    return unit
+
+
+def _write_ticks(values: Any, kind: str, out: ArrowWriter, path: str) -> Note:
+    return {"kind": kind, "unit": values.unit, "at": out.add(pa.array(np.ascontiguousarray(values.asi8)), path)}
+
+
+def _read_datetime(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    if note["unit"] not in _UNITS:
+        raise Corrupt(f"{note['unit']!r} is not a unit of time")
+    instants = source.numpy(note["at"], "int64").view(f"M8[{note['unit']}]")
+    if "zone" not in note:
+        return instants
+    zone = zone_from_json(note["zone"])
+    return pd.Series(instants, copy=False).dt.tz_localize("UTC").dt.tz_convert(zone).array
+
+
+def _read_timedelta(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    if note["unit"] not in _UNITS:
+        raise Corrupt(f"{note['unit']!r} is not a unit of time")
+    return source.numpy(note["at"], "int64").view(f"m8[{note['unit']}]")
+
+
+def _period_freq(dtype: Any, path: str) -> str:
+    name = str(dtype)[len("period[") : -1]
+    if pd.PeriodDtype(name) != dtype:
+        raise Unencodable(path, f"has the frequency {dtype}, which has no name to send", "use a standard frequency")
+    return name
+
+
+def _read_period(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    dtype = pd.PeriodDtype(str(note["freq"]))
+    return pd.arrays.PeriodArray(source.numpy(note["at"], "int64"), dtype=dtype)
+
+
+def _read_interval(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    left, right = read_array(note["left"], source), read_array(note["right"], source)
+    return pd.arrays.IntervalArray.from_arrays(left, right, closed=note["closed"])
+
+
+def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
+    from .labels import write_index  # levels are an Index, and an Index may be categorical
+
+    codes = out.add(pa.array(np.ascontiguousarray(values.codes)), path)
+    levels = write_index(values.categories, out, f"the categories of {path}")
+    return {"kind": "category", "ordered": bool(values.ordered), "width": values.codes.dtype.name, "at": codes, "levels": levels}
+
+
+def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    from .labels import read_index
+
+    if note["width"] not in ("int8", "int16", "int32", "int64"):
+        raise Corrupt(f"category codes of {note['width']!r}")
+    codes = source.numpy(note["at"], note["width"])
+    dtype = pd.CategoricalDtype(read_index(note["levels"], source), ordered=bool(note["ordered"]))
+    return pd.Categorical.from_codes(codes, dtype=dtype)
+
+
+def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
+    index = values.sp_index
+    positions = index.to_int_index().indices
+    return {
+        "kind": "sparse",
+        "length": len(values),
+        "index": "block" if type(index).__name__ == "BlockIndex" else "integer",
+        "fill": to_json(values.dtype.fill_value, f"the fill value of {path}"),
+        "at": out.add(pa.array(np.ascontiguousarray(positions, dtype="int32")), path),
+        "values": write_array(np.asarray(values.sp_values), out, path),
+    }
+
+
+def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    values, positions = read_array(note["values"], source), source.numpy(note["at"], "int32")
+    length, kind = int(note["length"]), str(note["index"])
+    ascending = bool((np.diff(positions) > 0).all())
+    if len(positions) != len(values) or not ascending or (len(values) and not 0 <= positions[0] <= positions[-1] < length):
+        raise Corrupt("a sparse column whose positions do not fit")
+    dtype = pd.SparseDtype(values.dtype, from_json(note["fill"]))
+    make: Any = getattr(pd.arrays.SparseArray, "from_indices", None)
+    if make is not None:
+        return make(values, positions, length=length, fill_value=dtype.fill_value, kind=kind)
+    from pandas._libs.sparse import IntIndex  # before pandas 3.1 there is no public way
+
+    index: Any = IntIndex(length, positions)
+    return pd.arrays.SparseArray(values, sparse_index=index.to_block_index() if kind == "block" else index, dtype=dtype)
+
+
+def _write_string(values: Any, out: ArrowWriter, path: str) -> Note:
+    dtype = values.dtype
+    try:
+        array = pa.array(values, type=pa.large_string(), from_pandas=True)
+    except UnicodeError as error:
+        raise Unencodable(path, f"holds text that is not valid Unicode ({error})", "replace the lone surrogates") from None
+    missing = "NA" if dtype.na_value is pd.NA else "nan"
+    return {"kind": "string", "storage": dtype.storage, "missing": missing, "at": out.add(array, path)}
+
+
+def _read_string(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    array = source.take(note["at"])
+    if array.type != pa.large_string():
+        raise Corrupt(f"{array.type} where text belongs")
+    if note["missing"] == "NA":
+        storage = "python" if note["storage"] == "python" else "pyarrow"
+        return pd.StringDtype(storage).__from_arrow__(array)
+    try:
+        dtype: Any = pd.StringDtype(note["storage"], na_value=np.nan)
+    except TypeError:  # before pandas 2.3 there is no `str` dtype; text was object then
+        return np.asarray(pd.Series(array.to_numpy(zero_copy_only=False), dtype=object).fillna(np.nan), dtype=object)
+    return dtype.__from_arrow__(array)
+
+
+def _write_arrow(values: Any, out: ArrowWriter, path: str) -> Note:
+    array = values.__arrow_array__()
+    if pa.types.is_null(array.type):
+        return {"kind": "arrow nulls", "length": len(array)}
+    if pa.types.is_dictionary(array.type):
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks else pa.array([], type=array.type)
+        return {
+            "kind": "arrow dictionary",
+            "ordered": array.type.ordered,
+            "at": out.add(array.indices, path),
+            "levels": out.add(array.dictionary, path),
+        }
+    return {"kind": "arrow", "at": out.add(array, path)}
+
+
+def _read_arrow(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([source.take(note["at"])]))
+
+
+def _read_arrow_nulls(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(int(note["length"]))]))
+
+
+def _read_arrow_dictionary(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    indices, levels = source.take(note["at"]), source.take(note["levels"])
+    array = pa.DictionaryArray.from_arrays(indices, levels, ordered=bool(note["ordered"]), safe=True)
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
+
+
+def _read_masked(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    if note["dtype"] not in _MASKED:
+        raise Corrupt(f"{note['dtype']!r} is not a nullable dtype")
+    array = source.take(note["at"])
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    if note["dtype"] == "boolean":
+        if array.type != pa.bool_():
+            raise Corrupt(f"{array.type} where boolean belongs")
+        filled = array.fill_null(False) if array.null_count else array
+        return pd.arrays.BooleanArray(filled.to_numpy(zero_copy_only=False), mask)
+    name = note["dtype"].lower()
+    if array.type != pa.from_numpy_dtype(np.dtype(name)):
+        raise Corrupt(f"{array.type} where {note['dtype']} belongs")
+    make = pd.arrays.FloatingArray if name.startswith("float") else pd.arrays.IntegerArray
+    return make(source.view(array, name), mask)
+
+
+_READERS: Dict[Any, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
+    "numpy": _read_numpy,
+    "datetime": _read_datetime,
+    "timedelta": _read_timedelta,
+    "period": _read_period,
+    "interval": _read_interval,
+    "category": _read_categorical,
+    "sparse": _read_sparse,
+    "string": _read_string,
+    "masked": _read_masked,
+    "arrow": _read_arrow,
+    "arrow nulls": _read_arrow_nulls,
+    "arrow dictionary": _read_arrow_dictionary,
+    **objects.READERS,
+}

@@ -1,0 +1,125 @@
+"""DataFrame and Series ↔ a JSON header and Arrow bytes."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Tuple
+
+import numpy as np
+import pandas as pd
+
+from .columns import read_array, write_array
+from .encoded import Encoded
+from .faults import Corrupt, TypeMismatch, Unencodable
+from .ipc import ArrowReader, ArrowWriter
+from .labels import read_index, write_index
+from .plain import from_json, to_json
+
+MAX_COLUMNS = 100_000
+_MANY_BLOCKS = 100  # pandas warns of fragmentation beyond
+
+
+def write_frame(frame: Any) -> Encoded:
+    """Encode a DataFrame.
+
+    Raises:
+        TypeMismatch: it is none.
+        Unencodable: a part of it cannot cross.
+    """
+    _require(frame, pd.DataFrame)
+    if frame.shape[1] > MAX_COLUMNS:
+        raise Unencodable("the DataFrame", f"has {frame.shape[1]} columns", f"{MAX_COLUMNS} can cross; reshape it")
+    out = ArrowWriter()
+    header = {
+        "type": "DataFrame",
+        "rows": len(frame),
+        "index": write_index(frame.index, out, "the index"),
+        "columns": write_index(frame.columns, out, "the column labels"),
+        "values": [write_array(column.array, out, f"column {label!r}") for label, column in frame.items()],
+        **_extras(frame),
+    }
+    return _finish(header, out)
+
+
+def write_series(series: Any) -> Encoded:
+    """Encode a Series. Raises as `write_frame` does."""
+    _require(series, pd.Series)
+    out = ArrowWriter()
+    header = {
+        "type": "Series",
+        "rows": len(series),
+        "index": write_index(series.index, out, "the index"),
+        "name": to_json(series.name, "the name of the Series"),
+        "values": [write_array(series.array, out, f"Series {series.name!r}" if series.name else "the Series")],
+        **_extras(series),
+    }
+    return _finish(header, out)
+
+
+def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
+    """The DataFrame that was written. Its numeric columns are views of `payload`, which is theirs from now on."""
+    if len(header["values"]) > MAX_COLUMNS:
+        raise Corrupt(f"{len(header['values'])} columns")
+    index, source = _open(header, payload, trusted)
+    labels = read_index(header["columns"], source)
+    columns = {place: _column(note, source, index) for place, note in enumerate(header["values"])}
+    if len(labels) != len(columns):
+        raise Corrupt(f"{len(labels)} labels for {len(columns)} columns")
+    frame = pd.DataFrame(columns, index=index, copy=len(columns) > _MANY_BLOCKS)
+    frame.columns = labels
+    return _with_extras(frame, header)
+
+
+def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
+    """The Series that was written."""
+    index, source = _open(header, payload, trusted)
+    (note,) = header["values"]
+    series = _column(note, source, index)
+    series.name = from_json(header["name"])
+    return _with_extras(series, header)
+
+
+def _require(value: Any, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise TypeMismatch(wanted.__name__, type(value).__name__)
+    if type(value) is not wanted:
+        name = f"{type(value).__module__}.{type(value).__name__}"
+        raise Unencodable(f"the {wanted.__name__}", f"is a {name}", f"convert it with pd.{wanted.__name__}(...)")
+
+
+def _extras(value: Any) -> Dict[str, Any]:
+    extras: Dict[str, Any] = {}
+    if value.attrs:
+        extras["attrs"] = to_json(dict(value.attrs), "attrs")
+    if not value.flags.allows_duplicate_labels:
+        extras["unique_labels"] = True
+    return extras
+
+
+def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
+    if "attrs" in header:
+        value.attrs = from_json(header["attrs"])
+    if header.get("unique_labels"):
+        value.flags.allows_duplicate_labels = False
+    return value
+
+
+def _finish(header: Dict[str, Any], out: ArrowWriter) -> Encoded:
+    streams, pieces = out.finish()
+    size = sum(size for _, size in streams)
+    return Encoded({**header, "size": size, "streams": streams}, pieces, tuple(out.arrays))
+
+
+def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> Tuple[Any, ArrowReader]:
+    source = ArrowReader(header["streams"], payload, trusted=trusted)
+    index = read_index(header["index"], source)
+    if len(index) != header["rows"]:
+        raise Corrupt(f"an index of {len(index)} labels for {header['rows']} rows")
+    return index, source
+
+
+def _column(note: Mapping[str, Any], source: ArrowReader, index: Any) -> Any:
+    values = read_array(note, source)
+    if len(values) != len(index):
+        raise Corrupt(f"{len(values)} values for {len(index)} rows")
+    # Naming the dtype keeps pandas 3 from guessing `str` for objects that happen to be text.
+    return pd.Series(values, index=index, dtype=values.dtype if isinstance(values, np.ndarray) else None, copy=False)

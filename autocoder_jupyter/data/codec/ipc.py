@@ -1,0 +1,286 @@
+"""Arrow arrays to pieces of bytes and back, by Arrow's own stream format.
+
+Arrays of one length make one stream. Nothing is copied on the way out: Arrow hands its buffers to `_Pieces` as they
+are. On the way in numpy views point into the received bytes, which is why those must be private to the reader, and
+why a stream from a stranger must not have two arrays that share bytes: writing to one would change the other, and if
+that other held the offsets of a text column, pandas would read outside of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Dict, List, Sequence, Set, Tuple
+
+import numpy as np
+import pyarrow as pa
+
+from .faults import Corrupt, Unencodable
+
+Reference = List[int]
+"""Where an array is: [its length, its place among the arrays of that length]."""
+
+MAX_ARRAYS = 200_000
+MAX_STREAMS = 50_000
+MAX_TYPE_DEPTH = 16
+_SMALL = 1 << 12
+_ALIGNMENT = 8
+
+
+class _Pieces:
+    """A file to Arrow; collects what is written, small pieces joined, large ones by reference."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.pieces: List[memoryview] = []
+        self.size = 0
+        self._small = bytearray()
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        self.size += view.nbytes
+        if view.nbytes <= _SMALL:
+            self._small += view
+        else:
+            self.flush()
+            self.pieces.append(view)
+        return view.nbytes
+
+    def flush(self) -> None:
+        if self._small:
+            self.pieces.append(memoryview(bytes(self._small)))
+            self._small.clear()
+
+    def tell(self) -> int:
+        return self.size
+
+    def close(self) -> None:
+        pass
+
+
+class ArrowWriter:
+    """Takes arrays one by one, then gives all of them as bytes."""
+
+    def __init__(self) -> None:
+        self.arrays: List[Any] = []
+        self._streams: Dict[int, List[Any]] = {}
+
+    def add(self, array: Any, path: str) -> Reference:
+        """Keep `array` and say where it will be."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+            if isinstance(array, pa.ChunkedArray):
+                raise Unencodable(path, "holds more than 2 GiB of text in Arrow's small string type", "use large_string")
+        check_type(array.type, path)
+        stream = self._streams.setdefault(len(array), [])
+        stream.append(array)
+        self.arrays.append(array)
+        return [len(array), len(stream) - 1]
+
+    def finish(self) -> Tuple[List[List[int]], Tuple[memoryview, ...]]:
+        """A list of [length of the arrays, bytes of their stream], and those bytes in pieces."""
+        sink = _Pieces()
+        sizes = []
+        for rows, arrays in self._streams.items():
+            before = sink.size
+            batch = pa.RecordBatch.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
+            with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), batch.schema) as stream:
+                stream.write_batch(batch)
+            sizes.append([rows, sink.size - before])
+        sink.flush()
+        return sizes, tuple(sink.pieces)
+
+
+class ArrowReader:
+    """Gives the arrays of a payload, each of them once.
+
+    Args:
+        streams: what `ArrowWriter.finish` said.
+        payload: the bytes; private to us from now on.
+        trusted: False checks everything that a hostile writer could have made up.
+
+    Raises:
+        Corrupt: the bytes are not what the header says.
+    """
+
+    def __init__(self, streams: Sequence[Sequence[int]], payload: memoryview, *, trusted: bool) -> None:
+        if len(streams) > MAX_STREAMS:
+            raise Corrupt(f"{len(streams)} streams")
+        self._payload, self._base = _writable(payload)
+        self._arrays: Dict[Tuple[int, int], Any] = {}
+        self.trusted = trusted
+        start = 0
+        for rows, size in streams:
+            if size < 0 or start + size > payload.nbytes:
+                raise Corrupt("a stream that reaches beyond the payload")
+            self._read(rows, self._payload[start : start + size])
+            start += size
+        if start != payload.nbytes:
+            raise Corrupt("bytes after the last stream")
+        if len(self._arrays) > MAX_ARRAYS:
+            raise Corrupt(f"{len(self._arrays)} arrays")
+        if not trusted:
+            self._refuse_shared_bytes()
+
+    def take(self, reference: Sequence[int]) -> Any:
+        """The Arrow array at `reference`; a second time it is an error, because views of it are handed out."""
+        rows, place = reference
+        try:
+            return self._arrays.pop((rows, place))
+        except KeyError:
+            raise Corrupt(f"no array at {rows, place}, or used twice") from None
+
+    def numpy(self, reference: Sequence[int], dtype: str) -> Any:
+        """The array at `reference`, which must be of that numeric dtype and without nulls, as a writable view."""
+        array = self.take(reference)
+        if array.type != pa.from_numpy_dtype(np.dtype(dtype)) or array.null_count:
+            raise Corrupt(f"{array.type} where {dtype} without nulls belongs")
+        return self.view(array, dtype)
+
+    def view(self, array: Any, dtype: str) -> Any:
+        """A writable numpy view of the values of a fixed-width Arrow array that was read here."""
+        width = np.dtype(dtype).itemsize
+        if not len(array):
+            return np.empty(0, dtype=dtype)
+        start = array.buffers()[-1].address - self._base + array.offset * width
+        if start < 0 or start + len(array) * width > self._payload.nbytes:
+            raise Corrupt("an array outside of the payload")
+        return np.frombuffer(self._payload, dtype=dtype, count=len(array), offset=start)
+
+    def _read(self, rows: int, part: memoryview) -> None:
+        buffer = pa.py_buffer(part)
+        if not self.trusted:
+            _inspect_messages(buffer)
+        with pa.ipc.open_stream(buffer) as stream:
+            batch = stream.read_next_batch()
+            if batch.num_rows != rows:
+                raise Corrupt(f"{batch.num_rows} rows where {rows} were announced")
+            for place, array in enumerate(batch.columns):
+                if not self.trusted:
+                    check_type(array.type, "a received array", fault=Corrupt)
+                    array.validate(full=True)
+                if (rows, place) in self._arrays:
+                    raise Corrupt("two streams of one length")
+                self._arrays[rows, place] = array
+            for _ in stream:
+                raise Corrupt("more than one batch in a stream")
+
+    def _refuse_shared_bytes(self) -> None:
+        spans = sorted(
+            (buffer.address, buffer.address + buffer.size)
+            for array in self._arrays.values()
+            for buffer in array.buffers()
+            if buffer is not None and buffer.size
+        )
+        end = self._base
+        for first, last in spans:
+            if first < end or last > self._base + self._payload.nbytes:
+                raise Corrupt("arrays that share bytes, or lie outside of the payload")
+            end = last
+
+
+def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -> None:
+    """Let only plain Arrow types pass.
+
+    Not extension types (reading one may run code that the type chooses), not dictionaries, runs, views and unions,
+    and none that take no bytes, which could claim any length.
+
+    Raises:
+        Unencodable: or the given `fault`, with a sentence about the type.
+    """
+    types = pa.types
+    children: List[Any] = []
+    if types.is_struct(kind):
+        children = [kind.field(place).type for place in range(kind.num_fields)]
+    elif types.is_map(kind):
+        children = [kind.key_type, kind.item_type]
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        children = [kind.value_type]
+    elif type(kind) not in _LEAVES and not str(kind) in _LEAF_NAMES:
+        _refuse_type(kind, path, fault)
+    zero_width = (
+        (types.is_struct(kind) and not children)
+        or (types.is_fixed_size_list(kind) and kind.list_size == 0)
+        or (types.is_fixed_size_binary(kind) and kind.byte_width == 0)
+    )
+    if zero_width or depth > MAX_TYPE_DEPTH:
+        _refuse_type(kind, path, fault)
+    for child in children:
+        check_type(child, path, fault, depth + 1)
+
+
+_LEAF_NAMES: Set[str] = {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double",
+    "string", "large_string", "binary", "large_binary", "date32[day]", "date64[ms]",
+}  # fmt: skip
+_LEAVES: Set[type] = {
+    pa.TimestampType,
+    pa.Time32Type,
+    pa.Time64Type,
+    pa.DurationType,
+    pa.Decimal128Type,
+    pa.Decimal256Type,
+    pa.FixedSizeBinaryType,
+}
+
+
+def _refuse_type(kind: Any, path: str, fault: Any) -> None:
+    reason = f"has the Arrow type {str(kind)[:200]}, which cannot cross"
+    if fault is Unencodable:
+        raise Unencodable(path, reason, "cast it to a plain type")
+    raise Corrupt(f"{path} {reason}")
+
+
+def _writable(payload: memoryview) -> Tuple[memoryview, int]:
+    """The payload as bytes that may be written to and start at a multiple of 8, copied only if need be; its address."""
+    payload = payload.cast("B") if payload.nbytes else memoryview(bytearray())
+    address = pa.py_buffer(payload).address if payload.nbytes else 0
+    if payload.readonly or address % _ALIGNMENT:
+        copy = np.empty(payload.nbytes + _ALIGNMENT, dtype=np.uint8)
+        shift = -copy.ctypes.data % _ALIGNMENT
+        copy[shift : shift + payload.nbytes] = payload
+        payload = memoryview(copy)[shift : shift + payload.nbytes]
+        address = copy.ctypes.data + shift
+    return payload, address
+
+
+def _inspect_messages(buffer: Any) -> None:
+    """Look at a stream's messages before Arrow interprets them.
+
+    Refused are extension types, found by the key that names them in the schema, before their class is asked to read
+    anything; compressed bodies, which could grow without bound; and messages that are not schema, batch.
+    """
+    kinds = []
+    for message in pa.ipc.MessageReader.open_stream(buffer):
+        kinds.append(message.type)
+        metadata = message.metadata.to_pybytes()
+        if message.type == "schema" and b"ARROW:extension" in metadata:
+            raise Corrupt("an Arrow extension type")
+        if message.type == "record batch" and _is_compressed(metadata):
+            raise Corrupt("a compressed batch")
+        if len(kinds) > 2:
+            break
+    if kinds != ["schema", "record batch"]:
+        raise Corrupt(f"Arrow messages {kinds}")
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a RecordBatch message names a compression, by the flatbuffers layout of Arrow's Message.fbs.
+
+    Message has version, header_type, header (field 2); RecordBatch has length, nodes, buffers, compression (field 3).
+    """
+    message = struct.unpack_from("<I", metadata, 0)[0]
+    header_at = _field(metadata, message, 2)
+    if header_at == 0:
+        return False
+    batch = header_at + struct.unpack_from("<I", metadata, header_at)[0]
+    return _field(metadata, batch, 3) != 0
+
+
+def _field(metadata: bytes, table: int, number: int) -> int:
+    """Where field `number` of the flatbuffers table at `table` lies, 0 if it is absent."""
+    vtable = table - struct.unpack_from("<i", metadata, table)[0]
+    size = struct.unpack_from("<H", metadata, vtable)[0]
+    slot = 4 + 2 * number
+    offset = struct.unpack_from("<H", metadata, vtable + slot)[0] if slot + 2 <= size else 0
+    return table + offset if offset else 0

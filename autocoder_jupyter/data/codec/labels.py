@@ -1,0 +1,80 @@
+"""An Index, of rows, columns or categories, with its names, levels and frequency."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from .columns import read_array, write_array
+from .faults import Corrupt, Unencodable
+from .ipc import ArrowReader, ArrowWriter
+from .plain import from_json, to_json
+
+MAX_RANGE = 2**31  # a range takes no bytes, so nothing else bounds what a stranger may claim
+
+
+def write_index(index: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+    """The note that rebuilds `index`; its arrays go to `out`.
+
+    A frequency that its name does not fully describe (a custom holiday calendar) is left out: pandas infers nothing
+    from it about the values.
+
+    Raises:
+        Unencodable: a label, a name or the dtype cannot cross.
+    """
+    if isinstance(index, pd.MultiIndex):
+        return {
+            "kind": "multi",
+            "names": [to_json(name, f"a level name of {path}") for name in index.names],
+            "levels": [write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)],
+            "codes": [out.add(pa.array(np.ascontiguousarray(codes, dtype="int64")), path) for codes in index.codes],
+        }
+    name = to_json(index.name, f"the name of {path}")
+    if isinstance(index, pd.RangeIndex):
+        if len(index) > MAX_RANGE:
+            raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_RANGE} can cross")
+        return {"kind": "range", "name": name, "range": [index.start, index.stop, index.step]}
+    note = {"kind": "flat", "name": name, "values": write_array(index.array, out, path)}
+    freq = getattr(index, "freq", None)
+    if isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)) and freq is not None and _is_named(freq):
+        note["freq"] = freq.freqstr
+    return note
+
+
+def read_index(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    """The Index that `write_index` was given.
+
+    Raises:
+        Corrupt: the note does not fit its arrays.
+    """
+    if note["kind"] == "multi":
+        return pd.MultiIndex(
+            levels=[read_index(level, source) for level in note["levels"]],
+            codes=[source.numpy(codes, "int64") for codes in note["codes"]],
+            names=[from_json(name) for name in note["names"]],
+            verify_integrity=True,
+        )
+    name = from_json(note["name"])
+    if note["kind"] == "range":
+        start, stop, step = (int(bound) for bound in note["range"])
+        if not all(-(2**63) <= bound < 2**63 for bound in (start, stop, step)):
+            raise Corrupt("a range beyond 64 bits")
+        index = pd.RangeIndex(start, stop, step, name=name)
+        if len(index) > MAX_RANGE:
+            raise Corrupt(f"a range of {len(index)} labels")
+        return index
+    values = read_array(note["values"], source)
+    if "freq" not in note:
+        return pd.Index(values, dtype=values.dtype, name=name, copy=False)
+    make = pd.TimedeltaIndex if values.dtype.kind == "m" else pd.DatetimeIndex
+    return make(values, freq=str(note["freq"]), name=name)
+
+
+def _is_named(freq: Any) -> bool:
+    try:
+        return bool(pd.tseries.frequencies.to_offset(freq.freqstr) == freq)
+    except ValueError:
+        return False

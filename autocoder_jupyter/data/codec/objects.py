@@ -1,0 +1,127 @@
+"""Columns of Python objects: text, bytes, dates and vectors as Arrow, everything else cell by cell as tagged JSON.
+
+An object column has four ways to say "missing" (None, NaN, NA, NaT) and programs tell them apart, so they come back
+as they were.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any, Callable, Dict, Mapping
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from .faults import Corrupt
+from .ipc import ArrowReader, ArrowWriter
+from .plain import dumps, from_json, plain_dtype, to_json
+
+_MARKERS = (None, float("nan"), pd.NA, pd.NaT)
+_MARKER_TYPES = tuple(type(marker) for marker in _MARKERS)
+_ARROW: Dict[Any, Any] = {str: pa.large_string(), bytes: pa.large_binary(), dt.date: pa.date32()}
+_NAMES = {str: "text", bytes: "bytes", dt.date: "dates"}
+
+
+def write_objects(values: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+    """The note of an object array; see `columns.write_array`."""
+    kinds = set(map(type, values))
+    content = kinds.difference(_MARKER_TYPES)
+    if float in kinds and not all(cell != cell for cell in values if type(cell) is float):
+        content.add(float)
+    if len(content) <= 1 and content <= _ARROW.keys():
+        note = _write_uniform(values, content.pop() if content else str, out, path)
+        if note is not None:
+            return note
+    if kinds == {np.ndarray} and _are_vectors(values):
+        return _write_vectors(values, out, path)
+    cells = [dumps(to_json(cell, path)) for cell in values]
+    return {"kind": "cells", "at": out.add(pa.array(cells, type=pa.large_string()), path)}
+
+
+def _write_uniform(values: Any, kind: Any, out: ArrowWriter, path: str) -> Any:
+    """All cells are missing or of one kind that Arrow knows; None if Arrow does not take one of them after all."""
+    try:
+        array = pa.array(values, type=_ARROW[kind], from_pandas=True)
+    except (UnicodeError, pa.ArrowInvalid):  # lone surrogates
+        return None
+    note: Dict[str, Any] = {"kind": _NAMES[kind], "at": out.add(array, path)}
+    if array.null_count:
+        holes = values[array.is_null().to_numpy(zero_copy_only=False)]
+        markers = np.fromiter((_MARKER_TYPES.index(type(hole)) for hole in holes), dtype="int8", count=len(holes))
+        note["missing"] = int(markers[0]) if (markers == markers[0]).all() else out.add(pa.array(markers), path)
+    return note
+
+
+def _are_vectors(values: Any) -> bool:
+    first = values[0].dtype
+    return first.kind in "iuf" and first.isnative and all(cell.ndim == 1 and cell.dtype == first for cell in values)
+
+
+def _write_vectors(values: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+    ends = np.cumsum([cell.size for cell in values], dtype="int64")
+    return {
+        "kind": "vectors",
+        "dtype": values[0].dtype.str,
+        "at": out.add(pa.array(ends), path),
+        "items": out.add(pa.array(np.concatenate(values)), path),
+    }
+
+
+def _read_uniform(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    array = source.take(note["at"])
+    wanted = next(kind for kind, name in _NAMES.items() if name == note["kind"])
+    if array.type != _ARROW[wanted]:
+        raise Corrupt(f"{array.type} where {note['kind']} belong")
+    if wanted is dt.date:
+        cells = np.empty(len(array), dtype=object)
+        cells[:] = array.to_pylist()
+    else:
+        cells = array.to_numpy(zero_copy_only=False)
+    if not array.null_count:
+        return cells
+    holes = array.is_null().to_numpy(zero_copy_only=False)
+    missing = note["missing"]
+    if isinstance(missing, int):
+        cells[holes] = _MARKERS[missing]
+        return cells
+    markers = source.numpy(missing, "int8")
+    if len(markers) != array.null_count or not set(markers.tolist()) <= set(range(len(_MARKERS))):
+        raise Corrupt("missing markers that do not fit")
+    for place, marker in zip(np.flatnonzero(holes), markers.tolist()):
+        cells[place] = _MARKERS[marker]
+    return cells
+
+
+def _read_vectors(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    dtype = plain_dtype(note["dtype"])
+    ends = source.numpy(note["at"], "int64")
+    items = source.numpy(note["items"], dtype.str)
+    if len(ends) and (ends[0] < 0 or (np.diff(ends) < 0).any() or ends[-1] != len(items)):
+        raise Corrupt("vectors that do not fit their column")
+    cells = np.empty(len(ends), dtype=object)
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        cells[place] = items[start:end]
+        start = end
+    return cells
+
+
+def _read_cells(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    array = source.take(note["at"])
+    if array.type != pa.large_string() or array.null_count:
+        raise Corrupt(f"{array.type} where cells belong")
+    cells = np.empty(len(array), dtype=object)
+    for place, text in enumerate(array.to_numpy(zero_copy_only=False)):
+        cells[place] = from_json(json.loads(text))
+    return cells
+
+
+READERS: Dict[str, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
+    "text": _read_uniform,
+    "bytes": _read_uniform,
+    "dates": _read_uniform,
+    "vectors": _read_vectors,
+    "cells": _read_cells,
+}

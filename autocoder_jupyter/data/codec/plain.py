@@ -1,0 +1,298 @@
+"""Single Python values as JSON that keeps their type: cells of object columns, labels, dicts, lists, scalars.
+
+JSON's own kinds stand for themselves. Everything else is an object `{"$": kind, "v": ...}`. Reading one back
+constructs values of the kinds listed here and of no others, so hostile JSON can at worst be refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import re
+import uuid
+from decimal import Decimal
+from typing import Any, Callable, Dict, Tuple
+
+import numpy as np
+import pandas as pd
+
+from .faults import Corrupt, Unencodable
+from .zones import zone_from_json, zone_to_json
+
+TAG = "$"
+MAX_DEPTH = 64
+
+_NUMBER = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|c8|c16)")
+_TIME = re.compile(r"[<>=]?[mM]8(\[\d{0,6}(Y|M|W|D|h|m|s|ms|us|ns)\])?")
+_TEXT = re.compile(r"[<>|=]?[US][1-9]\d{0,8}")
+
+
+def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) -> Any:
+    """`value` as JSON.
+
+    Args:
+        value: what to write.
+        path: what to call it when it has to be refused.
+        simplify: numpy scalars become Python's and subclasses of dict become dicts, as suits an output that is
+            declared as `dict` or `list`; otherwise they are kept (numpy) or refused (subclasses).
+        depth: how deep inside another value this one is.
+
+    Raises:
+        Unencodable: the value, or one inside it, is of a kind that does not cross.
+    """
+    kind = type(value)
+    if value is None or kind is str or kind is bool:
+        return value
+    if kind is int:
+        return value if -(2**63) <= value < 2**64 else {TAG: "int", "v": hex(value)}
+    if kind is float:
+        return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
+    if depth > MAX_DEPTH:
+        raise Unencodable(path, f"is nested deeper than {MAX_DEPTH} levels, or contains itself", "flatten it")
+
+    def inner(item: Any, step: str) -> Any:
+        return to_json(item, f"{path}{step}", simplify=simplify, depth=depth + 1)
+
+    if simplify and isinstance(value, np.generic) and isinstance(value.item(), (str, bool, int, float)):
+        return to_json(value.item(), path, simplify=True, depth=depth)
+    if kind is dict or (simplify and isinstance(value, dict)):
+        return _dict_to_json(value, inner)
+    if kind is list:
+        return [inner(item, f"[{position}]") for position, item in enumerate(value)]
+    if kind is tuple:
+        return {TAG: "tuple", "v": [inner(item, f"[{position}]") for position, item in enumerate(value)]}
+    if kind in (set, frozenset):
+        # Sets have no order of their own; equal ones must give equal text.
+        return {TAG: kind.__name__, "v": sorted((inner(item, "{}") for item in value), key=_text)}
+    if kind is np.ndarray:
+        return {TAG: "ndarray", **_array_to_json(value, path, inner)}
+    if kind is pd.Interval:
+        return {TAG: "Interval", "v": [inner(value.left, ".left"), inner(value.right, ".right"), value.closed]}
+    if isinstance(value, np.generic):
+        return {TAG: "numpy", **_numpy_scalar_to_json(value, path, inner)}
+    writer = _WRITERS.get(kind)
+    if writer is None:
+        raise Unencodable(path, f"holds a {_name(kind)}, which cannot cross into or out of the sandbox", _hint(value))
+    tag, written = writer(value, path)
+    return {TAG: tag, "v": written}
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` was given.
+
+    Raises:
+        Corrupt: `to_json` did not write this. (Malformed parts may also raise ValueError, TypeError and their like;
+        `decode` turns all of them into `Corrupt`.)
+    """
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if TAG not in value:
+        return {key: from_json(item) for key, item in value.items()}
+    reader = _READERS.get(value[TAG])
+    if reader is None:
+        raise Corrupt(f"unknown kind of value {value[TAG]!r}")
+    return reader(value["v"]) if "v" in value and len(value) == 2 else reader(value)
+
+
+def dumps(value: Any) -> str:
+    """Compact, pure-ASCII JSON text; lone surrogates survive in it as escapes."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _name(kind: type) -> str:
+    return kind.__name__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
+
+
+def _hint(value: Any) -> str:
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        return "pass or return it as a value of its own"
+    if isinstance(value, (str, int, float, list, tuple, dict)):
+        return f"convert it to a plain {next(k.__name__ for k in type(value).__mro__ if k.__module__ == 'builtins')}"
+    return "convert it to text, numbers, dates, lists or dicts"
+
+
+def _dict_to_json(value: Dict[Any, Any], inner: Callable[[Any, str], Any]) -> Any:
+    if all(type(key) is str for key in value) and TAG not in value:
+        return {key: inner(item, f"[{key!r}]") for key, item in value.items()}
+    return {TAG: "dict", "v": [[inner(key, " key"), inner(item, f"[{key!r}]")] for key, item in value.items()]}
+
+
+def _array_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Dict[str, Any]:
+    shape = list(value.shape)
+    if value.dtype == object:
+        return {"dtype": "O", "shape": shape, "items": [inner(item, "[]") for item in value.ravel().tolist()]}
+    _require_plain_dtype(value.dtype, path)
+    if value.dtype.kind in "fc":
+        value = canonical_nan(value)
+    return {"dtype": value.dtype.str, "shape": shape, "bytes": _base64(value.tobytes())}
+
+
+def canonical_nan(values: Any) -> Any:
+    """`values` with one bit pattern for all NaNs, so that equal values have equal bytes."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    values = values.copy()
+    values[missing] = values.dtype.type("nan")
+    return values
+
+
+def _array_from_json(value: Dict[str, Any]) -> Any:
+    shape = tuple(int(size) for size in value["shape"])
+    if min(shape, default=0) < 0:
+        raise Corrupt("an array of negative size")
+    if value["dtype"] == "O":
+        items = [from_json(item) for item in value["items"]]
+        flat = np.empty(len(items), dtype=object)
+        for position, item in enumerate(items):
+            flat[position] = item
+        return flat.reshape(shape)
+    dtype = plain_dtype(value["dtype"])
+    return np.frombuffer(bytearray(_unbase64(value["bytes"])), dtype=dtype).reshape(shape)
+
+
+def _numpy_scalar_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Dict[str, Any]:
+    _require_plain_dtype(value.dtype, path)
+    if value.dtype.kind in "mM":
+        return {"dtype": value.dtype.str, "item": int(value.view("i8"))}
+    return {"dtype": value.dtype.str, "item": inner(value.item(), "")}
+
+
+def _numpy_scalar_from_json(value: Dict[str, Any]) -> Any:
+    dtype = plain_dtype(value["dtype"])
+    if dtype.kind in "mM":
+        return np.array(value["item"], dtype="i8").view(dtype)[()]
+    return dtype.type(from_json(value["item"]))
+
+
+def plain_dtype(text: str) -> Any:
+    """The numpy dtype of that name, if it is one without objects or fields in it.
+
+    Raises:
+        Corrupt: it is not.
+    """
+    if not any(pattern.fullmatch(text) for pattern in (_NUMBER, _TIME, _TEXT)):
+        raise Corrupt(f"{text!r} is not a dtype that can cross")
+    return np.dtype(text)
+
+
+def _require_plain_dtype(dtype: Any, path: str) -> None:
+    if not any(pattern.fullmatch(dtype.str) for pattern in (_NUMBER, _TIME, _TEXT)):
+        raise Unencodable(path, f"holds numpy {dtype}, which cannot cross", "convert it to a plain numeric dtype")
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _unbase64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _complex_from_json(parts: Any) -> complex:
+    real, imaginary = parts
+    return complex(from_json(real), from_json(imaginary))
+
+
+def _datetime_to_json(value: dt.datetime, path: str) -> Any:
+    zone = zone_to_json(value.tzinfo, path)
+    if zone is not None and zone.get("pytz"):  # pytz zones are bound to an instant, so the instant is what crosses
+        return [value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat(), value.fold, zone]
+    return [value.replace(tzinfo=None).isoformat(), value.fold, zone]
+
+
+def _datetime_from_json(value: Any) -> dt.datetime:
+    text, fold, zone = value
+    naive = dt.datetime.fromisoformat(text)
+    if naive.tzinfo is not None:
+        raise Corrupt("a time zone where none belongs")
+    tzinfo = zone_from_json(zone)
+    if zone is not None and zone.get("pytz"):
+        instant = naive.replace(tzinfo=dt.timezone.utc)
+        return instant.astimezone(tzinfo).replace(fold=fold)
+    return naive.replace(tzinfo=tzinfo, fold=fold)
+
+
+def _time_to_json(value: dt.time, path: str) -> Any:
+    return [value.replace(tzinfo=None).isoformat(), value.fold, zone_to_json(value.tzinfo, path)]
+
+
+def _time_from_json(value: Any) -> dt.time:
+    text, fold, zone = value
+    return dt.time.fromisoformat(text).replace(tzinfo=zone_from_json(zone), fold=fold)
+
+
+def _timestamp_to_json(value: Any, path: str) -> Any:
+    return [int(value.asm8.view("i8")), value.unit, zone_to_json(value.tzinfo, path)]
+
+
+def _timestamp_from_json(value: Any) -> Any:
+    instant, unit, zone = value
+    stamp = pd.Timestamp(np.datetime64(int(instant), _unit(unit)))
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone_from_json(zone))
+
+
+def _timedelta_from_json(value: Any) -> Any:
+    length, unit = value
+    return pd.Timedelta(np.timedelta64(int(length), _unit(unit)))
+
+
+def _unit(text: Any) -> Any:
+    if text not in ("s", "ms", "us", "ns"):
+        raise Corrupt(f"{text!r} is not a unit of time")
+    return text
+
+
+def _interval_from_json(value: Any) -> Any:
+    left, right, closed = value
+    return pd.Interval(from_json(left), from_json(right), closed=closed)
+
+
+_WRITERS: Dict[type, Callable[[Any, str], Tuple[str, Any]]] = {
+    type(pd.NA): lambda value, path: ("NA", 0),
+    type(pd.NaT): lambda value, path: ("NaT", 0),
+    bytes: lambda value, path: ("bytes", _base64(value)),
+    complex: lambda value, path: ("complex", [to_json(value.real, path), to_json(value.imag, path)]),
+    Decimal: lambda value, path: ("Decimal", str(value)),
+    uuid.UUID: lambda value, path: ("UUID", value.hex),
+    dt.date: lambda value, path: ("date", value.isoformat()),
+    dt.time: lambda value, path: ("time", _time_to_json(value, path)),
+    dt.datetime: lambda value, path: ("datetime", _datetime_to_json(value, path)),
+    dt.timedelta: lambda value, path: ("timedelta", [value.days, value.seconds, value.microseconds]),
+    pd.Timestamp: lambda value, path: ("Timestamp", _timestamp_to_json(value, path)),
+    pd.Timedelta: lambda value, path: ("Timedelta", [int(value.asm8.view("i8")), value.unit]),
+    pd.Period: lambda value, path: ("Period", [value.ordinal, value.freqstr]),
+}
+
+_READERS: Dict[Any, Callable[[Any], Any]] = {
+    "NA": lambda _: pd.NA,
+    "NaT": lambda _: pd.NaT,
+    "int": lambda text: int(text, 16),
+    "float": float,
+    "tuple": lambda items: tuple(from_json(item) for item in items),
+    "set": lambda items: {from_json(item) for item in items},
+    "frozenset": lambda items: frozenset(from_json(item) for item in items),
+    "dict": lambda items: {from_json(key): from_json(item) for key, item in items},
+    "ndarray": _array_from_json,
+    "numpy": _numpy_scalar_from_json,
+    "bytes": _unbase64,
+    "complex": _complex_from_json,
+    "Decimal": Decimal,
+    "UUID": lambda text: uuid.UUID(hex=text),
+    "date": dt.date.fromisoformat,
+    "time": _time_from_json,
+    "datetime": _datetime_from_json,
+    "timedelta": lambda parts: dt.timedelta(parts[0], parts[1], parts[2]),
+    "Timestamp": _timestamp_from_json,
+    "Timedelta": _timedelta_from_json,
+    "Period": lambda parts: pd.Period(ordinal=int(parts[0]), freq=str(parts[1])),
+    "Interval": _interval_from_json,
+}

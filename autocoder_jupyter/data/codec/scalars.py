@@ -1,0 +1,128 @@
+"""Declared single values: text, numbers, times, dicts and lists. They cross as JSON text."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any, Callable, Dict, Mapping
+
+import numpy as np
+import pandas as pd
+
+from .encoded import Encoded
+from .faults import Corrupt, TypeMismatch, Unencodable
+from .plain import dumps, from_json, to_json
+
+
+def write_scalar(value: Any, type_name: str) -> Encoded:
+    """Encode a value that is declared as one of `SCALARS`.
+
+    Raises:
+        TypeMismatch: it is of another type. numpy's and pandas' counterparts are taken; a bool is no int, an int is
+            a float, a missing value is nothing.
+        Unencodable: something inside a dict or list cannot cross.
+    """
+    converted = _CONVERTERS[type_name](value)
+    if converted is _NOT_ONE:
+        raise TypeMismatch(type_name, _describe(value))
+    text = dumps(to_json(converted, f"the {type_name}", simplify=True)).encode("ascii")
+    return Encoded({"type": type_name, "size": len(text)}, (memoryview(text),))
+
+
+def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
+    """The value that was written; it is of the declared type or `Corrupt` is raised."""
+    type_name = header["type"]
+    value = from_json(json.loads(bytes(payload).decode("ascii")))
+    if type(value) is not _PYTHON[type_name]:
+        raise Corrupt(f"a {type(value).__name__} where a {type_name} belongs")
+    return value
+
+
+_NOT_ONE = object()
+
+
+def _describe(value: Any) -> str:
+    missing = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    return f"{type(value).__name__} {value!r}" if missing else type(value).__name__
+
+
+def _as_str(value: Any) -> Any:
+    return str.__str__(value) if isinstance(value, str) else _NOT_ONE
+
+
+def _as_int(value: Any) -> Any:
+    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64)) else _NOT_ONE
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (float, int, np.floating, np.integer)):
+        return _NOT_ONE
+    try:
+        return float(value)
+    except OverflowError:
+        return _NOT_ONE
+
+
+def _as_bool(value: Any) -> Any:
+    return bool(value) if isinstance(value, (bool, np.bool_)) else _NOT_ONE
+
+
+def _as_datetime(value: Any) -> Any:
+    if value is pd.NaT or not isinstance(value, dt.datetime):
+        return _NOT_ONE
+    if isinstance(value, pd.Timestamp):
+        _refuse_nanoseconds(value.nanosecond, "datetime")
+        return value.to_pydatetime()
+    return value
+
+
+def _as_date(value: Any) -> Any:
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else _NOT_ONE
+
+
+def _as_timedelta(value: Any) -> Any:
+    if value is pd.NaT or not isinstance(value, dt.timedelta):
+        return _NOT_ONE
+    if isinstance(value, pd.Timedelta):
+        _refuse_nanoseconds(value.nanoseconds, "timedelta")
+        return value.to_pytimedelta()
+    return value
+
+
+def _refuse_nanoseconds(nanoseconds: int, type_name: str) -> None:
+    if nanoseconds:
+        reason = f"has nanoseconds, which a {type_name} cannot hold"
+        raise Unencodable(f"the {type_name}", reason, "round it with .floor('us')")
+
+
+def _as_dict(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else _NOT_ONE
+
+
+def _as_list(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else _NOT_ONE
+
+
+_CONVERTERS: Dict[str, Callable[[Any], Any]] = {
+    "str": _as_str,
+    "int": _as_int,
+    "float": _as_float,
+    "bool": _as_bool,
+    "datetime": _as_datetime,
+    "date": _as_date,
+    "timedelta": _as_timedelta,
+    "dict": _as_dict,
+    "list": _as_list,
+}
+_PYTHON: Dict[str, type] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "datetime": dt.datetime,
+    "date": dt.date,
+    "timedelta": dt.timedelta,
+    "dict": dict,
+    "list": list,
+}
+SCALARS = tuple(_PYTHON)

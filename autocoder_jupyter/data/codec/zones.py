@@ -1,0 +1,62 @@
+"""Time zones by name or by offset. A zone that is only an object in memory (dateutil's, a file's) is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import sys
+import zoneinfo
+from typing import Any, Dict, Optional
+
+from .faults import Corrupt, Unencodable
+
+_KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
+
+
+def zone_to_json(zone: Optional[dt.tzinfo], path: str) -> Optional[Dict[str, Any]]:
+    """`zone` as JSON, None for no zone.
+
+    Raises:
+        Unencodable: the zone has no name that another machine would know.
+    """
+    if zone is None:
+        return None
+    if type(zone) is dt.timezone:
+        offset = zone.utcoffset(None)
+        return {"offset": [offset.days, offset.seconds, offset.microseconds]}
+    if isinstance(zone, zoneinfo.ZoneInfo) and zone.key:
+        return {"zone": zone.key}
+    name = getattr(zone, "zone", None)
+    if type(zone).__module__.partition(".")[0] == "pytz" and isinstance(name, str):
+        return {"zone": name, "pytz": True}
+    raise Unencodable(path, f"has the time zone {zone!r}, which has no name to send", "use a zoneinfo.ZoneInfo")
+
+
+def zone_from_json(value: Any) -> Optional[dt.tzinfo]:
+    """The zone that was written. A pytz zone comes back as one where pytz is at hand, else as a `ZoneInfo`.
+
+    Raises:
+        Corrupt: no such zone.
+    """
+    if value is None:
+        return None
+    if "offset" in value:
+        days, seconds, microseconds = value["offset"]
+        offset = dt.timedelta(days, seconds, microseconds)
+        return dt.timezone(offset) if offset else dt.timezone.utc
+    key = value["zone"]
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise Corrupt(f"{key!r} is not a time zone")
+    if value.get("pytz"):
+        pytz = _pytz()
+        if pytz is not None:
+            return pytz.timezone(key)  # type: ignore[no-any-return]
+    try:
+        return zoneinfo.ZoneInfo(key)
+    except (OSError, ValueError, KeyError) as error:
+        raise Corrupt(f"{key!r} is not a time zone that is known here") from error
+
+
+def _pytz() -> Any:
+    """The module, if somebody has loaded it: pandas before 3 always has."""
+    return sys.modules.get("pytz")

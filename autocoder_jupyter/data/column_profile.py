@@ -1,0 +1,360 @@
+"""What is worth knowing about one column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pandas.api import types as pdt
+
+from autocoder_jupyter.data.cells import cell_text, is_null, number_text, shorten
+from autocoder_jupyter.data.sample import cells_of
+from autocoder_jupyter.data.text_formats import text_formats
+
+Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
+
+TOP_VALUES = 8
+EXAMPLES = 3
+LONG_TEXT = 500
+"""Texts longer than this on average are read only a hundred at a time."""
+
+_LONG_TEXT_SAMPLE = 100
+_SET_SIZE = 20
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column. All values are short texts, not yet masked.
+
+    Args:
+        position: 0-based.
+        label: the column's label itself.
+        dtype: pandas' name of it.
+        kind: how its values are to be read.
+        rows: of the whole column.
+        nulls: missing ones, exact; None when they could not be counted.
+        distinct: different values, missing ones left out, among `looked_at` rows; None when they cannot be compared.
+        looked_at: rows that `distinct`, `top`, `quartiles`, and `formats` rest on; equal to `rows` when exact.
+        low, high: smallest and largest number, time or duration of the whole column, or "".
+        quartiles: 25, 50 and 75 % of numbers and durations, or ().
+        top: most frequent values with their counts, when values repeat.
+        rarest: count of the rarest value, when all values are in `top`; else 0.
+        complete: whether `top` holds every value.
+        formats: see `text_formats`; for objects, the types inside. Phrases that hold no value of the data.
+        contents: phrases that do: the order of categories, the keys of dicts.
+        notes: `constant`, `unique` …
+        examples: different values, in the order of the rows.
+    """
+
+    position: int
+    label: Any
+    dtype: str
+    kind: Kind
+    rows: int
+    nulls: int | None
+    looked_at: int
+    distinct: int | None = None
+    low: str = ""
+    high: str = ""
+    quartiles: tuple[str, ...] = ()
+    top: tuple[tuple[str, int], ...] = ()
+    rarest: int = 0
+    complete: bool = False
+    formats: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row was looked at."""
+        return self.looked_at == self.rows
+
+
+@dataclass
+class _Facts:
+    """The statistics of a column while they are gathered."""
+
+    distinct: int | None = None
+    low: str = ""
+    high: str = ""
+    quartiles: tuple[str, ...] = ()
+    top: tuple[tuple[str, int], ...] = ()
+    rarest: int = 0
+    complete: bool = False
+    formats: list[str] = field(default_factory=list)
+    contents: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    examples: tuple[str, ...] = ()
+    looked_at: int = 0
+
+
+def dtype_text(dtype: Any) -> str:
+    """The name of a dtype, bounded, with what matters of a category."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = "" if dtype.categories is None else f" of {dtype.categories.dtype}"
+        return f"{'ordered ' if dtype.ordered else ''}category{values}"
+    return shorten(str(dtype), 80)
+
+
+def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: int, label: Any) -> ColumnProfile:
+    """Describe a column.
+
+    Args:
+        series: the whole column; only cheap passes are made over it.
+        sampled: the rows for all that is expensive.
+        position: 0-based.
+        label: as in the frame.
+    """
+    facts = _Facts(looked_at=len(sampled))
+    kind: Kind = "other"
+    nulls: int | None = None
+    try:
+        nulls = int(series.isna().sum())
+        if isinstance(sampled.dtype, pd.SparseDtype):
+            sampled = sampled.sparse.to_dense()
+            series = sampled if len(sampled) == len(series) else series
+        kind = _kind(sampled)
+        with np.errstate(all="ignore"):
+            _GATHER[kind](series, sampled, facts)
+    except Exception as error:
+        # Extension arrays and objects of other people may fail anywhere; a column is then described by less.
+        facts.notes.append(f"no statistics ({type(error).__name__})")
+    _note_uniqueness(series, facts, nulls)
+    return ColumnProfile(
+        position=position,
+        label=label,
+        dtype=dtype_text(series.dtype),
+        kind=kind,
+        rows=len(series),
+        nulls=nulls,
+        looked_at=facts.looked_at,
+        distinct=facts.distinct,
+        low=facts.low,
+        high=facts.high,
+        quartiles=facts.quartiles,
+        top=facts.top,
+        rarest=facts.rarest,
+        complete=facts.complete,
+        formats=tuple(facts.formats),
+        contents=tuple(facts.contents),
+        notes=tuple(facts.notes),
+        examples=facts.examples,
+    )
+
+
+def _kind(sampled: pd.Series[Any]) -> Kind:
+    dtype = sampled.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "text"
+    if pdt.is_bool_dtype(dtype):
+        return "bool"
+    if pdt.is_numeric_dtype(dtype) and not pdt.is_complex_dtype(dtype):
+        return "number"
+    if pdt.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return "time"
+    if pdt.is_timedelta64_dtype(dtype):
+        return "duration"
+    if isinstance(dtype, pd.StringDtype):
+        return "text"
+    if pdt.is_object_dtype(dtype) or isinstance(dtype, pd.ArrowDtype):
+        return _object_kind(sampled)
+    return "other"
+
+
+def _object_kind(sampled: pd.Series[Any]) -> Kind:
+    values = [value for value in cells_of(sampled.iloc[:200]) if not is_null(value)]
+    if any(isinstance(value, list | dict | tuple | set | frozenset | np.ndarray) for value in values):
+        return "nested"
+    if values and all(isinstance(value, str) for value in values):
+        return "text"
+    return "other"
+
+
+def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
+    facts.distinct = int(sampled.nunique())
+    values = sampled.dropna().to_numpy(dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    if len(finite):
+        facts.quartiles = tuple(number_text(float(q), 6) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
+    if infinite := len(values) - len(finite):
+        facts.notes.append(f"{infinite} infinite")
+    if facts.distinct <= _SET_SIZE:
+        _gather_top(sampled, facts)
+        if facts.complete:
+            facts.quartiles = ()
+
+
+def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
+    facts.distinct = int(sampled.nunique())
+    if not isinstance(sampled.dtype, pd.PeriodDtype):
+        times = sampled.dropna()
+        if len(times) and bool((times == times.dt.normalize()).all()):
+            facts.notes.append("no clock times")
+
+
+def _gather_durations(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
+    facts.distinct = int(sampled.nunique())
+
+
+def _gather_bools(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    facts.distinct = int(sampled.nunique())
+    _gather_top(sampled, facts)
+
+
+def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    sampled = _bounded_text(sampled)
+    facts.looked_at = len(sampled)
+    facts.distinct = int(sampled.nunique())
+    texts = [value for value in cells_of(sampled.iloc[:1000].dropna()) if isinstance(value, str)]
+    facts.formats.extend(text_formats(texts))
+    if texts and (longest := max(map(len, texts))) > 40:
+        facts.notes.append(f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"))
+    if facts.distinct <= _SET_SIZE or facts.distinct <= 0.5 * len(sampled):
+        _gather_top(sampled, facts)
+    if not facts.complete and not facts.top:
+        facts.examples = _different(texts)
+    if isinstance(sampled.dtype, pd.CategoricalDtype):
+        _note_categories(sampled.dtype, facts)
+
+
+def _gather_nested(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    values = [value for value in cells_of(sampled.iloc[:500]) if not is_null(value)]
+    facts.looked_at = min(len(sampled), 500)
+    facts.formats.append(_types(values))
+    if keys := _keys(values):
+        facts.contents.append(keys)
+    if sizes := [len(value) for value in values if hasattr(value, "__len__") and not isinstance(value, str | dict)]:
+        facts.formats.append(f"{min(sizes)} to {max(sizes)} items")
+    facts.examples = _different(values, 2)
+
+
+def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
+    values = [value for value in cells_of(sampled.iloc[:1000]) if not is_null(value)]
+    if pdt.is_object_dtype(sampled.dtype):
+        facts.formats.append(_types(values))
+    if (texts := [value for value in values if isinstance(value, str)]) and len(texts) >= 0.1 * len(values):
+        facts.formats.extend(text_formats(texts))
+    facts.examples = _different(values)
+    try:
+        facts.distinct = int(sampled.nunique())
+    except Exception:
+        # Unhashable or incomparable values; everything else about the column still holds.
+        facts.distinct = None
+
+
+_GATHER = {
+    "number": _gather_numbers,
+    "bool": _gather_bools,
+    "text": _gather_text,
+    "time": _gather_times,
+    "duration": _gather_durations,
+    "nested": _gather_nested,
+    "other": _gather_others,
+}
+
+
+def _gather_top(sampled: pd.Series[Any], facts: _Facts) -> None:
+    counts = sampled.value_counts()
+    counts = counts[counts > 0]
+    ranked = sorted(
+        (
+            (cell_text(value), int(count))
+            for value, count in zip(cells_of(counts.index.to_series()), counts, strict=True)
+        )
+        if len(counts) <= _SET_SIZE
+        else ((cell_text(value), int(count)) for value, count in _largest(counts)),
+        key=lambda pair: (-pair[1], pair[0]),
+    )
+    facts.complete = len(ranked) <= _SET_SIZE and len(ranked) == len(counts)
+    facts.rarest = ranked[-1][1] if ranked and facts.complete else 0
+    repeated = bool(ranked) and ranked[0][1] > 1
+    facts.top = tuple(ranked if facts.complete and repeated else ranked[:TOP_VALUES] if repeated else ())
+    facts.complete = facts.complete and repeated
+    if not repeated:
+        facts.examples = tuple(text for text, _ in ranked[:EXAMPLES])
+
+
+def _largest(counts: pd.Series[Any]) -> list[tuple[Any, int]]:
+    """The most frequent values; among equals the smallest as text, so that the order of rows does not matter."""
+    threshold = int(counts.iloc[min(TOP_VALUES, len(counts)) - 1])
+    candidates = counts[counts >= threshold].iloc[:1000]
+    return list(zip(cells_of(candidates.index.to_series()), candidates, strict=True))
+
+
+def _bounded_text(sampled: pd.Series[Any]) -> pd.Series[Any]:
+    """Fewer rows when the cells are long: a few cells of megabytes must not cost seconds."""
+    if isinstance(sampled.dtype, pd.CategoricalDtype):
+        return sampled
+    probe = [value for value in cells_of(sampled.iloc[:_LONG_TEXT_SAMPLE]) if isinstance(value, str)]
+    mean = sum(map(len, probe)) / max(1, len(probe))
+    return sampled.iloc[:_LONG_TEXT_SAMPLE] if mean > LONG_TEXT else sampled
+
+
+def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
+    categories = dtype.categories
+    if categories is None:
+        return
+    if facts.distinct is not None and len(categories) > facts.distinct:
+        facts.notes.append(f"{len(categories)} categories")
+    if dtype.ordered:
+        shown = [cell_text(value, 30) for value in list(categories[:10])]
+        facts.contents.append("order " + " < ".join(shown) + (" < …" if len(categories) > 10 else ""))
+
+
+def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None) -> None:
+    rows = len(series)
+    if not facts.distinct or nulls is None or rows < 2:
+        return
+    if facts.distinct == 1:
+        whole = facts.looked_at == rows or (facts.low != "" and facts.low == facts.high)
+        facts.notes.append("constant" if whole else "constant in a sample")
+    elif nulls == 0 and facts.distinct == facts.looked_at:
+        if facts.looked_at == rows or _strictly_ascending(series):
+            facts.notes.append("unique")
+        else:
+            facts.notes.append(f"no repeats among {facts.looked_at} sampled rows")
+
+
+def _strictly_ascending(series: pd.Series[Any]) -> bool:
+    if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in "iuM":
+        return False
+    values = series.to_numpy()
+    return bool((values[1:] > values[:-1]).all())
+
+
+def _types(values: list[Any]) -> str:
+    counts = Counter(type(value).__name__ for value in values)
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
+    if not ranked:
+        return "no values"
+    if len(ranked) == 1:
+        return f"cells are {ranked[0][0]}"
+    return "cells are " + ", ".join(f"{name} ({max(1, round(100 * count / len(values)))}%)" for name, count in ranked)
+
+
+def _keys(values: list[Any]) -> str:
+    found: dict[str, str] = {}
+    for value in values:
+        if isinstance(value, dict):
+            for key, inner in list(value.items())[:20]:
+                found.setdefault(cell_text(key, 30), type(inner).__name__)
+    if not found:
+        return ""
+    shown = [f"{key}: {kind}" for key, kind in list(found.items())[:12]]
+    return "keys " + ", ".join(shown) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
+
+
+def _different(values: list[Any], count: int = EXAMPLES) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for value in values:
+        found.setdefault(cell_text(value))
+        if len(found) == count:
+            break
+    return tuple(found)

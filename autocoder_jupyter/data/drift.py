@@ -1,0 +1,128 @@
+"""Whether a table given to a function still looks like the one that the function was built on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.cells import label_literal
+from autocoder_jupyter.data.profile import index_levels
+
+_NAMED = 5
+
+
+def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
+    """Columns, index and their dtypes, as JSON: `{"type", "rows", "columns": [[literal, dtype], …], "index": […]}`.
+
+    Columns are a list of pairs, for a name may stand twice; each name is a Python literal.
+    """
+    columns = (
+        [[label_literal(label), str(dtype)] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
+        if isinstance(value, pd.DataFrame)
+        else [[label_literal(value.name), str(value.dtype)]]
+    )
+    return {
+        "type": "Series" if isinstance(value, pd.Series) else "DataFrame",
+        "rows": len(value),
+        "columns": columns,
+        "index": [[label_literal(name), dtype] for name, dtype in index_levels(value.index)],
+    }
+
+
+def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> str | None:
+    """One sentence that says what changed, or None.
+
+    Further columns, another order and another number of rows are fine. So is a dtype of the same family: whole
+    numbers of any width, floats of any width, whole numbers where floats were, text as `object`, `str`, `string` or
+    a category of text, times of any unit, and each of them in its nullable or Arrow form. Not fine: floats where
+    whole numbers were (except a float column that is all whole, as reading a file with gaps gives), times that
+    gained or lost their zone, numbers that became text. Of the index only levels that have a name count, and only
+    that they are still there.
+
+    Args:
+        name: of the input, for the sentence.
+        frame: what is given now.
+        shape: `shape_of` the sample.
+    """
+    kind = "Series" if isinstance(frame, pd.Series) else "DataFrame"
+    if kind != shape.get("type", kind):
+        return f"{name} is a {kind}, but the function was built on a {shape['type']}."
+    now = shape_of(frame)
+    if kind == "Series":
+        changed = _changes([["its values", now["columns"][0][1]]], [["its values", shape["columns"][0][1]]], frame)
+        return _sentence(name, [], changed)
+    missing = _missing(now["columns"], shape["columns"])
+    if missing and shape.get("index") != now["index"]:
+        missing = [column for column in missing if column not in {literal for literal, _ in now["index"]}] or missing
+    lost = [literal for literal, _ in shape.get("index", []) if literal != "None"]
+    lost = [f"index level {literal}" for literal in lost if literal not in {label for label, _ in now["index"]}]
+    return _sentence(name, missing + lost, _changes(now["columns"], shape["columns"], frame))
+
+
+def _missing(now: list[list[str]], then: list[list[str]]) -> list[str]:
+    left = Counter(literal for literal, _ in then) - Counter(literal for literal, _ in now)
+    return [literal for literal in dict.fromkeys(literal for literal, _ in then) if literal in left]
+
+
+def _changes(now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | pd.Series[Any]) -> list[str]:
+    places: dict[str, list[int]] = {}
+    for place, (literal, _) in enumerate(now):
+        places.setdefault(literal, []).append(place)
+    changed = []
+    for literal, dtype in then:
+        if not places.get(literal):
+            continue
+        place = places[literal].pop(0)
+        column = frame.iloc[:, place] if isinstance(frame, pd.DataFrame) else frame
+        if not _compatible(dtype, now[place][1], column):
+            changed.append(f"{literal} is {now[place][1]} instead of {dtype}")
+    return changed
+
+
+def _compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
+    if then == now or len(column) == 0:
+        return True
+    before, after = _family(then), _family(now)
+    if before == after or (before, after) in {("float", "int"), ("object", "text"), ("text", "object")}:
+        return True
+    if (before, after) == ("int", "float"):
+        present = column.dropna()
+        return bool((present == present.round()).all())
+    # A column without any value has whatever dtype its reader chose.
+    return bool(column.isna().all())
+
+
+def _family(dtype: str) -> str:
+    text = dtype.removesuffix("[pyarrow]").lower()
+    if text.startswith("sparse["):
+        text = text[len("sparse[") :].split(",")[0]
+    zone = "tz" in text.partition("[")[2] or ("," in text and text.startswith(("datetime64", "timestamp")))
+    families = (
+        (("uint", "int"), "int"),
+        (("float", "double", "halffloat"), "float"),
+        (("bool",), "bool"),
+        (("datetime64", "timestamp"), "time with zone" if zone else "time"),
+        (("timedelta64", "duration"), "duration"),
+        (("str", "string", "large_string", "category", "dictionary"), "text"),
+        (("object",), "object"),
+    )
+    if text.startswith("interval"):
+        return text
+    return next((family for prefixes, family in families if text.startswith(prefixes)), text)
+
+
+def _sentence(name: str, missing: list[str], changed: list[str]) -> str | None:
+    parts = []
+    if missing:
+        parts.append(f"lacks {_listed(missing)}")
+    if changed:
+        parts.append(f"has other dtypes: {_listed(changed)}")
+    return f"{name} {' and '.join(parts)}; the function was built on a table that differs." if parts else None
+
+
+def _listed(items: list[str]) -> str:
+    more = len(items) - _NAMED
+    return ", ".join(items[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,438 @@
+"""What is worth knowing about a file or a folder: what it is, how it is read, how much is in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.byte_source import (
+    HEAD_BYTES,
+    compression_of,
+    count_records,
+    decode,
+    encoding_of,
+    lines_of,
+    read_head,
+)
+from autocoder_jupyter.data.delimited import DELIMITED_SUFFIXES, read_call, sniff
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Dir, File
+
+READ_ROWS = 10_000
+"""Rows of a table in a file that its statistics rest on; the number of rows is that of the whole file."""
+
+TEXT_LINES = 1_000
+"""Lines of a text file that may be kept for showing."""
+
+DIR_ENTRIES = 10_000
+"""A folder is walked so far."""
+
+_JSON_BYTES = 50 * 2**20
+_LINE_CHARACTERS = 2_000
+
+_MAGIC = (
+    (b"PAR1", "Parquet"),
+    (b"ARROW1", "Arrow"),
+    (b"FEA1", "Feather (version 1)"),
+    (b"\x89PNG", "PNG picture"),
+    (b"\xff\xd8\xff", "JPEG picture"),
+    (b"GIF8", "GIF picture"),
+    (b"%PDF", "PDF"),
+    (b"PK\x03\x04", "ZIP archive"),
+    (b"SQLite format 3", "SQLite database"),
+    (b"\x89HDF", "HDF5"),
+    (b"\xd0\xcf\x11\xe0", "old Microsoft Office file"),
+    (b"\x80\x04", "pickle"),
+    (b"\x80\x05", "pickle"),
+    (b"\x7fELF", "ELF program"),
+    (b"\x28\xb5\x2f\xfd", "zstd archive"),
+    (b"7z\xbc\xaf", "7z archive"),
+    (b"\x93NUMPY", "numpy array"),
+)
+
+
+@dataclass(frozen=True)
+class FileProfile:
+    """One file.
+
+    Args:
+        name: its last path component.
+        size: bytes on disk.
+        kind: `delimited text`, `Parquet`, `JSON` …
+        facts: phrases: encoding, how to read it, what is odd. They hold no values of the data.
+        frame: its first rows, if it is a table.
+        rows: of the whole table; None when it is none.
+        lines: the first lines of a text, cut at 2,000 characters.
+        contents: phrases that hold values.
+    """
+
+    name: str
+    size: int
+    kind: str
+    facts: tuple[str, ...] = ()
+    frame: pd.DataFrame | None = None
+    rows: int | None = None
+    lines: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DirProfile:
+    """A folder.
+
+    Args:
+        name: its last path component.
+        entries: relative paths and sizes of its files, sorted.
+        complete: whether all of it was walked.
+        suffixes: how many files have which suffix.
+        examples: for each kind of suffix of data its first file, described.
+    """
+
+    name: str
+    entries: tuple[tuple[str, int], ...]
+    complete: bool
+    suffixes: tuple[tuple[str, int], ...]
+    examples: tuple[tuple[str, FileProfile], ...]
+
+
+def describe_path(value: File | Dir) -> FileProfile | DirProfile:
+    """Describe a file or a folder; a broken file is described as broken.
+
+    Raises:
+        InvalidRequest: there is nothing at that path, or it is of the other kind, or it may not be read.
+    """
+    path = value.path
+    wrong = not (path.is_dir() if isinstance(value, Dir) else path.is_file())
+    if wrong:
+        kind = "folder" if isinstance(value, Dir) else "file"
+        hint = f"There is a {'file' if kind == 'folder' else 'folder'} of that name." if path.exists() else ""
+        raise InvalidRequest(f"There is no {kind} {str(path)!r}.", hint=hint)
+    try:
+        return _describe_dir(path) if isinstance(value, Dir) else describe_file(path)
+    except PermissionError as error:
+        raise InvalidRequest(f"{str(path)!r} may not be read.", why=str(error)) from None
+
+
+def describe_file(path: Path) -> FileProfile:
+    """Describe one file by its bytes; its suffix decides only where bytes cannot."""
+    size = path.stat().st_size
+    if size == 0:
+        return FileProfile(path.name, 0, "empty file")
+    compression = compression_of(path)
+    try:
+        head = read_head(path, compression)
+    except (OSError, EOFError, ValueError) as error:
+        return FileProfile(path.name, size, f"broken {compression} file", (type(error).__name__,))
+    magic = next((name for start, name in _MAGIC if head.startswith(start)), "")
+    encoding = None if magic else encoding_of(head)
+    if encoding is None:
+        return _describe_binary(path, size, compression, magic)
+    return _describe_text(path, size, compression, encoding, head)
+
+
+# Binary files
+
+
+def _describe_binary(path: Path, size: int, compression: str, magic: str) -> FileProfile:
+    inside = f" in {compression}" if compression else ""
+    try:
+        if magic == "Parquet" and not compression:
+            return _describe_parquet(path, size)
+        if magic in ("Arrow", "Feather (version 1)") and not compression:
+            return _describe_arrow(path, size)
+        if magic == "ZIP archive" and not compression:
+            return _describe_zip(path, size)
+    except Exception as error:
+        # Readers of binary formats raise whatever they like on a damaged file.
+        return FileProfile(path.name, size, f"broken {magic} file", (f"cannot be read: {type(error).__name__}",))
+    return FileProfile(path.name, size, (magic or "binary file of unknown kind") + inside)
+
+
+def _describe_parquet(path: Path, size: int) -> FileProfile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        batches = list(islice(file.iter_batches(batch_size=READ_ROWS), 1))
+        table = pa.Table.from_batches(batches, schema=file.schema_arrow)
+        rows = file.metadata.num_rows
+        facts = ("read with pd.read_parquet(path)", f"{file.num_row_groups} row groups")
+    return FileProfile(path.name, size, "Parquet", facts, table.to_pandas(), rows)
+
+
+def _describe_arrow(path: Path, size: int) -> FileProfile:
+    import pyarrow as pa
+    import pyarrow.feather as feather
+
+    try:
+        with pa.memory_map(str(path)) as source:
+            file = pa.ipc.open_file(source)
+            rows, kept = 0, []
+            for number in range(file.num_record_batches):
+                batch = file.get_batch(number)
+                if rows < READ_ROWS:
+                    kept.append(batch.slice(0, READ_ROWS - rows))
+                rows += batch.num_rows
+            table = pa.Table.from_batches(kept, schema=file.schema)
+            frame = table.to_pandas()
+    except pa.ArrowInvalid:
+        whole = feather.read_table(path)
+        rows, frame = whole.num_rows, whole.slice(0, READ_ROWS).to_pandas()
+    return FileProfile(path.name, size, "Feather", ("read with pd.read_feather(path)",), frame, rows)
+
+
+def _describe_zip(path: Path, size: int) -> FileProfile:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if "xl/workbook.xml" not in names:
+            shown = ", ".join(sorted(names)[:20])
+            return FileProfile(path.name, size, f"ZIP archive of {len(names)} entries", contents=(f"entries {shown}",))
+        with archive.open("xl/workbook.xml") as file:
+            workbook = file.read(2**20).decode("utf-8", "replace")
+    sheets = re.findall(r"<(?:\w+:)?sheet\b[^>]*?\bname=\"([^\"]*)\"", workbook)
+    facts = [f"{len(sheets)} sheets: {', '.join(repr(sheet) for sheet in sheets[:20])}"]
+    if importlib.util.find_spec("openpyxl") is None:
+        facts.append(
+            "needs the package openpyxl to be read; it is not installed here, so the contents were not looked at"
+        )
+        return FileProfile(path.name, size, "Excel workbook", tuple(facts))
+    frame = pd.read_excel(path, nrows=1_000)
+    facts.append("read with pd.read_excel(path), which needs the package openpyxl; below: the first sheet")
+    rows = _excel_rows(path)
+    return FileProfile(path.name, size, "Excel workbook", tuple(facts), frame, rows if rows is not None else len(frame))
+
+
+def _excel_rows(path: Path) -> int | None:
+    import openpyxl
+
+    workbook = openpyxl.load_workbook(path, read_only=True)
+    try:
+        rows = sum(any(cell is not None for cell in row) for row in workbook.worksheets[0].iter_rows(values_only=True))
+    finally:
+        workbook.close()
+    return max(0, rows - 1)
+
+
+# Text files
+
+
+def _describe_text(path: Path, size: int, compression: str, encoding: str, head: bytes) -> FileProfile:
+    suffix = _suffix(path, compression)
+    facts = tuple(
+        f"{what}" for what in ((f"compressed with {compression}" if compression else ""), _coding(encoding)) if what
+    )
+    text = decode(head, encoding)
+    whole_lines = text if len(head) < HEAD_BYTES else text.rpartition("\n")[0]
+    if suffix in (".jsonl", ".ndjson") or _looks_like_json_lines(whole_lines, suffix):
+        found = _describe_json_lines(path, size, compression, encoding, facts)
+    elif suffix in (".json", ".geojson") or text.lstrip("\ufeff \r\n\t")[:1] in ("[", "{"):
+        found = _describe_json(path, size, compression, encoding, facts)
+    else:
+        found = None
+    if found is None and suffix != ".log":
+        found = _describe_delimited(path, size, compression, encoding, whole_lines, facts)
+    return found or _describe_plain(path, size, compression, encoding, facts)
+
+
+def _suffix(path: Path, compression: str) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if compression and len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def _coding(encoding: str) -> str:
+    return {"utf-8": "", "cp1252": "encoding cp1252 (latin-1)"}.get(encoding, f"encoding {encoding}")
+
+
+def _describe_delimited(
+    path: Path, size: int, compression: str, encoding: str, head: str, facts: tuple[str, ...]
+) -> FileProfile | None:
+    dialect = sniff(head, certain=_suffix(path, compression) in DELIMITED_SUFFIXES)
+    if dialect is None:
+        return None
+    arguments, call = read_call(dialect, encoding)
+    packing: Any = compression or None
+    try:
+        frame = pd.read_csv(path, nrows=READ_ROWS, compression=packing, low_memory=False, **arguments)  # type: ignore[call-overload]
+    except Exception as error:
+        # Ragged lines, wrong encodings further down: the file is then shown as the text that it is.
+        return _describe_plain(path, size, compression, encoding, (*facts, f"{call} fails: {type(error).__name__}"))
+    if len(frame) < READ_ROWS:
+        rows = len(frame)
+    else:
+        records = count_records(path, compression, encoding, quoted=True)
+        rows = records - int(dialect.header) - _filled_lines(head, dialect.skip)
+    explicit = ", compression=" + repr(compression) if compression and path.suffix not in (".gz", ".bz2", ".xz") else ""
+    reading = f"read with {call.removesuffix(')')}{explicit})"
+    details = (*facts, *(() if dialect.header else ("no header line",)), reading)
+    return FileProfile(path.name, size, "delimited text", details, frame, rows)
+
+
+def _filled_lines(head: str, skip: int) -> int:
+    return sum(bool(line.strip()) for line in head.splitlines()[:skip])
+
+
+def _looks_like_json_lines(text: str, suffix: str) -> bool:
+    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    if suffix in (".csv", ".tsv") or len(lines) < 2:
+        return False
+    try:
+        return all(isinstance(json.loads(line), dict) for line in lines)
+    except ValueError:
+        return False
+
+
+def _describe_json_lines(
+    path: Path, size: int, compression: str, encoding: str, facts: tuple[str, ...]
+) -> FileProfile | None:
+    records, broken = [], 0
+    for line in islice(lines_of(path, compression, encoding), READ_ROWS):
+        if line.strip():
+            try:
+                records.append(json.loads(line))
+            except (ValueError, RecursionError):
+                broken += 1
+    if not records:
+        return None
+    rows = count_records(path, compression, encoding, quoted=False)
+    details = [*facts, "one JSON value a line; read with pd.read_json(path, lines=True)"]
+    if broken:
+        details.append(f"{broken} of the first lines are not JSON")
+    return _json_profile(path, size, "JSON lines", tuple(details), records, rows)
+
+
+def _describe_json(
+    path: Path, size: int, compression: str, encoding: str, facts: tuple[str, ...]
+) -> FileProfile | None:
+    if size > _JSON_BYTES:
+        return _describe_plain(
+            path, size, compression, encoding, (*facts, "JSON, too large to be looked at as a whole")
+        )
+    try:
+        value = json.loads(b"".join(lines_of(path, compression, encoding)).decode(_after_lines(encoding), "replace"))
+    except (ValueError, RecursionError):
+        return None
+    details = (*facts, "one JSON value; read with json.load")
+    if isinstance(value, list):
+        return _json_profile(path, size, "JSON", details, value, len(value))
+    return FileProfile(
+        path.name, size, "JSON", (*details, f"structure {structure(value)}"), contents=(_excerpt(value),)
+    )
+
+
+def _after_lines(encoding: str) -> str:
+    """The encoding of what `lines_of` gives, which turns UTF-16 into UTF-8."""
+    return "utf-8" if encoding == "utf-16" else encoding
+
+
+def _json_profile(
+    path: Path, size: int, kind: str, facts: tuple[str, ...], records: list[Any], rows: int
+) -> FileProfile:
+    details = (*facts, f"structure {structure(records)}")
+    if records and all(isinstance(record, dict) for record in records):
+        return FileProfile(path.name, size, kind, details, pd.DataFrame(records[:READ_ROWS]), rows)
+    return FileProfile(path.name, size, kind, (*details, f"{rows} items"), contents=(_excerpt(records),))
+
+
+def structure(value: Any, depth: int = 0) -> str:
+    """The shape of a JSON value: names and types, no values."""
+    if isinstance(value, dict):
+        if depth >= 4:
+            return "object"
+        inner = [f"{str(key)[:40]}: {structure(one, depth + 1)}" for key, one in islice(value.items(), 25)]
+        more = f", … {len(value) - 25} more" if len(value) > 25 else ""
+        return "{" + ", ".join(inner) + more + "}"
+    if isinstance(value, list):
+        if depth >= 4 or not value:
+            return "list"
+        return f"list of {_merged_structure(value[:200], depth + 1)}"
+    return {"NoneType": "null", "str": "text"}.get(type(value).__name__, type(value).__name__)
+
+
+def _merged_structure(values: list[Any], depth: int) -> str:
+    """One structure for all items of a list; keys that some objects lack are marked with `?`."""
+    objects = [value for value in values if isinstance(value, dict)]
+    kinds = list(dict.fromkeys(structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
+    if objects:
+        keys = list(dict.fromkeys(key for one in objects for key in one))
+        inner = []
+        for key in keys[:25]:
+            present = [one[key] for one in objects if key in one]
+            mark = "?" if len(present) < len(objects) else ""
+            inner.append(
+                f"{str(key)[:40]}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else str(key)[:40]
+            )
+        more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
+        kinds.insert(0, "{" + ", ".join(inner) + more + "}")
+    return " or ".join(kinds) or "nothing"
+
+
+def _excerpt(value: Any) -> str:
+    return "begins " + json.dumps(value, ensure_ascii=False)[:600]
+
+
+_TIMESTAMP = re.compile(
+    r"\[?\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(?::\d{2})?|\[?\d{1,2}/[A-Z][a-z]{2}/\d{4}:|[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}"
+)
+_LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b")
+
+
+def _describe_plain(path: Path, size: int, compression: str, encoding: str, facts: tuple[str, ...]) -> FileProfile:
+    shown: list[str] = []
+    total = 0
+    for raw in lines_of(path, compression, encoding):
+        total += 1
+        if len(shown) < TEXT_LINES:
+            line = decode(raw, _after_lines(encoding)).rstrip("\r\n").removeprefix("\ufeff")
+            more = f"…(+{len(line) - _LINE_CHARACTERS})" if len(line) > _LINE_CHARACTERS else ""
+            shown.append(line[:_LINE_CHARACTERS] + more)
+    details = [*facts, f"{total} lines", *_log_facts(shown)]
+    return FileProfile(path.name, size, "text", tuple(details), lines=tuple(shown))
+
+
+def _log_facts(lines: Iterable[str]) -> Iterable[str]:
+    filled = [line for line in lines if line.strip()]
+    stamped = sum(bool(_TIMESTAMP.match(line)) for line in filled)
+    if not filled or stamped < 0.5 * len(filled):
+        return
+    levels = Counter(match.group(1) for line in filled if (match := _LEVEL.search(line[:200])))
+    yield f"a log: {stamped} of the first {len(filled)} lines begin with a time"
+    if levels:
+        yield "levels " + ", ".join(f"{level} ×{count}" for level, count in sorted(levels.items()))
+
+
+# Folders
+
+
+def _describe_dir(path: Path) -> DirProfile:
+    found = list(islice((entry for entry in _walk(path)), DIR_ENTRIES + 1))
+    entries = sorted((entry.relative_to(path).as_posix(), entry.stat().st_size) for entry in found[:DIR_ENTRIES])
+    suffixes = Counter(Path(name).suffix.lower() or "(none)" for name, _ in entries)
+    ranked = sorted(suffixes.items(), key=lambda pair: (-pair[1], pair[0]))
+    examples = []
+    for suffix, _ in ranked[:3]:
+        first = next(name for name, _ in entries if (Path(name).suffix.lower() or "(none)") == suffix)
+        examples.append((first, describe_file(path / first)))
+    return DirProfile(path.name, tuple(entries), len(found) <= DIR_ENTRIES, tuple(ranked), tuple(examples))
+
+
+def _walk(path: Path) -> Iterable[Path]:
+    """The files of a folder, in order; links are not followed, for they may lead out of it."""
+    for entry in sorted(path.iterdir()):
+        if entry.is_symlink():
+            continue
+        if entry.is_dir():
+            yield from _walk(entry)
+        elif entry.is_file():
+            yield entry

@@ -1,0 +1,169 @@
+"""What is worth knowing about a table: its shape, its index, each of its columns, its keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.cells import cell_text, label_literal
+from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
+from autocoder_jupyter.data.sample import sample_rows
+
+SAMPLE_ROWS = 10_000
+"""Tables with more rows are described from so many; lengths, nulls and ranges stay exact."""
+
+DETAILED_COLUMNS = 60
+"""Columns beyond are described by name and dtype alone."""
+
+_DUPLICATE_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class ColumnRun:
+    """Neighbouring columns of one dtype: the literal of the first and the last, and how many."""
+
+    first: str
+    last: str
+    count: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class FrameProfile:
+    """A table.
+
+    Args:
+        kind: `DataFrame` or `Series`.
+        rows, columns: exact.
+        index: a phrase, or "" for the default index.
+        index_examples: labels of an index that is not the default one.
+        column_levels: names of the levels when the columns are a MultiIndex, else ().
+        detailed: the first columns in full.
+        tail: the others, in runs.
+        duplicates: rows that repeat an earlier one, among `duplicates_of` rows; None when cells cannot be compared.
+        duplicate_labels: whether two columns have the same name.
+        sampled: rows that the expensive statistics rest on.
+    """
+
+    kind: str
+    rows: int
+    columns: int
+    index: str
+    index_examples: tuple[str, ...]
+    column_levels: tuple[str, ...]
+    detailed: tuple[ColumnProfile, ...]
+    tail: tuple[ColumnRun, ...]
+    duplicates: int | None
+    duplicates_of: int
+    duplicate_labels: bool
+    sampled: int
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Literals of the columns that could be a key: unique, nothing missing."""
+        return tuple(label_literal(column.label) for column in self.detailed if "unique" in column.notes)
+
+
+def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
+    """A table as a frame; a Series becomes its only column."""
+    return value if isinstance(value, pd.DataFrame) else value.to_frame()
+
+
+def profile_frame(value: pd.DataFrame | pd.Series[Any], detailed_columns: int = DETAILED_COLUMNS) -> FrameProfile:
+    """Describe any table that pandas can hold. Equal tables give equal profiles."""
+    frame = as_frame(value)
+    rows, width = frame.shape
+    detailed = min(width, detailed_columns)
+    head = frame.iloc[:, :detailed]
+    sampled = sample_rows(head, SAMPLE_ROWS)
+    labels = list(frame.columns)
+    columns = tuple(
+        profile_column(head.iloc[:, place], sampled.iloc[:, place], place, labels[place]) for place in range(detailed)
+    )
+    unique = any("unique" in column.notes for column in columns)
+    duplicates, duplicates_of = (0, rows) if unique else _duplicates(frame)
+    return FrameProfile(
+        kind=type(value).__name__ if isinstance(value, pd.Series) else "DataFrame",
+        rows=rows,
+        columns=width,
+        index=_index_phrase(frame.index),
+        index_examples=_index_examples(frame.index),
+        column_levels=_column_levels(frame.columns),
+        detailed=columns,
+        tail=_runs(frame, detailed),
+        duplicates=duplicates,
+        duplicates_of=duplicates_of,
+        duplicate_labels=not frame.columns.is_unique,
+        sampled=len(sampled),
+    )
+
+
+def index_levels(index: pd.Index[Any]) -> tuple[tuple[Any, str], ...]:
+    """Name and dtype of each level of an index."""
+    if isinstance(index, pd.MultiIndex):
+        return tuple((level.name, dtype_text(level.dtype)) for level in index.levels)
+    return ((index.name, dtype_text(index.dtype)),)
+
+
+def is_default_index(index: pd.Index[Any]) -> bool:
+    """Whether an index only counts the rows from 0."""
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1 and index.name is None
+
+
+def _index_phrase(index: pd.Index[Any]) -> str:
+    if is_default_index(index):
+        return ""
+    levels = [f"{'unnamed' if name is None else label_literal(name)} {dtype}" for name, dtype in index_levels(index)]
+    kind = "MultiIndex with levels " if isinstance(index, pd.MultiIndex) else ""
+    return kind + ", ".join(levels) + _index_order(index)
+
+
+def _index_order(index: pd.Index[Any]) -> str:
+    if len(index) > _DUPLICATE_ROWS * 20 and not isinstance(index, pd.RangeIndex):
+        return ""
+    try:
+        order = ", ascending" if index.is_monotonic_increasing else ", not sorted"
+        return order + (", unique" if index.is_unique else ", with repeated labels")
+    except Exception:
+        # Labels that cannot be hashed or compared.
+        return ""
+
+
+def _index_examples(index: pd.Index[Any]) -> tuple[str, ...]:
+    if is_default_index(index) or len(index) == 0:
+        return ()
+    places = dict.fromkeys((0, min(1, len(index) - 1), len(index) - 1))
+    return tuple(cell_text(index[place]) for place in places)
+
+
+def _column_levels(columns: pd.Index[Any]) -> tuple[str, ...]:
+    if not isinstance(columns, pd.MultiIndex):
+        return ()
+    return tuple("unnamed" if name is None else label_literal(name) for name in columns.names)
+
+
+def _runs(frame: pd.DataFrame, start: int) -> tuple[ColumnRun, ...]:
+    """The columns from `start` on, neighbours of one dtype taken together."""
+    runs: list[ColumnRun] = []
+    dtypes = list(frame.dtypes.iloc[start:])
+    places = [0, *(i for i in range(1, len(dtypes)) if dtypes[i] != dtypes[i - 1]), len(dtypes)] if dtypes else []
+    for begin, end in pairwise(places):
+        first, last = frame.columns[start + begin], frame.columns[start + end - 1]
+        runs.append(ColumnRun(label_literal(first), label_literal(last), end - begin, dtype_text(dtypes[begin])))
+    return tuple(runs)
+
+
+def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int]:
+    """Rows that repeat an earlier one, counted among the first rows only when the table is large."""
+    rows, width = frame.shape
+    looked = min(rows, _DUPLICATE_ROWS if width <= 30 else 2_000)
+    if width == 0 or width > 500 or rows == 0:
+        return (None, 0)
+    try:
+        return int(frame.iloc[:looked].duplicated().sum()), looked
+    except Exception:
+        # Lists, dicts and the like cannot be compared by hash.
+        return None, 0

@@ -1,0 +1,304 @@
+"""A table's profile as text for the model: masked, escaped, and no longer than its budget."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.cells import cell_text, label_literal, shorten
+from autocoder_jupyter.data.column_profile import ColumnProfile
+from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.data.profile import FrameProfile, is_default_index
+from autocoder_jupyter.data.sample import sample_positions
+from autocoder_jupyter.data.tokens import estimate_tokens
+from autocoder_jupyter.request import Share
+
+ROWS_SHARE = 0.4
+"""Rows may take so much of a table's budget; what columns are says more per token."""
+
+SET_MIN_COUNT = 5
+SET_MAX_VALUES = 20
+"""With `share="stats"` the values of a column are named only when there are at most 20, each at least 5 times."""
+
+_NAME_CHARACTERS = 100
+_ROW_CELL = 32
+_ROW_COLUMNS = 60
+_ROW_CHARACTERS = 1200
+
+_LOOKALIKES = re.compile(r"<(?=\s*/?\s*data\b|\|)|`(?=``)", re.IGNORECASE)
+
+
+def neutral(text: str) -> str:
+    """Text that cannot leave the data section: no line breaks, no control signs, nothing that looks like its end."""
+    shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return _LOOKALIKES.sub(lambda match: f"\\x{ord(match.group()):02x}", shown)
+
+
+def cost(text: str) -> int:
+    """What a line costs of a budget: tokens, or a quarter of its characters when that is more."""
+    return max(estimate_tokens(text), (len(text) + 3) // 4) + 1
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as far as it may be shown.
+
+    Args:
+        profile: what is known about it.
+        rows: sampled rows, or None when none may be shown; with the original index.
+        remarks: phrases for the head (of a file: how to read it).
+        total_rows: when the profile saw only the beginning of something longer.
+    """
+
+    profile: FrameProfile
+    rows: pd.DataFrame | None = None
+    remarks: tuple[str, ...] = ()
+    total_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """Text of a section, and what had to be left out of it."""
+
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+class TableText:
+    """Writes one table, in more or less detail. Masks each value once, in a fixed order."""
+
+    def __init__(self, view: TableView, share: Share, masker: Masker, max_rows: int) -> None:
+        self._view = view
+        self._share = share
+        self._masker = masker
+        self._head = self._head_lines()
+        columns = view.profile.detailed
+        self._full = [self._column_line(column) for column in columns]
+        brief = (replace(column, top=(), examples=(), contents=(), formats=()) for column in columns)
+        self._brief = [self._column_line(column) for column in brief]
+        self._bare = [f"{self._name(column.label)} {column.dtype}" for column in columns]
+        self._rows = self._row_lines(max_rows)
+
+    def render(self, budget: int) -> Rendered:
+        """The most detailed text that fits: rows go first, then values, then what is said of the last columns."""
+        room = budget - sum(map(cost, self._head)) - 10
+        tail = self._tail_lines(room // 4)
+        room -= sum(map(cost, tail))
+        for lines, left_out in ((self._full, ""), (self._brief, "values and formats of columns")):
+            used = sum(map(cost, lines))
+            if used <= room:
+                rows, rows_left_out = self._fitting_rows(min(room - used, int(budget * ROWS_SHARE)))
+                omitted = tuple(text for text in (left_out, rows_left_out) if text)
+                return Rendered("\n".join([*self._head, *lines, *tail, *rows]), omitted)
+        return self._narrow(room, tail)
+
+    def _narrow(self, room: int, tail: list[str]) -> Rendered:
+        """Statistics for the first columns, names and dtypes for as many others as fit, counts for the rest."""
+        described = _fitting(self._brief, int(room * 0.6))
+        rest = self._bare[described:]
+        room -= sum(map(cost, self._brief[:described])) + 20
+        named = _fitting(rest, room)
+        lines = self._brief[:described]
+        if named:
+            lines.append("name and dtype only: " + ", ".join(rest[:named]))
+        if named < len(rest):
+            lines.append(
+                f"{len(rest) - named} more columns before the ones below"
+                if tail
+                else f"{len(rest) - named} more columns"
+            )
+        omitted = f"statistics of {len(self._bare) - described} columns"
+        return Rendered("\n".join([*self._head, *lines, *tail]), (omitted, *(("rows",) if self._rows else ())))
+
+    # The head
+
+    def _head_lines(self) -> list[str]:
+        profile = self._view.profile
+        size = f"{profile.rows} rows" if self._view.total_rows is None else f"{self._view.total_rows} rows"
+        shape = f"{profile.kind}, {size}" + (f" × {profile.columns} columns" if profile.kind == "DataFrame" else "")
+        head = [*self._view.remarks, f"{shape}; {self._index_phrase()}"]
+        if self._view.total_rows not in (None, profile.rows):
+            head.append(f"what follows is from the first {profile.rows} rows")
+        if profile.column_levels:
+            head.append(f"columns are a MultiIndex with levels {', '.join(map(self._plain, profile.column_levels))}")
+        if profile.duplicate_labels:
+            head.append("some columns have the same name")
+        if self._share != "schema":
+            head += self._head_statistics()
+        return head
+
+    def _index_phrase(self) -> str:
+        profile = self._view.profile
+        if not profile.index:
+            return "default index"
+        phrase = f"index {self._plain(profile.index)}"
+        if self._share == "schema":
+            phrase = re.sub(r", (?:ascending|not sorted), (?:unique|with repeated labels)$", "", phrase)
+        if self._share == "rows" and profile.index_examples:
+            phrase += f" (such as {', '.join(self._value(text) for text in profile.index_examples)})"
+        return phrase
+
+    def _head_statistics(self) -> list[str]:
+        profile = self._view.profile
+        lines = []
+        if profile.duplicates:
+            scope = "" if profile.duplicates_of == profile.rows else f" among the first {profile.duplicates_of}"
+            lines.append(f"{profile.duplicates} rows repeat an earlier one{scope}")
+        if profile.sampled < profile.rows:
+            lines.append(
+                f"rows, missing, minimum and maximum are exact; the rest is from {profile.sampled} rows spread over it"
+            )
+        return lines
+
+    # Columns
+
+    def _column_line(self, column: ColumnProfile) -> str:
+        name = f"{self._name(column.label)} {column.dtype}"
+        if self._share == "schema":
+            return name
+        mask = self._masker.for_column(
+            [text for text, _ in column.top] + list(column.examples) + [column.low, column.high]
+        )
+        facts = [
+            *self._count_facts(column),
+            *self._range_facts(column, mask),
+            *column.notes,
+            *column.formats,
+            *self._value_facts(column, mask),
+        ]
+        return " | ".join([name, *facts])
+
+    def _count_facts(self, column: ColumnProfile) -> Iterable[str]:
+        if column.nulls:
+            share = 100 * column.nulls / column.rows
+            yield f"{column.nulls} missing ({share:.2g}%)" if column.nulls < column.rows else "all missing"
+        told = {"unique", "constant"} & set(column.notes)
+        if column.distinct and not told and not any(note.startswith("no repeats") for note in column.notes):
+            yield f"{column.distinct} distinct" + ("" if column.exact else f" in {column.looked_at}")
+
+    def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
+        if column.low == "":
+            return
+        if column.low == column.high:
+            yield f"always {neutral(mask(column.low))}"
+            return
+        spread = f"{neutral(mask(column.low))} … {neutral(mask(column.high))}"
+        if column.quartiles:
+            spread += f", quartiles {' '.join(neutral(mask(text)) for text in column.quartiles)}"
+        yield spread
+
+    def _value_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
+        quote = (
+            (lambda text: repr(neutral(mask(text)))) if column.kind == "text" else (lambda text: neutral(mask(text)))
+        )
+        if self._share == "stats":
+            if column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES:
+                yield "values " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
+            return
+        yield from (self._plain(text) for text in column.contents)
+        if column.top:
+            start = "values" if column.complete else "most frequent"
+            yield f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
+        if column.examples:
+            yield "e.g. " + ", ".join(quote(text) for text in column.examples)
+
+    def _tail_lines(self, room: int) -> list[str]:
+        """The columns that have no profile: runs of one dtype while they fit, then counts by dtype."""
+        runs = self._view.profile.tail
+        if not runs:
+            return []
+        texts = [
+            f"{self._plain(run.first)} {run.dtype}"
+            if run.count == 1
+            else f"{self._plain(run.first)} … {self._plain(run.last)} {run.count} columns {run.dtype}"
+            for run in runs[:500]
+        ]
+        shown = _fitting(texts, room)
+        lines = ["name and dtype only: " + ", ".join(texts[:shown])] if shown else []
+        rest: Counter[str] = Counter()
+        for run in runs[shown:]:
+            rest[run.dtype] += run.count
+        if rest:
+            kinds = ", ".join(f"{count} {dtype}" for dtype, count in rest.most_common(8))
+            lines.append(f"and {sum(rest.values())} more columns ({kinds})")
+        return lines
+
+    # Rows
+
+    def _row_lines(self, max_rows: int) -> list[str]:
+        frame = self._view.rows
+        if frame is None or self._share != "rows" or max_rows <= 0 or frame.shape[1] == 0 or len(frame) == 0:
+            return []
+        frame = frame.iloc[:, :_ROW_COLUMNS]
+        columns: list[list[str]] = []
+        names: list[str] = []
+        if not is_default_index(frame.index) and self._view.profile.index:
+            columns.append([cell_text(label, _ROW_CELL) for label in frame.index])
+            names.append("(index)")
+        for place, label in enumerate(frame.columns):
+            columns.append([_row_cell(value) for value in _values(frame, place)])
+            names.append(self._name(label).strip("'"))
+        masked = [
+            [_quoted(neutral(mask(text))) for text in texts]
+            for texts in columns
+            for mask in (self._masker.for_column(texts),)
+        ]
+        lines = [shorten(",".join(row), _ROW_CHARACTERS) for row in zip(*masked, strict=True)]
+        return [",".join(map(_quoted, names)), *lines]
+
+    def _fitting_rows(self, room: int) -> tuple[list[str], str]:
+        if not self._rows:
+            return [], ""
+        total = len(self._rows) - 1
+        fits = _fitting(self._rows, room - 20) - 1
+        if fits < min(2, total):
+            return [], "rows"
+        places = sample_positions(total, fits) + 1
+        title = f'{fits} sample rows as CSV (empty: missing; "": empty text)'
+        left_out = f"{total - fits} of {total} sample rows" if fits < total else ""
+        return [title + ":", self._rows[0], *(self._rows[place] for place in places)], left_out
+
+    # Words
+
+    def _name(self, label: Any) -> str:
+        return self._plain(shorten(label_literal(label), _NAME_CHARACTERS))
+
+    def _plain(self, text: str) -> str:
+        """Names and phrases that hold names: only secrets are masked, for code must use names as they are."""
+        return neutral(self._masker.mask(text, secrets_only=True))
+
+    def _value(self, text: str) -> str:
+        return neutral(self._masker.mask(text))
+
+
+def _fitting(lines: Sequence[str], room: int) -> int:
+    """How many of the first lines fit."""
+    for count, line in enumerate(lines):
+        room -= cost(line)
+        if room < 0:
+            return count
+    return len(lines)
+
+
+def _values(frame: pd.DataFrame, place: int) -> list[Any]:
+    column = frame.iloc[:, place]
+    try:
+        return list(column.astype(object))
+    except Exception:
+        # An extension array may refuse object; iterating is what it must support.
+        return list(column.array)
+
+
+def _row_cell(value: Any) -> str:
+    return '""' if isinstance(value, str) and value == "" else cell_text(value, _ROW_CELL)
+
+
+def _quoted(text: str) -> str:
+    if text != '""' and any(sign in text for sign in ',"'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

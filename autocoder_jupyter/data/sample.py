@@ -1,0 +1,56 @@
+"""Which rows stand for a whole table: by position, from a fixed seed, the same on every machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+FIRST_ROWS = 3
+"""So many rows come from the top, where a table shows its order; the others from anywhere."""
+
+
+def sample_positions(rows: int, count: int, first: int = FIRST_ROWS) -> npt.NDArray[np.int64]:
+    """Positions of at most `count` different rows of `rows`, ascending: the first few, then pseudo-random ones.
+
+    The generator is SplitMix64 (Steele, Lea, Flood 2014) on the row number, a few vector operations; numpy's own
+    generators may change between versions.
+    """
+    count = max(0, min(count, rows))
+    if count == rows:
+        return np.arange(rows, dtype=np.int64)
+    first = min(first, count)
+    wanted, pool = count - first, rows - first
+    if wanted * 3 >= pool:
+        picked = np.argsort(_splitmix64(pool), kind="stable")[:wanted].astype(np.int64)
+    else:
+        # Twice as many draws as wanted: with a pool three times as large, the different ones among them suffice.
+        draws = (_splitmix64(2 * wanted + 32) % np.uint64(pool)).astype(np.int64)
+        _, places = np.unique(draws, return_index=True)
+        picked = draws[np.sort(places)[:wanted]]
+    return np.concatenate([np.arange(first, dtype=np.int64), np.sort(picked) + first])
+
+
+def _splitmix64(count: int) -> npt.NDArray[np.uint64]:
+    state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+def sample_rows(frame: pd.DataFrame, count: int, first: int = FIRST_ROWS) -> pd.DataFrame:
+    """The rows of `sample_positions`, as a frame with its own index."""
+    if count >= len(frame):
+        return frame
+    return frame.iloc[sample_positions(len(frame), count, first)]
+
+
+def cells_of(series: pd.Series[Any]) -> list[Any]:
+    """The values of a column as Python objects, whatever its dtype."""
+    try:
+        return list(series.astype(object))
+    except Exception:
+        # An extension array may refuse object; iterating is what it must support.
+        return list(series.array)

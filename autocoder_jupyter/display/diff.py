@@ -1,0 +1,33 @@
+"""What changed between two sources, as a unified diff."""
+
+from __future__ import annotations
+
+import difflib
+
+from autocoder_jupyter.display import markup
+
+
+def unified(before: str, after: str, before_name: str, after_name: str) -> str:
+    """A unified diff; empty when both are equal."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
+    return "\n".join(lines)
+
+
+def render_text(before: str, after: str, before_name: str, after_name: str) -> str:
+    """The diff for a terminal, or a sentence when there is nothing to show."""
+    return markup.plain(unified(before, after, before_name, after_name)) or f"{before_name} and {after_name} are equal."
+
+
+def render_html(before: str, after: str, before_name: str, after_name: str) -> str:
+    """The diff with added and removed lines in colour; the signs say the same."""
+    difference = unified(before, after, before_name, after_name)
+    if not difference:
+        return f"<div>{markup.text(before_name)} and {markup.text(after_name)} are equal.</div>"
+    lines = "\n".join(_line(line) for line in difference.splitlines())
+    return f'<pre style="{markup.CODE}">{lines}</pre>'
+
+
+def _line(line: str) -> str:
+    colours = {"+": markup.GOOD, "-": markup.BAD, "@": markup.BUSY}
+    colour = None if line.startswith(("+++", "---")) else colours.get(line[:1])
+    return f'<span style="color:{colour}">{markup.text(line)}</span>' if colour else markup.text(line)

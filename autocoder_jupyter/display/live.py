@@ -1,0 +1,114 @@
+"""Keeps a card up to date while a job runs, from a thread of its own, never faster than the eye needs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import replace
+
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.engine.events import Event
+
+logger = logging.getLogger(__name__)
+
+UPDATE_SECONDS = 0.25
+"""Least time between two updates: four a second."""
+
+HEARTBEAT_SECONDS = 1.0
+"""Time between two updates when nothing but the clock changes."""
+
+View = Callable[[CardState], None]
+"""Shows a state; called from the painter thread, one call at a time."""
+
+
+class LiveCard:
+    """Listens to a job and shows its state, the latest only, until it ends.
+
+    Calling it with an event is how the engine tells; that returns at once and never raises. A thread of its own does
+    the showing: it inherits no context, so that its messages are not tied to the cell that started it (nbclient drops
+    updates that are, once that cell is over).
+
+    Args:
+        state: the first state.
+        views: shown each state that is due.
+        sent: gives what was sent to the model; asked once, at the end.
+        now: a clock in seconds.
+    """
+
+    def __init__(
+        self,
+        state: CardState,
+        *views: View,
+        sent: Callable[[], str] = str,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._state = state
+        self._views = views
+        self._sent = sent
+        self._now = now
+        self._began = now()
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=Context().run, args=(self._paint,), name="autocode-card", daemon=True)
+
+    @property
+    def state(self) -> CardState:
+        """The state as of the last event."""
+        return self._state
+
+    def __call__(self, event: Event) -> None:
+        """Take notice of an event."""
+        try:
+            with self._lock:
+                if self._state.finished:
+                    return
+                self._state = self._state.apply(event, self._elapsed())
+        except Exception:
+            logger.exception("the card could not take an event")
+        self._changed.set()
+
+    def add_view(self, view: View) -> None:
+        """Show the states to `view` as well; before `start`."""
+        self._views = (*self._views, view)
+
+    def start(self) -> None:
+        """Begin to show."""
+        self._thread.start()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the last state is shown; whether it is."""
+        return self._ended.wait(timeout)
+
+    def _paint(self) -> None:
+        while True:
+            self._changed.wait(HEARTBEAT_SECONDS)
+            self._changed.clear()
+            with self._lock:
+                state = self._state
+            if state.finished:
+                self._show(replace(state, sent=self._what_was_sent()))
+                self._ended.set()
+                return
+            self._show(replace(state, seconds=self._elapsed()))
+            time.sleep(UPDATE_SECONDS)
+
+    def _show(self, state: CardState) -> None:
+        for view in self._views:
+            try:
+                view(state)
+            except Exception:
+                logger.exception("the card could not be shown")
+
+    def _what_was_sent(self) -> str:
+        try:
+            return self._sent()
+        except Exception:
+            logger.exception("what was sent could not be read")
+            return ""
+
+    def _elapsed(self) -> float:
+        return self._now() - self._began

@@ -1,0 +1,215 @@
+"""What the card shows, folded from the engine's events. Pure: no clock, no output, no lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Literal, get_args
+
+from autocoder_jupyter.engine import events
+from autocoder_jupyter.engine.events import Event, Stage
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
+
+Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budget"]
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+LOG_LINES = 200
+STREAM_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class StageState:
+    """How far a stage is; `replayed` when its answer came from the journal."""
+
+    status: Literal["running", "done", "failed"]
+    detail: str = ""
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One line of the log, and when it happened, in seconds since the start."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class CardState:
+    """All that the card shows. `seconds` is the time since the start, `max_cost` the budget in US dollars."""
+
+    name: str
+    max_cost: float | None = None
+    phase: Phase = "running"
+    reason: str = ""
+    seconds: float = 0.0
+    stage: Stage | None = None
+    attempt: int = 0
+    of: int = 0
+    stages: tuple[tuple[Stage, StageState], ...] = ()
+    plan: CodePlan | None = None
+    solution: str = ""
+    previous_solution: str = ""
+    tests: str = ""
+    expected: tuple[str, ...] = ()
+    outcomes: tuple[TestOutcome, ...] = ()
+    evidence: Evidence | None = None
+    diagnosis: ErrorDiagnosis | None = None
+    approval: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    streamed: str = ""
+    environment: str = ""
+    log: tuple[LogLine, ...] = ()
+    sent: str = ""
+
+    def apply(self, event: Event, at: float | None = None) -> CardState:
+        """The state after an event.
+
+        Args:
+            event: what happened.
+            at: seconds since the start when it happened; the last known time by default.
+        """
+        now = self.seconds if at is None else at
+        return _after(event, replace(self, seconds=now))
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self.phase not in ("running", "waiting")
+
+    @property
+    def replayed(self) -> bool:
+        """Whether every answer that the model was asked for came from the journal."""
+        asked = [state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix")]
+        return bool(asked) and all(state.replayed for state in asked)
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return sum(outcome.outcome == "passed" for outcome in self.outcomes)
+
+    @property
+    def test_count(self) -> int:
+        """How many tests there are; those that are not reported yet included."""
+        return len({*self.expected, *(outcome.id for outcome in self.outcomes)})
+
+    @property
+    def progress(self) -> float:
+        """A guess between 0 and 1 of how much of a first attempt is done."""
+        if self.finished:
+            return 1.0
+        done = sum(state.status == "done" for stage, state in self.stages if stage not in ("diagnose", "fix"))
+        return min(done / (len(STAGES) - 2), 0.95)
+
+    def stage_state(self, stage: Stage) -> StageState | None:
+        """How far a stage is; None when it was not reached."""
+        return dict(self.stages).get(stage)
+
+
+@singledispatch
+def _after(event: Event, state: CardState) -> CardState:
+    return state
+
+
+@_after.register
+def _(event: events.StageStarted, state: CardState) -> CardState:
+    state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of, streamed="")
+    if event.stage == "run":
+        state = replace(state, outcomes=(), evidence=None)
+    state = _with_stage(state, event.stage, StageState("running", event.detail))
+    return _noted(state, f"{event.stage}{_detail(event.detail)}")
+
+
+@_after.register
+def _(event: events.StageFinished, state: CardState) -> CardState:
+    status: Literal["done", "failed"] = "done" if event.ok else "failed"
+    state = _with_stage(state, event.stage, StageState(status, event.detail, event.replayed))
+    how = "replayed" if event.replayed and event.ok else status
+    return _noted(state, f"{event.stage} {how}{_detail(event.detail)}")
+
+
+@_after.register
+def _(event: events.PlanReady, state: CardState) -> CardState:
+    return replace(state, plan=event.plan)
+
+
+@_after.register
+def _(event: events.TextStreamed, state: CardState) -> CardState:
+    return replace(state, streamed=(state.streamed + event.text)[-STREAM_CHARACTERS:])
+
+
+@_after.register
+def _(event: events.TokensUsed, state: CardState) -> CardState:
+    return replace(state, usage=event.total)
+
+
+@_after.register
+def _(event: events.Retrying, state: CardState) -> CardState:
+    return _noted(state, f"{event.stage}: {event.reason}; again in {event.seconds:.0f} s")
+
+
+@_after.register
+def _(event: events.TestsCollected, state: CardState) -> CardState:
+    return replace(state, expected=event.ids)
+
+
+@_after.register
+def _(event: events.TestReported, state: CardState) -> CardState:
+    others = tuple(outcome for outcome in state.outcomes if outcome.id != event.outcome.id)
+    return replace(state, outcomes=(*others, event.outcome))
+
+
+@_after.register
+def _(event: events.Diagnosed, state: CardState) -> CardState:
+    kinds = ", ".join(dict.fromkeys(failure.error_type for failure in event.diagnosis.failures))
+    return _noted(replace(state, diagnosis=event.diagnosis), f"diagnosis{_detail(kinds)}")
+
+
+@_after.register
+def _(event: events.SourceWritten, state: CardState) -> CardState:
+    if event.which == "tests":
+        return replace(state, tests=event.text)
+    return replace(state, previous_solution=state.solution, solution=event.text)
+
+
+@_after.register
+def _(event: events.ApprovalNeeded, state: CardState) -> CardState:
+    state = replace(state, phase="waiting", approval=event.packages)
+    return _noted(state, f"waits for approval of {', '.join(event.packages)}")
+
+
+@_after.register
+def _(event: events.ApprovalGiven, state: CardState) -> CardState:
+    state = replace(state, phase="running", approval=())
+    return _noted(state, f"{'approved' if event.approved else 'declined'}: {', '.join(event.packages)}")
+
+
+@_after.register
+def _(event: events.EnvironmentReady, state: CardState) -> CardState:
+    state = replace(state, environment=event.image)
+    return _noted(state, f"environment ready after {event.seconds:.1f} s")
+
+
+@_after.register
+def _(event: events.EvidenceGathered, state: CardState) -> CardState:
+    return replace(state, evidence=event.evidence, outcomes=event.evidence.tests or state.outcomes)
+
+
+@_after.register
+def _(event: events.Finished, state: CardState) -> CardState:
+    state = replace(state, phase=event.state, reason=event.reason, approval=(), streamed="", stage=None)
+    return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+
+
+def _with_stage(state: CardState, stage: Stage, now: StageState) -> CardState:
+    stages = {**dict(state.stages), stage: now}
+    return replace(state, stages=tuple((name, stages[name]) for name in STAGES if name in stages))
+
+
+def _noted(state: CardState, text: str) -> CardState:
+    return replace(state, log=(*state.log, LogLine(state.seconds, text))[-LOG_LINES:])
+
+
+def _detail(detail: str) -> str:
+    return f": {detail}" if detail else ""

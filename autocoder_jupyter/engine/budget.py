@@ -1,0 +1,63 @@
+"""What a generation may spend: attempts, tokens, money, seconds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from autocoder_jupyter.errors import BudgetSpent
+from autocoder_jupyter.types import Usage
+
+
+@dataclass
+class Budget:
+    """Limits, and what is used of them so far. None is no limit.
+
+    Args:
+        attempts: runs of the tests at most.
+        tokens: in and out together.
+        cost: US dollars.
+        seconds: wall clock since the budget was made.
+    """
+
+    attempts: int
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    used: Usage = Usage()
+    started: float = field(default_factory=time.monotonic)
+
+    def spend(self, usage: Usage) -> None:
+        """Count one exchange."""
+        self.used = self.used + usage
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Wall-clock seconds left, never below zero; None without a limit."""
+        if self.seconds is None:
+            return None
+        return max(0.0, self.seconds - (time.monotonic() - self.started))
+
+    def require(self) -> None:
+        """Raise when nothing is left for another question.
+
+        Raises:
+            BudgetSpent: a limit is reached, or money is limited and the model's price is unknown.
+        """
+        tokens = self.used.input_tokens + self.used.output_tokens
+        if self.tokens is not None and tokens >= self.tokens:
+            raise BudgetSpent(
+                f"The budget of {self.tokens} tokens is spent ({tokens} used).", hint="Raise max_tokens and run again."
+            )
+        if self.cost is not None and self.used.cost is None:
+            raise BudgetSpent(
+                "The cost of this model is unknown, so the limit in dollars cannot be kept.",
+                hint="Limit tokens instead (max_tokens), or take a model whose price is known.",
+            )
+        if self.cost is not None and self.used.cost is not None and self.used.cost >= self.cost:
+            raise BudgetSpent(
+                f"The budget of ${self.cost:g} is spent (${self.used.cost:.4f} used).",
+                hint="Raise --max-cost and run the cell again; the answers so far are replayed at no cost.",
+            )
+        if self.seconds_left == 0.0:
+            raise BudgetSpent(f"The {self.seconds:g} seconds are over.", hint="Raise max_seconds and run again.")

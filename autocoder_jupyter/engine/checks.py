@@ -1,0 +1,82 @@
+"""The person's own checks: expressions over inputs and outputs that must be true on the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec, TypeName
+
+_CHECKER = """\
+import numpy as np
+import pandas as pd
+
+EXPRESSIONS = {expressions!r}
+
+
+def run(**values):
+    outcomes = []
+    for expression in EXPRESSIONS:
+        try:
+            value = eval(expression, {{"pd": pd, "np": np, **values}})
+            passed = bool(np.all(value))
+            message = "" if passed else "it is " + repr(value)[:200]
+        except Exception as error:
+            passed, message = False, type(error).__name__ + ": " + str(error)[:500]
+        outcomes.append({{"passed": passed, "message": message}})
+    return outcomes
+"""
+
+_CHECKABLE: frozenset[TypeName] = frozenset(
+    (
+        "str",
+        "int",
+        "float",
+        "bool",
+        "datetime",
+        "date",
+        "timedelta",
+        "DataFrame",
+        "Series",
+        "dict",
+        "list",
+        "File",
+        "Dir",
+    )
+)
+
+
+async def run_checks(
+    bench: Workbench, checks: Sequence[str], program: Program, samples: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[CheckOutcome, ...]:
+    """Evaluate the person's expressions over inputs and outputs, in the sandbox, since outputs are not to be trusted.
+
+    A name that is both an input and an output means the output.
+    """
+    if not checks:
+        return ()
+    known: dict[str, tuple[TypeName, Any]] = {}
+    specs: tuple[InputSpec | OutputSpec, ...] = (*program.inputs, *program.outputs)
+    for spec in specs:
+        held = values if spec.name in values else samples
+        default = spec.default if isinstance(spec, InputSpec) else None
+        value = held.get(spec.name, default)
+        if spec.type in _CHECKABLE and spec.name.isidentifier() and value is not None:
+            known[spec.name] = (spec.type, value)
+    checker = Program(
+        code=_CHECKER.format(expressions=list(checks)),
+        inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
+        outputs=(OutputSpec(name="outcomes", type="list"),),
+    )
+    arguments = {name: value for name, (_, value) in known.items()}
+    try:
+        outcome = await bench.work(lambda worker: worker.call(checker, arguments))
+    except PROGRAM_FAILURES as error:
+        return tuple(CheckOutcome(name=check, passed=False, message=str(error)) for check in checks)
+    return tuple(
+        CheckOutcome(name=check, passed=bool(told["passed"]), message=str(told["message"]))
+        for check, told in zip(checks, outcome.values["outcomes"], strict=True)
+    )

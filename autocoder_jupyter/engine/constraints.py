@@ -1,0 +1,65 @@
+"""Constraints as checks on the outputs: those that can be read for certain, and one question about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.checks import ColumnCheck, evaluate
+from autocoder_jupyter.data.constraints import (
+    ParsedConstraints,
+    Tables,
+    apply,
+    constraint_question_text,
+    read_constraints,
+    tables_of,
+)
+from autocoder_jupyter.engine.brief import DATA_RULE
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.types import CheckOutcome, CodePlan
+
+_SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
+
+
+class Constraints:
+    """The constraints of a request. In words they are in every prompt anyway, so none that cannot be read is lost."""
+
+    def __init__(self, checks: Sequence[ColumnCheck], unread: Sequence[str], tables: Tables) -> None:
+        self._checks = tuple(checks)
+        self._unread = tuple(unread)
+        self._tables = tables
+
+    @classmethod
+    def read(cls, sentences: Sequence[str], samples: Mapping[str, Any], plan: CodePlan) -> Constraints:
+        """Read what can be read without a model."""
+        tables = tables_of(samples, plan.outputs)
+        reading = read_constraints(sentences, tables)
+        return cls(reading.checks, reading.unread, tables)
+
+    async def ask_about_the_rest(self, talk: Conversation) -> None:
+        """One question about all that was not understood; beside code and tests, so nobody waits for it."""
+        if not self._unread or not self._tables.columns:
+            return
+        text = constraint_question_text(self._unread, self._tables)
+        messages = ({"role": "system", "content": _SYSTEM}, {"role": "user", "content": text})
+        try:
+            answer = await talk.structured("plan", messages, ParsedConstraints)
+        except UnusableAnswer:
+            return  # they stay words
+        reading = apply(answer, self._unread, self._tables)
+        self._checks = (*self._checks, *reading.checks)
+        self._unread = reading.unread
+
+    def evaluate(self, values: Mapping[str, Any], samples: Mapping[str, Any]) -> tuple[CheckOutcome, ...]:
+        """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function."""
+        tables = {
+            name: value for name, value in {**samples, **values}.items() if isinstance(value, pd.DataFrame | pd.Series)
+        }
+        return tuple(
+            evaluate(check, tables[check.target], others=tables)
+            for check in self._checks
+            if check.target in self._tables.outputs and check.target in tables
+        )

@@ -1,0 +1,81 @@
+"""The talk with the model: every exchange is counted, checked against the budget, told and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar, cast
+
+from pydantic import BaseModel
+
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.events import Emit, Retrying, Stage, TextStreamed, TokensUsed
+from autocoder_jupyter.models.code import ask_code
+from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.models.structured import ask_structured
+from autocoder_jupyter.types import Exchange
+
+T = TypeVar("T", bound=BaseModel)
+
+Messages = tuple[Mapping[str, str], ...]
+
+
+class Conversation:
+    """A `LanguageModel` that meters another one; the stages of the engine talk through it.
+
+    Args:
+        model: the one to ask.
+        budget: checked before each question, charged after it.
+        emit: is told of streamed text, retries and tokens.
+    """
+
+    def __init__(self, model: LanguageModel, budget: Budget, emit: Emit) -> None:
+        self._model = model
+        self._budget = budget
+        self._emit = emit
+        self.exchanges: list[Exchange] = []
+
+    async def ask(
+        self,
+        question: Question,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_retry: Callable[[str, float], None] | None = None,
+    ) -> Exchange:
+        """One exchange; see `LanguageModel.ask`.
+
+        Raises:
+            BudgetSpent: nothing is left for it.
+        """
+        self._budget.require()
+        exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry)
+        self.exchanges.append(exchange)
+        self._budget.spend(exchange.usage)
+        self._emit(TokensUsed(cast(Stage, question.stage), exchange.usage, self._budget.used))
+        return exchange
+
+    async def structured(self, stage: Stage, messages: Messages, answer_type: type[T]) -> T:
+        """A structured answer."""
+        question = Question(stage=stage, messages=messages, answer_type=answer_type)
+        answer, _ = await ask_structured(
+            self, question, answer_type, on_text=self._on_text(stage), on_retry=self._on_retry(stage)
+        )
+        return answer
+
+    async def code(self, stage: Stage, messages: Messages, *, must_define: str | None = None) -> str:
+        """A Python module."""
+        question = Question(stage=stage, messages=messages)
+        code, _ = await ask_code(
+            self, question, must_define=must_define, on_text=self._on_text(stage), on_retry=self._on_retry(stage)
+        )
+        return code
+
+    def _on_text(self, stage: Stage) -> Callable[[str], None]:
+        return lambda text: self._emit(TextStreamed(stage, text))
+
+    def _on_retry(self, stage: Stage) -> Callable[[str, float], None]:
+        return lambda reason, seconds: self._emit(Retrying(stage, reason, seconds))
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the latest exchange came from the journal."""
+        return bool(self.exchanges) and self.exchanges[-1].replayed

@@ -1,0 +1,108 @@
+"""Why an attempt failed: what can be told without a model, and what a model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.patches import excerpt
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
+
+_SYSTEM = f"""\
+You find out why tests of a function fail. The function and its tests were written by two people from the same request
+and the same plan, without seeing each other's work; either may be wrong.
+
+{DATA_RULE}
+
+For each failing test, decide from the request, the plan and its assumptions alone what the function should give for
+that test's input: work it out. Then say who departs from that.
+- error_type "logic": the function departs from the request or the plan. Also when you are not sure.
+- error_type "test_error": the test expects something that the request and the plan contradict or leave open, or it is
+  faulty in itself. Name the sentence, or that there is none. That the function passes otherwise is no argument.
+- error_type "environment": a package, a system library or a resource is missing. Then fill needs_language_packages
+  (names on the package index) or needs_system_packages (apt).
+suggested_fix says what to change, in one or two sentences, for that failure alone. Never suggest making a test agree
+with what the function happens to return."""
+
+LONGEST_MESSAGE = 3000
+"""Characters of one test's message that are shown; a longer one is cut in the middle."""
+
+
+def told_by_program(name: str, error: Exception) -> TestFailure:
+    """A failure outside of any test (on the sample, in a check), which can only be the function's."""
+    return TestFailure(
+        test_name=name,
+        error_message=str(error),
+        expected_behavior="The function runs and keeps to the interface.",
+        actual_behavior=str(error),
+        root_cause=getattr(error, "traceback", "") or "",
+        error_type="logic",
+    )
+
+
+def diagnosis_messages(
+    request: Request, plan: CodePlan, data_context: str, code: str, tests: str, failing: Sequence[TestOutcome]
+) -> Messages:
+    """The question: the code, the failing tests alone, and what pytest said of each."""
+    reports = "\n\n".join(f"## {outcome.id}: {outcome.outcome}\n{shortened(outcome.message)}" for outcome in failing)
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n"
+            f"<solution>\n{code}\n</solution>\n\n<failing_tests>\n{excerpt(tests, [o.id for o in failing])}\n"
+            f"</failing_tests>\n\n<reports>\n{reports}\n</reports>\n\nDiagnose each failing test.",
+        },
+    )
+
+
+async def diagnose(
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    code: str,
+    tests: str,
+    failing: Sequence[TestOutcome],
+) -> ErrorDiagnosis:
+    """Ask why tests fail. Every failing test is in the answer, also when the model forgets it or cannot be understood.
+
+    An unusable answer must not stall the loop, so it counts as "the code is at fault", with pytest's own words.
+    """
+    messages = diagnosis_messages(request, plan, data_context, code, tests, failing)
+    try:
+        answer = await talk.structured("diagnose", messages, ErrorDiagnosis)
+    except UnusableAnswer:
+        answer = ErrorDiagnosis()
+    return complete(answer, failing)
+
+
+def complete(answer: ErrorDiagnosis, failing: Iterable[TestOutcome]) -> ErrorDiagnosis:
+    """The answer, with one failure per failing test, under the ids that pytest uses, and with pytest's messages."""
+    by_name = {failure.test_name.rpartition("::")[2].partition("[")[0]: failure for failure in answer.failures}
+    failures = []
+    for outcome in failing:
+        found = by_name.get(outcome.id.rpartition("::")[2])
+        message = last_line(outcome.message) or outcome.outcome
+        if found is None:
+            found = TestFailure(test_name=outcome.id, error_message=message, error_type="logic")
+        failures.append(found.model_copy(update={"test_name": outcome.id, "error_message": message}))
+    return answer.model_copy(update={"failures": tuple(failures)})
+
+
+def last_line(message: str) -> str:
+    """What went wrong, in one line: pytest's first `E` line, else the last line that says anything."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return errors[0] if errors else (lines[-1].strip() if lines else "")
+
+
+def shortened(message: str) -> str:
+    """A message that fits a prompt: its beginning and its end."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    half = LONGEST_MESSAGE // 2
+    return f"{message[:half]}\n[… {len(message) - 2 * half} characters left out …]\n{message[-half:]}"

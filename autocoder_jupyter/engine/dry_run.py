@@ -1,0 +1,29 @@
+"""What would be sent, exactly, before anything is."""
+
+from __future__ import annotations
+
+import json
+
+from autocoder_jupyter.engine.plan import plan_messages
+from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.request import AgentConfig, Request
+
+
+def preview(request: Request, config: AgentConfig) -> str:
+    """The first question to the model, byte for byte, and what was masked.
+
+    Every later question begins with the same request and data, and adds only what the model itself wrote and what
+    came out of running that.
+
+    Raises:
+        AutocodeError: as a real run would before its first question.
+    """
+    prepared = prepare(request, config)
+    messages = plan_messages(request, prepared.inputs, prepared.context.text)
+    masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
+    size = sum(len(message["content"]) for message in messages)
+    head = (
+        f"To {config.model}: {size:,} characters, {size // 4:,} tokens or so; share: {config.share}; masked: {masked}.\n"
+        "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
+    )
+    return f"{head}\n\n{json.dumps(messages, indent=1, ensure_ascii=False)}"

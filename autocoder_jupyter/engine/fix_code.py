@@ -1,0 +1,160 @@
+"""Mending the code, by edits. Whoever does it cannot write tests, and is told of failures in words only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.brief import plan_text, request_text
+from autocoder_jupyter.engine.code import CODE_RULES
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.diagnose import shortened
+from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
+from autocoder_jupyter.engine.patches import PatchError, apply_edits, changed_in_substance
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, Edit, TestFailure
+
+_EDITOR = f"""\
+You mend one Python module. Its function departs from what was asked in the ways listed under <failures>; mend each
+of them at its cause, and nothing else. Never special-case the inputs of a test.
+
+{CODE_RULES.rpartition("Answer with")[0].strip()}
+
+Answer with edits. Each has `find`, a piece of the module copied exactly, long enough to stand there only once,
+`replace`, the text that takes its place, and `mends`, the names of the failures that it mends. An import that is
+needed is an edit too."""
+
+_INSISTENCE = (
+    "",
+    "That does not do: {problem}. STILL MISSING: {missing}. Answer with edits that mend all of it.",
+    "FINAL ATTEMPT. Twice your edits could not be used: {problem}. STILL MISSING: {missing}. Now write the whole "
+    "corrected module in one ```python block. Start from the module above, mend every failure that is listed, and keep "
+    "the `def` line of `run`.",
+)
+
+
+class _MendingEdit(BaseModel):
+    find: str
+    replace: str
+    mends: list[str] = Field(default_factory=list)
+
+
+class CodeFix(BaseModel):
+    """What the model answers: edits, and which failure each of them mends."""
+
+    edits: list[_MendingEdit]
+
+
+@dataclass(frozen=True)
+class FixVerification:
+    """Whether the fixes that a diagnosis asked for are in the new code."""
+
+    applied: tuple[str, ...]
+    missing: tuple[str, ...]
+    problem: str = ""
+
+    @property
+    def all_applied(self) -> bool:
+        """Nothing is missing and nothing else is wrong."""
+        return not self.missing and not self.problem
+
+
+def verify_logic_fixes_applied(
+    old: str, new: str, failures: Sequence[TestFailure], mended: Sequence[str], plan: CodePlan
+) -> FixVerification:
+    """Check a fix by the text itself, without a model: something changed, for each failure, and the interface stands.
+
+    Args:
+        old: the module before.
+        new: and after.
+        failures: what had to be mended.
+        mended: names of the failures that the applied edits name.
+        plan: the interface to keep.
+    """
+    names = [failure.test_name for failure in failures]
+    short = {name.rpartition("::")[2] for name in mended}
+    applied = tuple(name for name in names if name in mended or name.rpartition("::")[2] in short)
+    missing = tuple(name for name in names if name not in applied)
+    if not changed_in_substance(old, new):
+        return FixVerification((), tuple(names), "nothing but comments or layout changed")
+    return FixVerification(applied, missing, interface_problem(new, plan))
+
+
+def fix_messages(
+    request: Request, plan: CodePlan, data_context: str, code: str, failures: Sequence[TestFailure], notes: str
+) -> Messages:
+    """The question for edits. The failures are told in words; the tests' source is not shown."""
+    return (
+        {"role": "system", "content": _EDITOR},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<module>\n{code}\n</module>\n\n"
+            f"<failures>\n{_told(failures)}\n</failures>{notes and chr(10) * 2 + notes}\n\nMend the module.",
+        },
+    )
+
+
+def _told(failures: Sequence[TestFailure]) -> str:
+    blocks = []
+    for failure in failures:
+        rows = [
+            ("what happened", failure.error_message),
+            ("expected", failure.expected_behavior),
+            ("actual", failure.actual_behavior if failure.actual_behavior != failure.error_message else ""),
+            ("cause", failure.root_cause),
+            ("to do", failure.suggested_fix),
+        ]
+        told = "\n".join(f"  {label}: {shortened(text)}" for label, text in rows if text.strip())
+        blocks.append(f"- {failure.test_name}\n{told}")
+    return "\n".join(blocks)
+
+
+async def fix_code(
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    code: str,
+    failures: Sequence[TestFailure],
+    *,
+    notes: str = "",
+) -> str:
+    """Ask for a mended module, more forcefully each time; what comes last is taken if it has the interface.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        plan: the fixed interface.
+        data_context: what is told about the data.
+        code: the module as it is.
+        failures: what to mend.
+        notes: what else it must know, such as an earlier fix of the same failure that did not help.
+
+    Returns:
+        The new module; the old one when no usable answer came, which the loop sees as no progress.
+    """
+    messages = fix_messages(request, plan, data_context, code, failures, notes)
+    problem, missing, best = "", [failure.test_name for failure in failures], code
+    for insistence in _INSISTENCE[:-1]:
+        if insistence:
+            content = insistence.format(problem=problem, missing=", ".join(missing) or "nothing more")
+            messages = (*messages, {"role": "user", "content": content})
+        answer = await talk.structured("fix", messages, CodeFix)
+        messages = (*messages, {"role": "assistant", "content": answer.model_dump_json()})
+        try:
+            new = apply_edits(code, [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits])
+        except PatchError as error:
+            problem = str(error)
+            continue
+        mended = [name for edit in answer.edits for name in edit.mends]
+        verdict = verify_logic_fixes_applied(code, new, failures, mended, plan)
+        if verdict.all_applied:
+            return new
+        problem, missing = verdict.problem or "not every failure is mended", list(verdict.missing)
+        if not verdict.problem:
+            best = new
+    content = _INSISTENCE[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
+    whole = await talk.code("fix", (*messages, {"role": "user", "content": content}), must_define=FUNCTION)
+    return whole if not interface_problem(whole, plan) else best

@@ -1,0 +1,101 @@
+"""Mending a test, only after an independent re-derivation.
+
+Whoever re-derives a test sees neither the code nor what it returned, so a test cannot be bent to fit wrong code (in
+Flyte's loop, a test that fails twice is rewritten to expect what the code gives).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+
+from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.patches import PatchError, excerpt, replace_tests
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan
+
+_DERIVER = f"""\
+You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
+for the function `run` of that plan. You see no implementation, and you must not imagine one.
+
+{DATA_RULE}
+
+For each test, work out by hand, step by step, from the request, the plan and its assumptions, what `run` must give for
+its input. Then answer:
+- verdict "stands": the test expects just that.
+- verdict "wrong": the request and the plan demand something else. Then `replacement` is the corrected test function,
+  whole, with the same name and docstring, and no weaker than before.
+- verdict "undecided": neither the request nor the plan decides what the test expects. It will be dropped.
+`derivation` is your sum, in a few lines."""
+
+
+class TestVerdict(BaseModel):
+    """What an independent reading makes of one test."""
+
+    __test__ = False
+
+    test_name: str
+    derivation: str
+    verdict: Literal["stands", "wrong", "undecided"]
+    replacement: str | None = None
+
+
+class Rederivation(BaseModel):
+    """What the model answers."""
+
+    verdicts: list[TestVerdict]
+
+
+@dataclass(frozen=True)
+class TestFix:
+    """The tests after a re-derivation: what was replaced or dropped, and what was upheld."""
+
+    __test__ = False
+
+    source: str
+    changed: tuple[str, ...]
+    upheld: tuple[str, ...]
+
+
+def rederivation_messages(
+    request: Request, plan: CodePlan, data_context: str, tests: str, names: Sequence[str]
+) -> Messages:
+    """The question: neither the code, nor what it returned, nor the diagnosis is in it."""
+    return (
+        {"role": "system", "content": _DERIVER},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<tests>\n"
+            f"{excerpt(tests, names)}\n</tests>\n\nCheck each test.",
+        },
+    )
+
+
+async def fix_tests(
+    talk: Conversation, request: Request, plan: CodePlan, data_context: str, tests: str, names: Sequence[str]
+) -> TestFix:
+    """Have tests re-derived, and change those that do not stand.
+
+    A test without a clear verdict, or whose replacement cannot be used, is upheld.
+    """
+    messages = rederivation_messages(request, plan, data_context, tests, names)
+    answer = await talk.structured("fix", messages, Rederivation)
+    verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
+    source, changed = tests, []
+    for name in names:
+        verdict = verdicts.get(name.rpartition("::")[2])
+        if verdict is None or verdict.verdict == "stands":
+            continue
+        replacement = verdict.replacement if verdict.verdict == "wrong" else None
+        if verdict.verdict == "wrong" and replacement is None:
+            continue
+        try:
+            source = replace_tests(source, {name: replacement})
+        except PatchError:
+            continue
+        changed.append(name)
+    return TestFix(source, tuple(changed), tuple(name for name in names if name not in changed))

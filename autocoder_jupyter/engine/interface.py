@@ -1,0 +1,92 @@
+"""The interface of a solution: its signature as Python text, and whether a module keeps to it."""
+
+from __future__ import annotations
+
+import ast
+
+from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
+
+FUNCTION = "run"
+"""The name of the one function that every solution defines."""
+
+_ANNOTATIONS: dict[TypeName, str] = {
+    "datetime": "datetime.datetime",
+    "date": "datetime.date",
+    "timedelta": "datetime.timedelta",
+    "File": "pathlib.Path",
+    "Dir": "pathlib.Path",
+    "DataFrame": "pd.DataFrame",
+    "Series": "pd.Series",
+    "Figure": "matplotlib.figure.Figure",
+}
+
+
+def annotation(name: TypeName) -> str:
+    """How a type is written in the solution."""
+    return _ANNOTATIONS.get(name, name)
+
+
+def signature(plan: CodePlan) -> str:
+    """The `def` line of the solution, as Python text."""
+    parameters = ", ".join(_parameter(spec) for spec in plan.inputs)
+    return f"def {FUNCTION}({parameters}) -> {_returned(plan.outputs)}: ..."
+
+
+def _parameter(spec: InputSpec) -> str:
+    text = f"{spec.name}: {annotation(spec.type)}"
+    if spec.required:
+        return text
+    if spec.default is None:
+        return f"{text} | None = None"
+    return f"{text} = {_literal(spec)}"
+
+
+def _literal(spec: InputSpec) -> str:
+    if spec.type in ("datetime", "date"):
+        return f"{annotation(spec.type)}.fromisoformat({spec.default!r})"
+    if spec.type == "timedelta":
+        return f"datetime.timedelta(seconds={spec.default!r})"
+    return repr(spec.default)
+
+
+def _returned(outputs: tuple[OutputSpec, ...]) -> str:
+    names = [annotation(output.type) for output in outputs]
+    return names[0] if len(names) == 1 else f"tuple[{', '.join(names)}]"
+
+
+def interface_problem(code: str, plan: CodePlan) -> str:
+    """What keeps a module from having the planned interface, in words for the model; "" when it has it.
+
+    Saves a run in the sandbox: a wrong parameter name would fail every single test.
+    """
+    try:
+        module = ast.parse(code)
+    except SyntaxError as error:
+        return f"the module does not parse: {error.msg} (line {error.lineno})"
+    found = [
+        node
+        for node in module.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == FUNCTION
+    ]
+    if not found:
+        return f"the module defines no function `{FUNCTION}` at its top level"
+    function = found[-1]
+    if isinstance(function, ast.AsyncFunctionDef):
+        return f"`{FUNCTION}` must be a plain function, not `async def`"
+    arguments = function.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    if arguments.posonlyargs:
+        return f"the parameters of `{FUNCTION}` must be usable by keyword"
+    missing = [spec.name for spec in plan.inputs if spec.name not in names]
+    if missing and arguments.kwarg is None:
+        return f"`{FUNCTION}` lacks the parameter {', '.join(missing)}"
+    with_default = len(arguments.defaults)
+    demanding = names[: len(arguments.args) - with_default] + [
+        argument.arg
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    ]
+    extra = [name for name in demanding if name not in {spec.name for spec in plan.inputs}]
+    if extra:
+        return f"`{FUNCTION}` demands the parameter {', '.join(extra)}, which nobody passes"
+    return ""

@@ -1,0 +1,120 @@
+"""Which distributions a solution needs: from its imports, never from a model's list alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
+
+BASE_PACKAGES: tuple[str, ...] = ("numpy", "pandas", "pyarrow", "pytest")
+"""In every environment: what the worker itself needs, and what runs the tests."""
+
+_OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_OPTIONAL_DEPENDENCY = re.compile(r"[Mm]issing optional dependency '([\w.\-]+)'")
+
+
+@dataclass(frozen=True)
+class PackageNeeds:
+    """What to install.
+
+    Args:
+        distributions: normalised names or requirements, sorted.
+        unknown: those among them that need a person's consent.
+        undeclared: imports that neither the plan nor our table knows, taken under their own name.
+    """
+
+    distributions: tuple[str, ...]
+    unknown: tuple[str, ...]
+    undeclared: tuple[str, ...]
+
+
+def imported_modules(*sources: str) -> tuple[str, ...]:
+    """Top-level names of the modules that the sources import anywhere, the standard library left out; sorted."""
+    found: set[str] = set()
+    for source in sources:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                found.add(node.module.partition(".")[0])
+    return tuple(sorted(found - sys.stdlib_module_names - _OWN_MODULES))
+
+
+def distribution_of(module: str, declared: Iterable[str]) -> tuple[str, bool]:
+    """The distribution that provides a module, and whether that is more than a guess.
+
+    Args:
+        module: top-level import name.
+        declared: requirements that the plan or a person named; one whose name fits is preferred.
+    """
+    if module in DISTRIBUTION_OF:
+        return DISTRIBUTION_OF[module], True
+    wanted = canonicalize_name(module)
+    for requirement in declared:
+        name = requirement_name(requirement)
+        if name and (
+            name == wanted or name.removeprefix("python-") == wanted or name.removesuffix("-python") == wanted
+        ):
+            return requirement, True
+    return wanted, wanted in KNOWN_DISTRIBUTIONS
+
+
+def requirement_name(requirement: str) -> str:
+    """The normalised name of a requirement; "" when it is not one."""
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return ""
+
+
+def package_needs(
+    sources: Iterable[str],
+    *,
+    declared: Iterable[str],
+    always: Iterable[str],
+    extra: Iterable[str],
+    approved: Iterable[str],
+) -> PackageNeeds:
+    """What the environment of these sources must hold.
+
+    Args:
+        sources: the solution and its tests.
+        declared: requirements of the plan: they help to name an import, and are installed only when imported.
+        always: requirements of the person (`base_packages`, `-p`): installed in any case, consent included.
+        extra: distributions that a failure asked for, such as a missing optional dependency.
+        approved: names that a person consented to.
+    """
+    named = tuple(declared)
+    wanted = {requirement_name(requirement): requirement for requirement in always if requirement_name(requirement)}
+    undeclared = []
+    for module in imported_modules(*sources):
+        distribution, certain = distribution_of(module, (*wanted.values(), *named))
+        wanted.setdefault(requirement_name(distribution), distribution)
+        if not certain:
+            undeclared.append(module)
+    for distribution in extra:
+        wanted.setdefault(requirement_name(distribution), distribution)
+    wanted = {name: requirement for name, requirement in wanted.items() if name and name not in BASE_PACKAGES}
+    consented = {requirement_name(requirement) for requirement in (*always, *approved)}
+    unknown = tuple(sorted(set(wanted) - KNOWN_DISTRIBUTIONS - consented))
+    return PackageNeeds(tuple(sorted(wanted.values())), unknown, tuple(undeclared))
+
+
+def missing_packages(messages: Iterable[str], declared: Iterable[str]) -> set[str]:
+    """The distributions that error messages ask for: failed imports, and pandas' missing optional dependencies."""
+    wanted = set()
+    named = tuple(declared)
+    for message in messages:
+        modules = {module.partition(".")[0] for module in _NO_MODULE.findall(message)}
+        modules |= set(_OPTIONAL_DEPENDENCY.findall(message))
+        for module in modules - _OWN_MODULES - sys.stdlib_module_names:
+            wanted.add(requirement_name(distribution_of(module, named)[0]))
+    return wanted - {""}

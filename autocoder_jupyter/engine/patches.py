@@ -1,0 +1,117 @@
+"""Changes to source text: edits of a solution, replacement of single tests. Text that is not touched stays as it is."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from autocoder_jupyter.types import Edit
+
+
+class PatchError(ValueError):
+    """A change does not fit the text; the message says which and why, in words for the model."""
+
+
+def apply_edits(source: str, edits: Sequence[Edit]) -> str:
+    """Apply edits one after the other.
+
+    Args:
+        source: a module.
+        edits: each `find` must stand in the text exactly once; differences in trailing white space are forgiven.
+
+    Raises:
+        PatchError: an edit does not fit, or the outcome does not parse.
+    """
+    if not edits:
+        raise PatchError("there is no edit")
+    text = _without_trailing_space(source)
+    for number, edit in enumerate(edits, start=1):
+        find = _without_trailing_space(edit.find).strip("\n")
+        if not find.strip():
+            raise PatchError(f"edit {number} has nothing to find")
+        count = text.count(find)
+        if count != 1:
+            raise PatchError(
+                f"the text of edit {number} stands {count} times in the module, it must stand once: {find!r}"
+            )
+        text = text.replace(find, _without_trailing_space(edit.replace).strip("\n"))
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise PatchError(f"after the edits the module does not parse: {error.msg} (line {error.lineno})") from None
+    return text
+
+
+def _without_trailing_space(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def changed_in_substance(old: str, new: str) -> bool:
+    """Whether two modules differ in more than comments, docstrings' layout and formatting."""
+    return ast.dump(ast.parse(old)) != ast.dump(ast.parse(new))
+
+
+def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
+    """Put new test functions in the place of old ones.
+
+    Comments, imports and everything between the functions stay; decorators belong to their function.
+
+    Args:
+        source: the test module.
+        replacements: by test id (`test_x`, `TestC::test_x`) the new function with its decorators, or None to drop it.
+
+    Raises:
+        PatchError: an id is not in the module, a replacement is not one function of that name, or the outcome does
+            not parse.
+    """
+    spans = dict(_test_spans(ast.parse(source)))
+    lines = source.split("\n")
+    for name in sorted(replacements, key=lambda name: spans.get(name, (0, 0, 0)), reverse=True):
+        if name not in spans:
+            raise PatchError(f"there is no test {name!r}")
+        first, last, indent = spans[name]
+        new = replacements[name]
+        body = [] if new is None else _function_lines(new, name.rpartition("::")[2], indent)
+        lines[first - 1 : last] = body
+    text = "\n".join(lines)
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise PatchError(f"after the change the tests do not parse: {error.msg} (line {error.lineno})") from None
+    return text
+
+
+def _test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    """(test id, (first line, last line, indentation)), decorators included; 1-based."""
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{node.name}::{member.name}", _span(member)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, _span(node)
+
+
+def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return first, node.end_lineno or node.lineno, node.col_offset
+
+
+def _function_lines(code: str, name: str, indent: int) -> list[str]:
+    text = textwrap.dedent(code).strip("\n")
+    try:
+        body = ast.parse(text).body
+    except SyntaxError as error:
+        raise PatchError(f"the new {name} does not parse: {error.msg} (line {error.lineno})") from None
+    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef | ast.AsyncFunctionDef) or body[0].name != name:
+        raise PatchError(f"the replacement of {name} must be that one function, without imports or other code")
+    return [" " * indent + line if line.strip() else "" for line in text.split("\n")]
+
+
+def excerpt(source: str, names: Iterable[str]) -> str:
+    """The source of some tests of a module, in order, for a question about them."""
+    wanted = set(names)
+    lines = source.split("\n")
+    spans = [(span, name) for name, span in _test_spans(ast.parse(source)) if name in wanted]
+    return "\n\n".join("\n".join(lines[first - 1 : last]) for (first, last, _), _ in sorted(spans))

@@ -1,0 +1,123 @@
+"""Before the first question: inputs are settled, samples can cross, the data is described, the run has a name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from autocoder_jupyter.data.codec import Unencodable, encode
+from autocoder_jupyter.data.context import DataContext, build_context
+from autocoder_jupyter.engine.journal import content_key
+from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.types import InputSpec, type_name
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a generation starts from.
+
+    Args:
+        inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
+        context: what the model is told about the data.
+        run_id: names the request by its content; equal requests on equal data have equal ids.
+    """
+
+    inputs: tuple[InputSpec, ...]
+    context: DataContext
+    run_id: str
+
+
+def prepare(request: Request, config: AgentConfig) -> Prepared:
+    """Settle all that can be settled without a model.
+
+    Raises:
+        UnsupportedData: a sample cannot cross into a sandbox unchanged.
+        InvalidRequest: a sample does not fit its declared input.
+    """
+    inputs = settle_inputs(request)
+    digests = sample_digests(inputs, request.samples)
+    context = build_context(
+        request.samples,
+        share=config.share,
+        max_sample_rows=config.max_sample_rows,
+    )
+    return Prepared(inputs, context, run_key(request, config, inputs, digests))
+
+
+def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
+    """The declared inputs, and a required one for every sample that was not declared."""
+    declared = {spec.name for spec in request.inputs}
+    samples = tuple(
+        InputSpec(name=name, type=type_name(type(value)))
+        for name, value in request.samples.items()
+        if name not in declared
+    )
+    return (*request.inputs, *samples)
+
+
+def sample_digests(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> dict[str, str]:
+    """The content hash of each sample; encoding it proves that it can cross.
+
+    Raises:
+        UnsupportedData: a value cannot cross; the message names the column or key.
+        InvalidRequest: a value is not of its declared type.
+    """
+    types = {spec.name: spec.type for spec in inputs}
+    digests = {}
+    for name, value in samples.items():
+        try:
+            digests[name] = encode(value, types[name]).digest()
+        except Unencodable as error:
+            raise UnsupportedData(
+                f"{name} cannot be sent into the sandbox unchanged.",
+                why=str(error),
+                hint="Convert or drop that column first, then run the cell again.",
+            ) from None
+        except ValueError as error:
+            raise InvalidRequest(f"{name} is not what was declared.", why=str(error)) from None
+    return digests
+
+
+def run_key(request: Request, config: AgentConfig, inputs: tuple[InputSpec, ...], digests: Mapping[str, str]) -> str:
+    """The run's id: the content of all that shapes its outcome. Budgets, timeouts and keys do not."""
+    return content_key(
+        request.prompt,
+        [spec.model_dump() for spec in inputs],
+        [spec.model_dump() for spec in request.outputs],
+        request.constraints,
+        request.checks,
+        request.schema,
+        digests,
+        config.model,
+        dict(config.litellm_params),
+        config.system_prompt,
+        config.share,
+        config.max_sample_rows,
+        config.skip_tests,
+        config.base_packages,
+        config.image_config.python_version or sys.version_info[:2],
+    )
+
+
+def request_record(request: Request, config: AgentConfig) -> dict[str, Any]:
+    """What was asked, as JSON for the journal: no sample, no secret's value, no address of a service."""
+    settings = asdict(config)
+    for private in ("env_vars", "api_base", "litellm_params"):
+        settings.pop(private)
+    settings["secrets"] = [secret.key for secret in config.secrets]
+    for record in ("resources", "image_config"):
+        settings[record] = getattr(config, record).model_dump(exclude={"registry"})
+    return {
+        "name": request.name,
+        "prompt": request.prompt,
+        "samples": {name: type(value).__name__ for name, value in request.samples.items()},
+        "inputs": [spec.model_dump() for spec in request.inputs],
+        "outputs": [spec.model_dump() for spec in request.outputs],
+        "constraints": list(request.constraints),
+        "checks": list(request.checks),
+        "schema": request.schema,
+        "settings": settings,
+    }

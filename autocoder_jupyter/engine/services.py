@@ -1,0 +1,33 @@
+"""What the engine works with, handed to it from above, so that it can be driven by a test as well as by a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.models.protocol import LanguageModel
+from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.protocol import Sandbox
+
+
+@dataclass(frozen=True)
+class Services:
+    """The outside of a generation.
+
+    Args:
+        model: asks; replay, if wanted, is already inside and uses the same journal.
+        sandbox: builds environments.
+        pool: lends workers of that sandbox.
+        journal: of this result's name; the engine begins the run in it.
+        emit: is told every event; returns at once.
+        approve: asks a person about distributions that are not known to be harmless; True is consent.
+    """
+
+    model: LanguageModel
+    sandbox: Sandbox
+    pool: Pool
+    journal: Journal
+    emit: Emit
+    approve: Callable[[tuple[str, ...]], Awaitable[bool]]

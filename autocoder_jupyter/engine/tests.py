@@ -1,0 +1,136 @@
+"""The tests: written from the request, the data and the signature, without sight of the solution."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.interface import FUNCTION
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan
+
+_SYSTEM = f"""\
+You test one Python function, `run`, that somebody else writes at this moment from the same request and the same plan.
+You cannot see it. Your tests decide whether a data scientist may trust it, so a wrong expectation does as much harm
+as a missing one.
+
+{DATA_RULE}
+
+Write one pytest module:
+- `from solution import run`; call it with keyword arguments. It runs in another process: nothing of it can be
+  patched, only values and exceptions come back, and a call that changes its inputs fails by itself.
+- 4 to 8 tests. Each checks one sentence of the request, a constraint or an assumption of the plan, and its docstring
+  is that sentence, in one line.
+- inputs are small frames made in the test, with the same columns and dtypes as the data, of 2 to 8 rows, so that every
+  expected value can be worked out by hand. Write that sum as a comment beside the value. Check it twice.
+- prefer what must always hold (sums that agree, ranges, order, uniqueness, one row per key, independence of row
+  order) to predicted numbers; use both.
+- cover an edge that the request or the assumptions decide: empty input, missing values, ties, a bound. Never test what
+  neither of them decides, such as an error message, an index, or a dtype that the plan does not name.
+- floats by pytest.approx; frames by their columns and values rather than by assert_frame_equal, unless the plan fixes
+  all that it compares.
+- no randomness, no network, no clock, no files but below tmp_path, no fixtures of your own making across modules.
+
+Answer with the whole module in one ```python block, and nothing else."""
+
+_REFUSAL = (
+    "{problem} Write the whole test module again.",
+    "This is the last try. {problem} Without tests that can fail the function cannot be trusted. Write the whole test "
+    "module again.",
+)
+
+
+@dataclass(frozen=True)
+class TestSuite:
+    """The source of the tests, the ids that pytest must report, and the sentence that each of them checks."""
+
+    __test__ = False
+
+    source: str
+    sentences: dict[str, str]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Function-level ids, in order: `test_x`, `TestC::test_x`."""
+        return tuple(self.sentences)
+
+
+def read_suite(source: str) -> TestSuite:
+    """Find the tests in a module, as pytest does by default, without running it."""
+    sentences: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            for member in node.body:
+                if _is_test(member):
+                    sentences[f"{node.name}::{member.name}"] = _sentence(member)
+        elif _is_test(node):
+            sentences[node.name] = _sentence(node)
+    return TestSuite(source, sentences)
+
+
+def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+
+
+def _sentence(node: ast.AST) -> str:
+    text = ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    return (text or "").strip().partition("\n")[0].strip()
+
+
+def suite_problem(suite: TestSuite) -> str:
+    """Why a suite proves nothing, in words for the model; "" when it may."""
+    if not suite.ids:
+        return "The module holds no test function."
+    called = {node.func for node in ast.walk(ast.parse(suite.source)) if isinstance(node, ast.Call)}
+    if not any(isinstance(node, ast.Name) and node.id == FUNCTION for node in called):
+        return f"No test calls `{FUNCTION}`."
+    return ""
+
+
+def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messages:
+    """The question for the tests. The solution is not in it, and must never be."""
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\nWrite the test module.",
+        },
+    )
+
+
+async def write_tests(
+    talk: Conversation, request: Request, plan: CodePlan, data_context: str, *, refused: str = "", previous: str = ""
+) -> TestSuite:
+    """Ask for the tests until there are some that can fail.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        plan: the fixed interface.
+        data_context: what is told about the data.
+        refused: why an earlier suite was not good enough.
+        previous: that suite's source.
+
+    Raises:
+        UnusableAnswer: there never were any.
+    """
+    messages = tests_messages(request, plan, data_context)
+    problem, source = refused, previous
+    for refusal in ("", *_REFUSAL):
+        if problem:
+            text = refusal or _REFUSAL[0]
+            messages = (
+                *messages,
+                {"role": "assistant", "content": f"```python\n{source}\n```"},
+                {"role": "user", "content": text.format(problem=problem)},
+            )
+        source = await talk.code("tests", messages)
+        suite = read_suite(source)
+        problem = suite_problem(suite)
+        if not problem:
+            return suite
+    raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint="Try another model.")

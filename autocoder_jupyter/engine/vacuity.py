@@ -1,0 +1,58 @@
+"""Whether the tests can fail: those that pass on a stub of type-correct defaults prove nothing by themselves."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import CodePlan, OutputSpec, TypeName
+
+CAN_FAIL = "the tests can fail"
+
+_DEFAULTS: dict[TypeName, str] = {
+    "str": "''",
+    "int": "0",
+    "float": "0.0",
+    "bool": "False",
+    "datetime": "datetime.datetime(1970, 1, 1)",
+    "date": "datetime.date(1970, 1, 1)",
+    "timedelta": "datetime.timedelta(0)",
+    "Series": "pd.Series([], dtype='float64')",
+    "dict": "{}",
+    "list": "[]",
+}
+
+
+def stub_program(plan: CodePlan, program: Program) -> Program:
+    """A program of the same interface that returns type-correct defaults and does nothing."""
+    lines = ["import datetime", "import pathlib", "", "import pandas as pd", "", "", "def run(**inputs):"]
+    names = []
+    for number, output in enumerate(plan.outputs):
+        name = f"output_{number}"
+        lines += [f"    {line}" for line in _default_lines(name, output)]
+        names.append(name)
+    lines.append(f"    return {names[0] if len(names) == 1 else ', '.join(names)}")
+    return Program("\n".join(lines) + "\n", program.inputs, program.outputs, program.function, program.env_vars)
+
+
+def _default_lines(name: str, output: OutputSpec) -> list[str]:
+    if output.type == "DataFrame":
+        lines = [f"{name} = pd.DataFrame({{{', '.join(f'{c.name!r}: []' for c in output.columns)}}})"]
+        for column in output.columns:
+            lines += ["try:", f"    {name}[{column.name!r}] = {name}[{column.name!r}].astype({column.dtype!r})"]
+            lines += ["except (TypeError, ValueError):", "    pass"]
+        return lines
+    if output.type == "File":
+        return [f"{name} = pathlib.Path({f'{name}.txt'!r})", f"{name}.write_text('')"]
+    if output.type == "Dir":
+        return [f"{name} = pathlib.Path({name!r})", f"{name}.mkdir()"]
+    if output.type == "Figure":
+        return ["from matplotlib.figure import Figure", f"{name} = Figure()"]
+    return [f"{name} = {_DEFAULTS[output.type]}"]
+
+
+async def vacuous_tests(bench: Workbench, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
+    """The tests that pass on a stub of type-correct defaults: they prove nothing by themselves."""
+    stub = stub_program(plan, program)
+    run = await bench.work(lambda worker: worker.test(stub, suite.source, suite.ids))
+    return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

@@ -1,0 +1,119 @@
+"""The engine's way to the sandbox: environments and workers, awaited and cancellable, with retries where they help."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.engine.events import EnvironmentReady
+from autocoder_jupyter.engine.journal import content_key
+from autocoder_jupyter.engine.packages import BASE_PACKAGES
+from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
+from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
+from autocoder_jupyter.types import parse_memory
+
+T = TypeVar("T")
+
+
+def limits_of(config: AgentConfig) -> Limits:
+    """The limits that an agent's settings ask for."""
+    return Limits(cpu=config.resources.cpu, memory=parse_memory(config.resources.memory), seconds=config.timeout)
+
+
+class Workbench:
+    """Builds environments and runs work in them.
+
+    Args:
+        services: sandbox, pool and journal.
+        config: limits, network, Python version, retries.
+    """
+
+    def __init__(self, services: Services, config: AgentConfig) -> None:
+        self._services = services
+        self._config = config
+        self.limits = limits_of(config)
+        self.environment: Environment | None = None
+
+    @property
+    def python_version(self) -> tuple[int, int]:
+        """(major, minor) inside the sandbox."""
+        return self._config.image_config.python_version or sys.version_info[:2]
+
+    async def provide(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> Environment:
+        """Build an environment and make it the current one.
+
+        The lock is journalled, so that a recorded run finds the same versions a year later.
+
+        Raises:
+            PackageError: with the distribution at fault.
+        """
+        key = content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
+        recorded = self._services.journal.find_step("environment", key)
+        started = time.monotonic()
+        if recorded is None:
+            environment = await self._build(packages, system_packages, ())
+        else:
+            try:
+                environment = await self._build(packages, system_packages, tuple(recorded["lock"]))
+            except PackageError:  # a version of the lock is gone
+                environment = await self._build(packages, system_packages, ())
+        self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
+        self.environment = environment
+        seconds = time.monotonic() - started
+        self._services.emit(EnvironmentReady(environment.location, environment.lock, seconds))
+        return environment
+
+    async def _build(
+        self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
+    ) -> Environment:
+        spec = EnvironmentSpec((*BASE_PACKAGES, *packages), self.python_version, system_packages, lock)
+        return await call_blocking(lambda: self._services.sandbox.build(spec))
+
+    def warm(self, count: int) -> None:
+        """Start workers in the current environment in the background, while the model thinks."""
+        if self.environment is not None:
+            self._services.pool.warm(self.environment, self.limits, network=not self._config.block_network, count=count)
+
+    async def work(self, job: Callable[[Worker], T], *, other_than: str | None = None) -> T:
+        """Run a job on a worker of the current environment.
+
+        A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
+        `sandbox_retries` says.
+
+        Args:
+            job: gets the worker; its value is returned.
+            other_than: id of a worker that must not be taken.
+        """
+        environment = self.environment
+        assert environment is not None, "provide() comes first"
+        held: list[Worker] = []
+        abandoned = threading.Event()
+
+        def attempt() -> T:
+            with self._services.pool.lease(
+                environment, self.limits, network=not self._config.block_network, other_than=other_than
+            ) as worker:
+                held.append(worker)
+                if abandoned.is_set():
+                    raise Cancelled("Cancelled before the sandbox was ready.")
+                return job(worker)
+
+        def abandon() -> None:
+            abandoned.set()
+            for worker in held:
+                worker.kill()
+
+        for retries_left in range(self._config.sandbox_retries, -1, -1):
+            try:
+                return await call_blocking(attempt, on_cancel=abandon)
+            except EngineGone:
+                if not retries_left:
+                    raise
+        raise AssertionError("unreachable")

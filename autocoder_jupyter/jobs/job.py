@@ -1,0 +1,217 @@
+"""One generation in the background: its state, its events, its approval, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from autocoder_jupyter import background
+from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.errors import AutocodeError, Cancelled
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution, State
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.types import Report
+
+EVENTS_KEPT = 2000
+"""What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
+
+_log = logging.getLogger(__name__)
+
+
+class Job:
+    """A running or ended generation. Every method may be called from any thread.
+
+    Args:
+        request: what to build.
+        config: how.
+        journal_root: the `.autocode` folder.
+        listeners: are told every event, from the first on, on the background thread.
+    """
+
+    def __init__(
+        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+    ) -> None:
+        self.request = request
+        self.config = config
+        self._journal = Journal(journal_root, request.name)
+        self._pending = Pending(lambda: self._state, self.cancel)
+        self.result = CodeGenEvalResult(
+            request.name,
+            self._pending,
+            samples=request.samples,
+            options=CallOptions.of(config),
+            root=journal_root,
+        )
+        self._lock = threading.RLock()
+        self._listeners = list(listeners)
+        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._state: State = "running"
+        self._finished: Finished | None = None
+        self._question: tuple[tuple[str, ...], concurrent.futures.Future[bool]] | None = None
+        self._cancel_reason: str | None = None
+        self._task: asyncio.Task[Report] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the person calls it."""
+        return self.request.name
+
+    @property
+    def run_id(self) -> str:
+        """The folder of this run in the journal; "" until the engine has read the samples."""
+        return self._journal.run_id
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder in the journal; that of the name until there is a run id."""
+        return self._journal.folder
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        return self._pending.state
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._pending.done
+
+    # Life
+
+    def start(self) -> None:
+        """Begin, on the background loop, in a context of its own: nothing there can belong to a cell's output."""
+        context = contextvars.Context()
+        background.loop().call_soon_threadsafe(lambda: self._begin(context), context=context)
+
+    def _begin(self, context: contextvars.Context) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._generated(), context=context)
+        self._task.add_done_callback(self._settle)
+
+    async def _generated(self) -> Report:
+        return await generate_report(
+            self.request, self.config, journal=self._journal, emit=self._emit, approve=self._asked
+        )
+
+    def cancel(self, reason: str = "Cancelled.") -> None:
+        """Stop the model's answer, kill the sandbox, end the result as cancelled. Only the first reason counts."""
+        with self._lock:
+            if self._cancel_reason is not None or self.done:
+                return
+            self._cancel_reason = reason
+        background.loop().call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _settle(self, task: asyncio.Task[Report]) -> None:
+        resolution = self._resolution(task)
+        if self._finished is None:
+            error = resolution.exception
+            reason = error.what if isinstance(error, AutocodeError) else resolution.report.error or ""
+            self._emit(Finished(resolution.state, reason))
+        with self._lock:
+            self._state = resolution.state
+            self._question = None
+        self._pending.resolve(resolution)
+
+    def _resolution(self, task: asyncio.Task[Report]) -> Resolution:
+        error: BaseException | None
+        if task.cancelled():
+            error = Cancelled(
+                f"{self.name} was cancelled.", why=self._cancel_reason or "", hint="Run the cell again to go on."
+            )
+        else:
+            error = task.exception()
+        if error is None:
+            return resolution_of(task.result(), self._finished.state if self._finished else None)
+        kept = error if isinstance(error, Exception) else RuntimeError(repr(error))
+        return resolution_of_error(self.request, self.run_id, kept)
+
+    # Events
+
+    def listen(self, listener: Emit) -> None:
+        """Tell a listener what has happened so far, and what happens from now on, in order and without gaps."""
+        with self._lock:
+            for event in self._events:
+                _tell(listener, event)
+            self._listeners.append(listener)
+
+    def unlisten(self, listener: Emit) -> None:
+        """Tell it nothing more."""
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far; see `EVENTS_KEPT`."""
+        with self._lock:
+            return tuple(self._events)
+
+    def _emit(self, event: Event) -> None:
+        with self._lock:
+            if self._finished is not None:
+                return  # nothing comes after the end
+            if isinstance(event, Finished):
+                self._finished = event
+            if not isinstance(event, TextStreamed):
+                self._events.append(event)
+            for listener in tuple(self._listeners):
+                _tell(listener, event)
+
+    # Approval
+
+    @property
+    def pending_approval(self) -> tuple[str, ...] | None:
+        """The distributions that wait for consent; None when nothing waits."""
+        question = self._question
+        return None if question is None else question[0]
+
+    def approve(self) -> bool:
+        """Consent to what waits. False when nothing does."""
+        return self._answer(True)
+
+    def decline(self) -> bool:
+        """Refuse what waits. False when nothing does."""
+        return self._answer(False)
+
+    async def _asked(self, packages: tuple[str, ...]) -> bool:
+        answer: concurrent.futures.Future[bool] = concurrent.futures.Future()
+        with self._lock:
+            self._question = (packages, answer)
+            self._state = "waiting for approval"
+        try:
+            return await asyncio.wrap_future(answer)
+        finally:
+            with self._lock:
+                self._question = None
+                self._state = "running"
+
+    def _answer(self, approved: bool) -> bool:
+        with self._lock:
+            question = self._question
+            if question is None or question[1].done():
+                return False
+            question[1].set_result(approved)
+            return True
+
+    def __repr__(self) -> str:
+        return f"<job {self.name} {self.state}>"
+
+
+def _tell(listener: Emit, event: Event) -> None:
+    try:
+        listener(event)
+    except Exception:
+        _log.exception("a listener failed on %s", type(event).__name__)

@@ -1,0 +1,45 @@
+"""The jobs of this process, one current job a name: a newer one takes over and the older one is cancelled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.request import AgentConfig, Request
+
+_lock = threading.Lock()
+_jobs: dict[str, Job] = {}
+
+
+def submit(request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()) -> Job:
+    """Start a generation and return at once. A running job of the same name is cancelled.
+
+    Args:
+        request: what to build; its samples are captured already.
+        config: how.
+        journal_root: the `.autocode` folder.
+        listeners: are told every event, on the background thread.
+    """
+    job = Job(request, config, journal_root=journal_root, listeners=listeners)
+    with _lock:
+        older = _jobs.pop(request.name, None)
+        _jobs[request.name] = job
+    if older is not None:
+        older.cancel(f"A newer run of {request.name} took over.")
+    job.start()
+    return job
+
+
+def current(name: str) -> Job | None:
+    """The newest job of a name, running or ended."""
+    with _lock:
+        return _jobs.get(name)
+
+
+def all_jobs() -> tuple[Job, ...]:
+    """The newest job of every name, in the order in which they were submitted."""
+    with _lock:
+        return tuple(_jobs.values())

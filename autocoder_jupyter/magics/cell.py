@@ -1,0 +1,142 @@
+"""`%%autocode NAME …`: from the text of the cell to a running job and a bound name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.card import render_text, status_line
+from autocoder_jupyter.display.live import LiveCard, View
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.command import CellCommand, parse_cell
+from autocoder_jupyter.magics.help import help_text
+from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
+from autocoder_jupyter.magics.references import collect_samples, read_schema
+from autocoder_jupyter.magics.settings import Settings
+from autocoder_jupyter.magics.waiting import wait_in_cell
+from autocoder_jupyter.request import AgentConfig, Request
+
+
+def run_cell(notebook: Notebook, line: str, body: str) -> None:
+    """Do what a cell says.
+
+    Raises:
+        AutocodeError: the cell cannot be understood; or it waits, and the generation failed.
+    """
+    command = parse_cell(line, body)
+    if command.help:
+        print(help_text())
+        return
+    settings = notebook.settings(command.settings)
+    request = build_request(command, notebook)
+    if settings["dry_run"]:
+        show_preview(notebook, request, settings.agent_config())
+        return
+    refuse_to_shadow(notebook, command.name, replace=settings["replace"])
+    launch(notebook, request, settings.agent_config(), waits=waits(notebook, settings))
+
+
+def build_request(command: CellCommand, notebook: Notebook) -> Request:
+    """The request of a cell, its data captured as they are now."""
+    return Request(
+        name=command.name,
+        prompt=command.prompt,
+        samples=collect_samples(command, notebook.namespace),
+        inputs=command.inputs,
+        outputs=command.outputs,
+        constraints=command.constraints,
+        checks=command.checks,
+        schema=read_schema(command.schema, notebook.namespace),
+    )
+
+
+def refuse_to_shadow(notebook: Notebook, name: str, *, replace: bool) -> None:
+    """Do not take a name that something else of the notebook has.
+
+    Raises:
+        InvalidRequest: it has.
+    """
+    if replace or name not in notebook.namespace or is_result(notebook.namespace[name]):
+        return
+    kind = type(notebook.namespace[name]).__name__
+    raise InvalidRequest(
+        f"{name!r} is already a variable of the notebook ({kind}).",
+        hint="Choose another name, or say --replace.",
+    )
+
+
+def waits(notebook: Notebook, settings: Settings) -> bool:
+    """Whether the cell itself waits: when told to, and by default where nobody could look later."""
+    if settings.origins["wait"] != "default":
+        return bool(settings["wait"])
+    return notebook.is_headless or notebook.is_terminal
+
+
+def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: bool) -> None:
+    """Start a job, bind its name to the pending result at once, and show its card.
+
+    Raises:
+        GenerationFailed, Cancelled: the cell waited, and that is how it ended.
+    """
+    state = CardState(request.name, config.max_cost)
+    views: list[View] = [] if notebook.is_terminal else [_notebook_view(state)]
+    card = LiveCard(state, *views, sent=lambda: read_sent(notebook.journal_root, request.name, job.run_id))
+    job = notebook.jobs.submit(request, config, journal_root=notebook.journal_root, listeners=(card,))
+    notebook.namespace[request.name] = job.result
+    started = Launch(job, card)
+    notebook.launched[request.name] = started
+    if not notebook.is_terminal and not notebook.is_headless:
+        _add_controls(started)
+    card.start()
+    if waits:
+        wait_in_cell(started, progress=_terminal_progress(card) if notebook.is_terminal else _nothing)
+
+
+def read_sent(journal_root: Path, name: str, run_id: str) -> str:
+    """What was sent to the model in a run, as the journal keeps it; empty when nothing was."""
+    path = journal_root / name / run_id / "sent.json"
+    return path.read_text(encoding="utf-8") if run_id and path.is_file() else ""
+
+
+def show_preview(notebook: Notebook, request: Request, config: AgentConfig) -> None:
+    """Show the exact bytes that would be sent to the model. Nothing is sent."""
+    from autocoder_jupyter import engine
+
+    text = engine.preview(request, config)
+    notebook.show(f"<div>Nothing was sent.</div>{markup.code(text)}", f"Nothing was sent.\n\n{markup.plain(text)}")
+
+
+def _notebook_view(state: CardState) -> View:
+    from autocoder_jupyter.display.view import NotebookView
+
+    return NotebookView(state)
+
+
+def _add_controls(started: Launch) -> None:
+    from autocoder_jupyter.display.controls import Controls
+
+    try:
+        started.card.add_view(Controls(started.job))
+    except ImportError:
+        return
+
+
+def _terminal_progress(card: LiveCard) -> Callable[[], None]:
+    """Prints a line whenever a stage begins, and the card at the end; on the thread that waits, never from behind."""
+    shown: list[object] = []
+
+    def progress() -> None:
+        state = card.state
+        key = (state.stage, state.attempt, state.phase)
+        if key in shown[-1:]:
+            return
+        shown.append(key)
+        print(render_text(state) if state.finished or state.approval else status_line(state))
+
+    return progress
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,157 @@
+"""The text of a cell as one frozen object. Nothing is looked up and nothing happens here; that is `cell.py`'s."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.declarations import parse_input, parse_output
+from autocoder_jupyter.magics.options import FLAGS, SETTINGS
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+_OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class SampleOption:
+    """`-s name=expression`; without an expression it is the variable of that name."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class CellCommand:
+    """One `%%autocode` cell, understood.
+
+    Args:
+        name: the variable to bind.
+        prompt: the request in words, as it was written.
+        outputs, inputs: the declared ones.
+        samples: what `-s` hands over.
+        constraints, checks: as written.
+        schema: free text, or `@name` of a variable that holds it.
+        settings: the options that are settings, by name; only those that the cell gives.
+        help: whether only the help text is wanted; then the rest is empty.
+    """
+
+    name: str = ""
+    prompt: str = ""
+    outputs: tuple[OutputSpec, ...] = ()
+    inputs: tuple[InputSpec, ...] = ()
+    samples: tuple[SampleOption, ...] = ()
+    constraints: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    schema: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    help: bool = False
+
+
+def parse_cell(line: str, body: str) -> CellCommand:
+    """Understand a cell: its first line, option lines directly below it, and prose.
+
+    Raises:
+        InvalidRequest: with one sentence about the first thing that is wrong.
+    """
+    option_text, prompt = split_cell(line, body)
+    words = split_words(option_text)
+    if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
+        return CellCommand(help=True)
+    arguments = read_arguments(words, FLAGS)
+    given = arguments.given
+    name = _the_name(arguments.positional)
+    if not prompt.strip():
+        raise InvalidRequest(
+            "The cell says nothing to build.", hint="Say below the first line, in words, what you need."
+        )
+    command = CellCommand(
+        name=name,
+        prompt=prompt,
+        outputs=tuple(parse_output(text) for text in given.get("output", ())),
+        inputs=tuple(parse_input(text) for text in given.get("input", ())),
+        samples=tuple(_sample(text) for text in given.get("sample", ())),
+        constraints=given.get("constraint", ()),
+        checks=tuple(_check(text) for text in given.get("check", ())),
+        schema=given.get("schema"),
+        settings={option: value for option, value in given.items() if option in SETTINGS},
+    )
+    _refuse_doubled_names(command)
+    return command
+
+
+def split_cell(line: str, body: str) -> tuple[str, str]:
+    """(text of the options, prose). A line directly below the first that begins with `-x` or `--word` is options.
+
+    `- a point` of a list, dash and blank, is prose.
+    """
+    lines = body.splitlines(keepends=True)
+    count = 0
+    while count < len(lines) and _OPTION_LINE.match(lines[count]):
+        count += 1
+    return "\n".join([line, *(text.strip() for text in lines[:count])]), "".join(lines[count:]).strip("\n")
+
+
+def _the_name(positional: Sequence[str]) -> str:
+    if not positional:
+        raise InvalidRequest("The cell has no name.", hint="Write %%autocode NAME, then say below what you need.")
+    name, *rest = positional
+    if not name.isidentifier():
+        raise InvalidRequest(f"{name!r} cannot be the name of a variable.", hint="Write %%autocode NAME [options].")
+    if keyword.iskeyword(name) or hasattr(builtins, name):
+        kind = "a keyword" if keyword.iskeyword(name) else "a builtin"
+        raise InvalidRequest(f"{name!r} is {kind} of Python.", hint=f"Call it {name}_ or something of its own.")
+    if rest:
+        raise InvalidRequest(
+            f"{rest[0]!r} on the first line belongs to no option.",
+            hint="Put values with blanks in quotes, and the request below the first line.",
+        )
+    return name
+
+
+def _sample(text: str) -> SampleOption:
+    name, equals, expression = (part.strip() for part in text.partition("="))
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise InvalidRequest(f"-s {text!r} does not begin with a name.", hint="Write -s NAME or -s NAME=EXPRESSION.")
+    if equals and not expression:
+        raise InvalidRequest(f"-s {text!r} has no expression after the equals sign.")
+    expression = expression or name
+    _compiled("-s", expression)
+    return SampleOption(name, expression)
+
+
+def _check(text: str) -> str:
+    _compiled("--check", text)
+    return text.strip()
+
+
+def _compiled(flag: str, expression: str) -> None:
+    try:
+        compile(expression.strip(), flag, "eval")
+    except (SyntaxError, ValueError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise InvalidRequest(
+            f"{flag} {expression!r} is not a Python expression.",
+            why=reason,
+            hint='Put it in quotes if it has blanks: --check "(monthly.revenue >= 0).all()".',
+        ) from None
+
+
+def _refuse_doubled_names(command: CellCommand) -> None:
+    groups: Mapping[str, list[str]] = {
+        "-o": [output.name for output in command.outputs],
+        "-i": [spec.name for spec in command.inputs],
+        "-s": [sample.name for sample in command.samples],
+    }
+    for flag, names in groups.items():
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidRequest(f"{flag} names {name!r} twice.", hint="Keep one of them.")
+    for name in groups["-o"]:
+        if name in (*groups["-i"], *groups["-s"]):
+            raise InvalidRequest(f"{name!r} is both an input and an output.", hint="Call the output differently.")

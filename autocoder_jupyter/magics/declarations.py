@@ -1,0 +1,128 @@
+"""`-o "monthly: DataFrame"` and `-i "min_orders: int = 5"` as specs."""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import json
+import keyword
+import re
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
+
+_DECLARATION = re.compile(r"\s*(?P<name>[^:=]*?)\s*(?::\s*(?P<type>[^=]*?)\s*)?(?:=\s*(?P<default>.*?)\s*)?", re.DOTALL)
+
+
+def parse_output(text: str) -> OutputSpec:
+    """An output from `name: type`.
+
+    Raises:
+        InvalidRequest: no such type, no name, or a default.
+    """
+    name, type_text, default = _parts("-o", text)
+    if default is not None:
+        raise InvalidRequest(f"-o {text!r} has a default, and an output cannot have one.")
+    return OutputSpec(name=name, type=_type("-o", name, type_text, TYPE_NAMES))
+
+
+def parse_input(text: str) -> InputSpec:
+    """An input from `name: type` or `name: type = default`. The default is a Python literal; times are ISO text.
+
+    Raises:
+        InvalidRequest: no such type, no name, or a default of another type.
+    """
+    name, type_text, default = _parts("-i", text)
+    type_name = _type("-i", name, type_text, INPUT_TYPE_NAMES)
+    if default is None:
+        return InputSpec(name=name, type=type_name)
+    return InputSpec(name=name, type=type_name, required=False, default=_default(name, type_name, default))
+
+
+def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
+    match = _DECLARATION.fullmatch(text)
+    name = match["name"] if match else ""
+    if match is None or not name.isidentifier() or keyword.iskeyword(name):
+        raise InvalidRequest(
+            f"{name or text!r} in {flag} {text!r} cannot be a name.", hint=f'Write {flag} "name: type".'
+        )
+    if not match["type"]:
+        raise InvalidRequest(
+            f"{flag} {text!r} does not say a type.", hint=f'Write {flag} "{name}: DataFrame", for instance.'
+        )
+    return name, match["type"], match["default"]
+
+
+def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> TypeName:
+    bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
+    for known in allowed:
+        if known == bare:
+            return known
+    if bare in TYPE_NAMES:
+        raise InvalidRequest(f"{name!r} cannot be a {bare}: that is a type of outputs only.")
+    raise InvalidRequest(f"{text!r} is not a type that {flag} knows.", hint=did_you_mean(bare, allowed))
+
+
+def _default(name: str, type_name: TypeName, text: str) -> Any:
+    if type_name in ("DataFrame", "Series", "File", "Dir"):
+        raise InvalidRequest(
+            f"{name!r} is a {type_name} and cannot have a default here.",
+            hint=f"Hand it over as a sample: -s {name}=EXPRESSION.",
+        )
+    value = _time(text, type_name) if type_name in _TIMES else _literal(text)
+    if not _fits(value, type_name):
+        hint = f"Write it in quotes: {name}: str = {text!r}" if type_name == "str" else _EXAMPLES.get(type_name, "")
+        raise InvalidRequest(f"The default of {name!r}, {text}, is not of type {type_name}.", hint=hint)
+    return float(value) if type_name == "float" else value
+
+
+_TIMES = ("datetime", "date", "timedelta")
+
+_EXAMPLES = {
+    "datetime": "Write it as ISO text: 2024-01-31T12:00.",
+    "date": "Write it as ISO text: 2024-01-31.",
+    "timedelta": "Write it as an ISO duration: P1D, PT36H, PT90S.",
+}
+
+_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _NOTHING
+
+
+_NOTHING = object()
+
+
+def _time(text: str, type_name: TypeName) -> Any:
+    literal = _literal(text)
+    iso = literal if isinstance(literal, str) else text
+    try:
+        if type_name == "datetime":
+            return dt.datetime.fromisoformat(iso).isoformat()
+        if type_name == "date":
+            return dt.date.fromisoformat(iso).isoformat()
+    except ValueError:
+        return _NOTHING
+    return iso if _DURATION.fullmatch(iso) else _NOTHING
+
+
+def _fits(value: Any, type_name: TypeName) -> bool:
+    if type_name in ("str", *_TIMES):
+        return isinstance(value, str)
+    if type_name == "bool":
+        return isinstance(value, bool)
+    if type_name == "int":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if type_name == "float":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(value, dict if type_name == "dict" else list)

@@ -1,0 +1,112 @@
+"""Looks at what a generation would use here: sandbox, model, versions, caches."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display.markup import amount
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.magics.settings import Settings
+
+Row = tuple[str, str, str]
+"""What was looked at, how it is, and why or what to do."""
+
+_VERSIONS = (
+    "autocoder-jupyter",
+    "ipython",
+    "ipykernel",
+    "ipywidgets",
+    "pandas",
+    "pyarrow",
+    "litellm",
+    "uv",
+    "docker",
+    "sandlock",
+)
+
+
+def examine(settings: Settings) -> list[Row]:
+    """All of it. One part that cannot be looked at says so, and hides no other."""
+    parts: tuple[tuple[str, Callable[[], Iterable[Row]]], ...] = (
+        ("sandbox", lambda: _sandboxes(settings)),
+        ("model", lambda: _model(settings)),
+        ("versions", _versions),
+        ("cache", _caches),
+    )
+    rows: list[Row] = []
+    for name, look in parts:
+        try:
+            rows.extend(look())
+        except Exception as error:
+            rows.append((name, "cannot be examined", f"{type(error).__name__}: {error}"))
+    return rows
+
+
+def _sandboxes(settings: Settings) -> Iterable[Row]:
+    from autocoder_jupyter.sandbox.choice import probe_all
+
+    wanted = settings["sandbox"]
+    probes = probe_all()
+    used = next((probe.name for probe in probes if probe.available and wanted in ("auto", probe.name)), None)
+    yield (
+        "sandbox",
+        f"{used} will be used" if used else "none can be used: nothing will run",
+        f"{wanted!r} is set ({settings.origins['sandbox']})",
+    )
+    for probe in probes:
+        details = "; ".join(f"{key}: {value}" for key, value in probe.details.items())
+        notes = "; ".join(note for note in (probe.reason, details) if note)
+        yield (f"  {probe.name}", "works" if probe.available else "does not work here", notes)
+
+
+def _model(settings: Settings) -> Iterable[Row]:
+    from autocoder_jupyter.models.prices import describe
+    from autocoder_jupyter.models.protocol import ModelConfig
+
+    known = describe(
+        ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
+    )
+    yield ("model", settings["model"], f"set by {settings.origins['model']}")
+    if known["key_variable"]:
+        state = "is set" if known["key_set"] else "is not set"
+        yield ("  key", f"{known['key_variable']} {state}", "" if known["key_set"] else "replays work without it")
+    if known["api_base"]:
+        yield ("  address", str(known["api_base"]), "")
+    window = known["context_window"]
+    yield ("  context", f"{amount(window)} tokens" if window else "unknown", "")
+    prices = (known["input_price"], known["output_price"])
+    yield ("  price", "unknown" if None in prices else f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
+
+
+def _versions() -> Iterable[Row]:
+    yield ("python", platform.python_version(), sys.executable)
+    for name in _VERSIONS:
+        try:
+            yield (f"  {name}", importlib.metadata.version(name), "")
+        except importlib.metadata.PackageNotFoundError:
+            yield (f"  {name}", "not installed", "")
+
+
+def _caches() -> Iterable[Row]:
+    from autocoder_jupyter.sandbox.environments import cache_folder
+
+    for name, folder in (("cache", cache_folder()), ("journal", Path.cwd() / ".autocode")):
+        yield (name, f"{_size(folder) / 1e6:.1f} MB", str(folder))
+
+
+def _size(folder: Path) -> int:
+    return sum(_bytes(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0

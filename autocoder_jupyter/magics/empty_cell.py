@@ -1,0 +1,10 @@
+"""Lets a cell that is only its first line reach us; IPython itself refuses it before any magic is asked."""
+
+from __future__ import annotations
+
+
+def keep_empty_cell(lines: list[str]) -> list[str]:
+    """An input transformer: gives a lone `%%autocode …` line an empty second one, so that `%%autocode -h` answers."""
+    if len(lines) == 1 and lines[0].split()[:1] == ["%%autocode"]:
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines

@@ -1,0 +1,76 @@
+"""`%autocode SUBCOMMAND …`: the table of what there is. Each does its work in the module that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autocoder_jupyter.magics.options import Option
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """One subcommand.
+
+    Args:
+        name: its name, and that of the function that does it.
+        module: of that function, under `magics.line`. It takes the notebook and the `Arguments`.
+        usage: what can follow.
+        help: what it does, one line.
+        least, most: how many words follow, flags not counted.
+        takes_name: whether the first of them is the name of a result.
+        options: its flags.
+    """
+
+    name: str
+    module: str
+    usage: str
+    help: str
+    least: int = 0
+    most: int = 0
+    takes_name: bool = False
+    options: tuple[Option, ...] = ()
+
+
+def _flag(name: str, text: str) -> Option:
+    return Option(name, text, flags=(f"--{name}",), kind="flag")
+
+
+_ALL = (
+    Subcommand("status", "control", "", "what runs, and what ran"),
+    Subcommand(
+        "show",
+        "results",
+        "NAME [--code|--tests|--report]",
+        "the function and what its success rests on",
+        1,
+        1,
+        True,
+        (_flag("code", "the code only"), _flag("tests", "the tests only"), _flag("report", "the evidence only")),
+    ),
+    Subcommand("diff", "results", "NAME [A B]", "what changed between two attempts, or two runs", 1, 3, True),
+    Subcommand(
+        "cancel",
+        "control",
+        "NAME|--all",
+        "stop a generation",
+        0,
+        1,
+        True,
+        (_flag("all", "all that run"),),
+    ),
+    Subcommand("wait", "control", "NAME", "wait until it is done", 1, 1, True),
+    Subcommand("retry", "control", "NAME", "the same request again, with new answers", 1, 1, True),
+    Subcommand("approve", "control", "NAME [PACKAGES]", "allow the packages that it waits for", 1, 99, True),
+    Subcommand("decline", "control", "NAME", "refuse them", 1, 1, True),
+    Subcommand("export", "results", "NAME PATH", "write a script with a command line, and its tests", 2, 2, True),
+    Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
+    Subcommand("preview", "runs", "NAME", "what the last run sent to the model", 1, 1, True),
+    Subcommand("history", "runs", "NAME", "the runs in the journal", 1, 1, True),
+    Subcommand("models", "surroundings", "[PROVIDER]", "models that can be asked", 0, 1),
+    Subcommand("doctor", "surroundings", "", "which sandbox and model will be used, and why"),
+    Subcommand("config", "surroundings", "", "every setting, and where its value comes from"),
+    Subcommand("help", "surroundings", "", "all options and subcommands"),
+)
+
+SUBCOMMANDS: dict[str, Subcommand] = {command.name: command for command in _ALL}
+"""The subcommands, by name."""

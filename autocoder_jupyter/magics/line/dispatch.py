@@ -1,0 +1,34 @@
+"""From the text of a line to the function that does it."""
+
+from __future__ import annotations
+
+import importlib
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.suggestions import did_you_mean
+
+
+def run_line(notebook: Notebook, line: str) -> None:
+    """Do what `%autocode …` says; alone it is `status`.
+
+    Raises:
+        AutocodeError: the line cannot be understood, or what it asks for cannot be done.
+    """
+    words = split_words(line) or ["status"]
+    name = "help" if words[0] in ("-h", "--help") else words[0]
+    command = SUBCOMMANDS.get(name)
+    if command is None:
+        hint = did_you_mean(name, SUBCOMMANDS)
+        raise InvalidRequest(f"There is no %autocode {name}.", hint=f"{hint} A cell begins with two signs: %%autocode.")
+    arguments = read_arguments(words[1:], {flag: option for option in command.options for flag in option.flags})
+    if not command.least <= len(arguments.positional) <= command.most:
+        raise InvalidRequest(f"Write %autocode {command.name} {command.usage}".rstrip() + ".", why=_why(command))
+    function = getattr(importlib.import_module(f"autocoder_jupyter.magics.line.{command.module}"), command.name)
+    function(notebook, arguments)
+
+
+def _why(command: Subcommand) -> str:
+    return f"It is for: {command.help}."

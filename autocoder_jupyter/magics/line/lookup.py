@@ -1,0 +1,54 @@
+"""Finding a job or a result by the name that a person typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.notebook import Job, Notebook, is_result
+from autocoder_jupyter.magics.suggestions import did_you_mean
+
+
+def find_job(notebook: Notebook, name: str) -> Job:
+    """The newest job of a name.
+
+    Raises:
+        InvalidRequest: this kernel ran none.
+    """
+    job = notebook.jobs.current(name)
+    if job is None:
+        raise _unknown(name, "job", (known.name for known in notebook.jobs.all_jobs()))
+    return job
+
+
+def find_result(notebook: Notebook, name: str) -> Any:
+    """A result: the variable of that name, else that of the newest job, else the report of the last run on disk.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    value = notebook.namespace.get(name)
+    if is_result(value):
+        return value
+    job = notebook.jobs.current(name)
+    if job is not None:
+        return job.result
+    recorded = recorded_runs(notebook, name)
+    if recorded:
+        return recorded[-1][1]
+    root = notebook.journal_root
+    on_disk = (path.name for path in root.iterdir()) if root.is_dir() else ()
+    bound = (known for known, held in notebook.namespace.items() if is_result(held) and not known.startswith("_"))
+    raise _unknown(name, "result", (*bound, *on_disk))
+
+
+def recorded_runs(notebook: Notebook, name: str) -> list[tuple[str, Any]]:
+    """(run id, report) of the finished runs in the journal, oldest first; none for what cannot be a name."""
+    from autocoder_jupyter.engine.journal import runs
+
+    return list(runs(notebook.journal_root, name)) if name.isidentifier() else []
+
+
+def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:
+    return InvalidRequest(f"There is no {what} named {name!r}.", hint=did_you_mean(name, sorted(set(known))))

@@ -1,0 +1,90 @@
+"""Subcommands about a finished function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from autocoder_jupyter.display import diff as diffs
+from autocoder_jupyter.display.result import Part, render_html, render_text
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.line.lookup import find_result, recorded_runs
+from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.suggestions import did_you_mean
+
+_PARTS: tuple[Part, ...] = ("code", "tests", "report")
+
+
+def show(notebook: Notebook, arguments: Arguments) -> None:
+    """The static page of a result."""
+    result = find_result(notebook, arguments.positional[0])
+    parts = [part for part in _PARTS if arguments.given.get(part)]
+    if len(parts) > 1:
+        raise InvalidRequest("--code, --tests and --report exclude each other.", hint="Without any, all is shown.")
+    part = parts[0] if parts else "all"
+    notebook.show(render_html(result, part), render_text(result, part))
+
+
+def diff(notebook: Notebook, arguments: Arguments) -> None:
+    """What changed in the code between two attempts of the last run, or between two runs."""
+    name, *versions = arguments.positional
+    if len(versions) == 1:
+        raise InvalidRequest("Two versions make a difference.", hint=f"Write %autocode diff {name} A B.")
+    sources = _sources(notebook, name)
+    before, after = [_version(version, sources) for version in versions] if versions else _last_two(name, sources)
+    if before == after:
+        raise InvalidRequest(f"{before} and {after} are the same version.")
+    pair = (sources[before], sources[after], before, after)
+    notebook.show(diffs.render_html(*pair), diffs.render_text(*pair))
+
+
+def export(notebook: Notebook, arguments: Arguments) -> None:
+    """Write the function as a script."""
+    name, path = arguments.positional
+    result = find_result(notebook, name)
+    if not is_result(result):
+        raise InvalidRequest(
+            f"{name!r} is known from the journal only.", hint="Run its cell; what was answered is replayed."
+        )
+    print(f"Written to {result.export(path)}")
+
+
+def insert(notebook: Notebook, arguments: Arguments) -> None:
+    """Offer the code as the next cell."""
+    name = arguments.positional[0]
+    result = _finished(find_result(notebook, name), name)
+    if result.solution is None:
+        raise InvalidRequest(f"{name} has no code to insert.")
+    notebook.shell.set_next_input(result.solution.code, replace=False)
+
+
+def _sources(notebook: Notebook, name: str) -> dict[str, str]:
+    """Every version of the code: the attempts of the last run as `1`, `2` …, and the runs by their id."""
+    result = _finished(find_result(notebook, name), name)
+    recorded = {run: report.solution.code for run, report in recorded_runs(notebook, name) if report.solution}
+    attempts = {str(attempt.number): attempt.code for attempt in result.history}
+    return {**recorded, **attempts}
+
+
+def _finished(result: Any, name: str) -> Any:
+    if not getattr(result, "done", True):
+        raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    return result
+
+
+def _last_two(name: str, sources: Mapping[str, str]) -> tuple[str, str]:
+    attempts = [version for version in sources if version.isdigit() and len(version) < 4]
+    candidates = attempts if len(attempts) > 1 else [version for version in sources if version not in attempts]
+    if len(candidates) < 2:
+        raise InvalidRequest(f"There is only one version of {name}.", hint=f"%autocode show {name} --code shows it.")
+    return candidates[-2], candidates[-1]
+
+
+def _version(word: str, sources: Mapping[str, str]) -> str:
+    if word in sources:
+        return word
+    meant = [version for version in sources if version.startswith(word) and len(word) > 3]
+    if len(meant) == 1:
+        return meant[0]
+    raise InvalidRequest(f"There is no version {word!r}.", hint=did_you_mean(word, sources))

@@ -1,0 +1,65 @@
+"""Subcommands about what a generation would use here."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.doctor import examine
+from autocoder_jupyter.magics.help import help_text
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.options import SETTINGS
+
+
+def models(notebook: Notebook, arguments: Arguments) -> None:
+    """The model that is set, and names that could be."""
+    from autocoder_jupyter.models.prices import known_models
+
+    settings = notebook.settings()
+    provider = arguments.positional[0] if arguments.positional else settings["model"].partition("/")[0]
+    names = known_models(provider)
+    print(f"{settings['model']} is used ({settings.origins['model']}).")
+    if not names:
+        print(f"No models of {provider!r} are known; any name that litellm accepts can be tried.")
+        return
+    notebook.show(markup.code("\n".join(names)), markup.plain("\n".join(names)))
+
+
+def doctor(notebook: Notebook, arguments: Arguments) -> None:
+    """What will be used here, and why."""
+    rows = examine(notebook.settings())
+    notebook.show(markup.table(("", "", ""), rows), markup.plain("\n".join("  ".join(row).rstrip() for row in rows)))
+
+
+def config(notebook: Notebook, arguments: Arguments) -> None:
+    """Every setting: its value, and where that comes from."""
+    settings = notebook.settings()
+    refused = notebook.traits.refused
+    rows = [
+        (
+            name,
+            _shown(settings[name]),
+            settings.origins[name],
+            f"refused: {refused[name]!r}; it takes {option.expects}" if name in refused else option.help,
+        )
+        for name, option in SETTINGS.items()
+    ]
+    html = markup.table(("setting", "value", "from", ""), rows)
+    notebook.show(
+        html, markup.plain("\n".join(f"{name:<16} {value:<24} {where:<14} {note}" for name, value, where, note in rows))
+    )
+
+
+def help(notebook: Notebook, arguments: Arguments) -> None:
+    """All options and subcommands."""
+    print(help_text())
+
+
+def _shown(value: object) -> str:
+    """A value for the table; of a dictionary the keys only, because values may be secrets."""
+    if value is None:
+        return "–"
+    if isinstance(value, tuple | list):
+        return ", ".join(str(item) for item in value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(value) or "–"
+    return str(value)

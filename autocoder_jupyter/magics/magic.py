@@ -1,0 +1,37 @@
+"""`%%autocode` and `%autocode`: only the wiring. What they do is in `cell.py` and `line/`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+
+from autocoder_jupyter.magics.notebook import Jobs, Notebook
+from autocoder_jupyter.magics.settings import Autocode
+
+
+@magics_class
+class AutocodeMagics(Magics):
+    """The magics of one shell.
+
+    Args:
+        shell: IPython's.
+        jobs: takes the place of `autocoder_jupyter.jobs`.
+    """
+
+    def __init__(self, shell: Any, jobs: Jobs | None = None) -> None:
+        super().__init__(shell)
+        self.notebook = Notebook(shell, Autocode(parent=shell), jobs)
+
+    @no_var_expand
+    @line_cell_magic
+    def autocode(self, line: str, cell: str | None = None) -> None:
+        """Say in a cell what you need; get back a function that was tested on your data. `%autocode help` tells all."""
+        if cell is None:
+            from autocoder_jupyter.magics.line.dispatch import run_line
+
+            run_line(self.notebook, line)
+        else:
+            from autocoder_jupyter.magics.cell import run_cell
+
+            run_cell(self.notebook, line, cell)

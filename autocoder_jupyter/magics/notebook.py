@@ -1,0 +1,151 @@
+"""What the magics need of the place where they run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.live import LiveCard
+    from autocoder_jupyter.engine.events import Emit
+    from autocoder_jupyter.request import AgentConfig, Request
+    from autocoder_jupyter.result import CodeGenEvalResult
+
+RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
+"""Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""
+
+
+class Job(Protocol):
+    """A generation that runs, or ran."""
+
+    request: Request
+    config: AgentConfig
+    result: CodeGenEvalResult
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def run_id(self) -> str:
+        """Its folder in the journal; "" until there is one."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    @property
+    def pending_approval(self) -> tuple[str, ...] | None:
+        """The distributions that it waits for."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop it."""
+        ...
+
+    def approve(self) -> bool:
+        """Allow what it waits for."""
+        ...
+
+    def decline(self) -> bool:
+        """Refuse what it waits for."""
+        ...
+
+
+class Jobs(Protocol):
+    """The room that runs them; `autocoder_jupyter.jobs` is one."""
+
+    def submit(
+        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+    ) -> Job:
+        """Start one; an older one of the same name gives way."""
+        ...
+
+    def current(self, name: str) -> Job | None:
+        """The newest of a name."""
+        ...
+
+    def all_jobs(self) -> Sequence[Job]:
+        """Those of this kernel."""
+        ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a cell started, and the card that shows it."""
+
+    job: Job
+    card: LiveCard
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The shell, the traits, and what was started here, by name.
+
+    Args:
+        shell: IPython's.
+        traits: the `%config` object.
+        given_jobs: takes the place of `autocoder_jupyter.jobs`.
+    """
+
+    shell: Any
+    traits: AutocodeTraits
+    given_jobs: Jobs | None = None
+    launched: dict[str, Launch] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The room that runs generations."""
+        room: Any = self.given_jobs or importlib.import_module("autocoder_jupyter.jobs")
+        return room  # type: ignore[no-any-return]
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The variables of the notebook."""
+        namespace: dict[str, Any] = self.shell.user_ns
+        return namespace
+
+    @property
+    def journal_root(self) -> Path:
+        """`.autocode` beside the notebook."""
+        return Path.cwd() / ".autocode"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether this is a plain IPython, without a kernel."""
+        return getattr(self.shell, "kernel", None) is None
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether nobody sits in front of it: nbclient, papermill and nbconvert allow no input."""
+        return not self.is_terminal and not getattr(self.shell.kernel, "_allow_stdin", True)
+
+    def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
+        """The settings that hold for a cell with these flags."""
+        return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ)
+
+    def show(self, html: str, text: str) -> None:
+        """Put something static into the output of the cell that runs."""
+        if self.is_terminal:
+            print(text)
+            return
+        self.shell.display_pub.publish({"text/html": html, "text/plain": text})
+
+
+def is_result(value: object) -> bool:
+    """Whether a value is what a cell binds."""
+    return any((kind.__module__, kind.__qualname__) == RESULT_TYPE for kind in type(value).__mro__)

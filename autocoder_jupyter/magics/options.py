@@ -1,0 +1,273 @@
+"""Every option of `%%autocode`, said once.
+
+The parser, the `%config` traits, the settings file, the environment, completion and the help text are all made from
+`OPTIONS`. An option is either about *this function* (`-o`, `-c` …; only in a cell) or about *how* it is made
+(`--model`, `--share` …; also `%config Autocode.model`, `[tool.autocode] model`, `AUTOCODE_MODEL`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["text", "integer", "number", "choice", "flag", "names", "mapping"]
+
+TRUE_WORDS = ("1", "true", "yes", "on")
+FALSE_WORDS = ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Args:
+        name: its name as a trait, as a key in pyproject.toml and, upper-cased after `AUTOCODE_`, in the environment.
+        help: what it does, one line.
+        flags: how it is written in a cell; empty for what only makes sense as a setting.
+        kind: what its value is; `names` is a tuple of words, `mapping` a dictionary.
+        placeholder: what stands for its value in the help text.
+        choices: the values of a `choice`.
+        repeatable: whether a cell may give it more than once.
+        is_setting: whether it can be set outside of a cell.
+        field: the field of `AgentConfig` that holds it and its default; empty when there is no such field.
+        minimum: the smallest number allowed.
+    """
+
+    name: str
+    help: str
+    flags: tuple[str, ...] = ()
+    kind: Kind = "text"
+    placeholder: str = ""
+    choices: tuple[str, ...] = ()
+    repeatable: bool = False
+    is_setting: bool = True
+    field: str = ""
+    minimum: float | None = None
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether something must follow the flag."""
+        return self.kind != "flag"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"AUTOCODE_{self.name.upper()}"
+
+    @property
+    def expects(self) -> str:
+        """What a value of it looks like, in words."""
+        if self.kind == "choice":
+            return " or ".join(self.choices)
+        words = {
+            "text": "text",
+            "integer": "a whole number",
+            "number": "a number",
+            "flag": "true or false",
+            "names": "a list of names",
+            "mapping": "a dictionary",
+        }[self.kind]
+        return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
+
+    def from_text(self, text: str) -> Any:
+        """The value that a word on the command line or in the environment stands for.
+
+        Raises:
+            ValueError: it stands for none.
+        """
+        if self.kind == "integer":
+            return self.check(int(text))
+        if self.kind == "number":
+            return self.check(float(text))
+        if self.kind == "flag":
+            folded = text.strip().casefold()
+            if folded not in TRUE_WORDS + FALSE_WORDS:
+                raise ValueError(self.expects)
+            return folded in TRUE_WORDS
+        if self.kind == "names":
+            return tuple(text.replace(",", " ").split())
+        if self.kind == "mapping":
+            raise ValueError("a dictionary cannot be written as text; use %config or pyproject.toml")
+        return self.check(text)
+
+    def check(self, value: Any) -> Any:
+        """A value of the right Python type, as `%config` and TOML give it, made canonical.
+
+        Raises:
+            ValueError: it is not of this option's kind.
+        """
+        if self.kind == "flag" and isinstance(value, bool):
+            return value
+        if self.kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
+            return self._at_least(value)
+        if self.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise ValueError(self.expects)
+            return self._at_least(float(value))
+        if self.kind == "choice" and value in self.choices:
+            return value
+        if self.kind == "text" and isinstance(value, str) and value.strip():
+            return value
+        if self.kind == "names" and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+            return tuple(value)
+        if self.kind == "mapping" and isinstance(value, Mapping):
+            return dict(value)
+        raise ValueError(self.expects)
+
+    def _at_least(self, value: Any) -> Any:
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(self.expects)
+        return value
+
+
+OPTIONS: tuple[Option, ...] = (
+    # What this function is
+    Option(
+        "output",
+        'declare an output, as in -o "monthly: DataFrame"',
+        flags=("-o", "--output"),
+        placeholder='"NAME: TYPE"',
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
+        "input",
+        'declare an input, as in -i "min_orders: int = 5"',
+        flags=("-i", "--input"),
+        placeholder='"NAME: TYPE [= DEFAULT]"',
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
+        "sample",
+        "hand over data under a name; without an expression, the variable of that name",
+        flags=("-s", "--sample"),
+        placeholder="NAME[=EXPRESSION]",
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
+        "constraint",
+        "a sentence that must hold",
+        flags=("-c", "--constraint"),
+        placeholder='"SENTENCE"',
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
+        "check",
+        "a Python expression over inputs and outputs that must be true on the sample",
+        flags=("--check",),
+        placeholder='"EXPRESSION"',
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
+        "schema",
+        "what the data means, in free text; @NAME takes it from a variable",
+        flags=("--schema",),
+        placeholder="TEXT|@NAME",
+        is_setting=False,
+    ),
+    # How it is made
+    Option("model", "the language model", flags=("-m", "--model"), placeholder="MODEL", field="model"),
+    Option(
+        "backend",
+        "who does the work",
+        flags=("--backend",),
+        kind="choice",
+        choices=("litellm", "claude"),
+        field="backend",
+    ),
+    Option(
+        "packages",
+        "install this distribution without asking",
+        flags=("-p", "--package"),
+        kind="names",
+        placeholder="PACKAGE",
+        repeatable=True,
+        field="base_packages",
+    ),
+    Option(
+        "max_iterations",
+        "attempts at most",
+        flags=("--max-iterations",),
+        kind="integer",
+        placeholder="N",
+        field="max_iterations",
+        minimum=1,
+    ),
+    Option(
+        "max_cost",
+        "US dollars at most",
+        flags=("--max-cost",),
+        kind="number",
+        placeholder="DOLLARS",
+        field="max_cost",
+        minimum=0,
+    ),
+    Option(
+        "timeout",
+        "seconds for one run in the sandbox",
+        flags=("--timeout",),
+        kind="number",
+        placeholder="SECONDS",
+        field="timeout",
+        minimum=0.1,
+    ),
+    Option("skip_tests", "write no tests and run none", flags=("--skip-tests",), kind="flag", field="skip_tests"),
+    Option(
+        "cache",
+        "replay the model's answers from the journal, ask anew, or neither read nor write it",
+        flags=("--cache",),
+        kind="choice",
+        choices=("auto", "override", "disable"),
+        field="cache",
+    ),
+    # What it may touch
+    Option(
+        "sandbox",
+        "where generated code runs",
+        flags=("--sandbox",),
+        kind="choice",
+        choices=("auto", "docker", "local"),
+        field="sandbox",
+    ),
+    Option(
+        "share",
+        "how much of the data the model may see",
+        flags=("--share",),
+        kind="choice",
+        choices=("rows", "stats", "schema"),
+        field="share",
+    ),
+    Option("allow_network", "let generated code reach the network", flags=("--allow-network",), kind="flag"),
+    # What the cell does
+    Option("wait", "wait in the cell until it is done", flags=("--wait",), kind="flag"),
+    Option("dry_run", "show what would be sent to the model, and send nothing", flags=("--dry-run",), kind="flag"),
+    Option("replace", "take the name even if another variable has it", flags=("--replace",), kind="flag"),
+    Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False),
+    # Settings without a flag
+    Option("api_key", "NAME of the environment variable that holds the model's key", field="api_key"),
+    Option("api_base", "address of the model's service, for proxies and local models", field="api_base"),
+    Option("litellm_params", "passed to every call of the model", kind="mapping", field="litellm_params"),
+    Option("system_prompt", "instructions to the writer of code, in place of ours", field="system_prompt"),
+    Option(
+        "max_sample_rows",
+        "rows of a sample that the model may see",
+        kind="integer",
+        field="max_sample_rows",
+        minimum=0,
+    ),
+    Option("max_tokens", "tokens at most, in and out", kind="integer", field="max_tokens", minimum=1),
+    Option("max_seconds", "wall-clock seconds at most", kind="number", field="max_seconds", minimum=1),
+    Option("env_vars", "environment variables of the sandbox", kind="mapping", field="env_vars"),
+)
+
+SETTINGS: dict[str, Option] = {option.name: option for option in OPTIONS if option.is_setting}
+"""The options that can be set outside of a cell, by name."""
+
+FLAGS: dict[str, Option] = {flag: option for option in OPTIONS for flag in option.flags}
+"""The options that can be written in a cell, by flag."""

@@ -1,0 +1,147 @@
+"""`@name` in prose and `-s name=expression`: which values of the notebook a request is about."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.types import Dir, File
+
+_REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
+"""Not in `me@example.org`, and not in `@@name`, which is how to write an at sign that refers to nothing."""
+
+WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
+
+
+def find_references(prose: str) -> tuple[str, ...]:
+    """The names behind an at sign, each once, in the order of first mention."""
+    return tuple(dict.fromkeys(_REFERENCE.findall(prose)))
+
+
+def kind_of(value: object) -> str | None:
+    """`DataFrame`, `Series`, `File` or `Dir`, or `table` for another library's that converts; None for all else.
+
+    Does not import pandas: who has a frame has it.
+    """
+    if isinstance(value, File | Dir):
+        return type(value).__name__
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return "DataFrame"
+    if pandas is not None and isinstance(value, pandas.Series):
+        return "Series"
+    converts = callable(getattr(value, "to_pandas", None)) and not isinstance(value, type)
+    return "table" if converts else None
+
+
+def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a request, captured as it is now: `@name`s in order of mention, then what `-s` adds.
+
+    Raises:
+        InvalidRequest: a name is not there or is no data, or an expression fails.
+    """
+    from autocoder_jupyter.data.capture import capture
+
+    named = {option.name: option.expression for option in command.samples}
+    declared = {spec.name: spec.type for spec in command.inputs}
+    samples: dict[str, Any] = {}
+    for name in find_references(command.prompt):
+        if name in named:
+            samples[name] = _evaluated(name, named[name], namespace)
+        elif name in namespace or name not in declared:
+            samples[name] = _referred(name, namespace, declared)
+    for name, expression in named.items():
+        if name not in samples:
+            samples[name] = _evaluated(name, expression, namespace)
+    captured = {name: capture(value) for name, value in samples.items() if value is not None}
+    _refuse_outputs(command, captured)
+    _refuse_other_types(captured, declared)
+    return captured
+
+
+def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
+    """Free text about the data; `@name` alone is the text in that variable.
+
+    Raises:
+        InvalidRequest: the variable is not there, or not text.
+    """
+    if schema is None or not re.fullmatch(r"@[A-Za-z_]\w*", schema.strip()):
+        return schema
+    name = schema.strip()[1:]
+    if name not in namespace:
+        texts = [key for key, value in namespace.items() if isinstance(value, str) and not key.startswith("_")]
+        raise InvalidRequest(f"--schema @{name}: there is no {name!r}.", hint=did_you_mean(name, texts, mark="@"))
+    value = namespace[name]
+    if not isinstance(value, str):
+        raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, not text.")
+    return value
+
+
+def data_names(namespace: Mapping[str, Any]) -> list[str]:
+    """The variables of the notebook that can be referred to."""
+    return [name for name, value in namespace.items() if not name.startswith("_") and kind_of(value) is not None]
+
+
+def _referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
+    if name not in namespace:
+        hint = did_you_mean(name, data_names(namespace), mark="@")
+        raise InvalidRequest(
+            f"There is no {name!r} in the notebook, and the request refers to @{name}.",
+            hint=f"{hint} An at sign that refers to nothing is written @@{name}.".strip(),
+        )
+    value = namespace[name]
+    if kind_of(value) is None:
+        if name in declared:
+            return None
+        raise InvalidRequest(
+            f"@{name} is {_a(value)}; a request can refer to {WHAT_CAN_BE_REFERRED_TO}.",
+            hint=_way_out(name, value),
+        )
+    return value
+
+
+def _way_out(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f'Declare it as an input: -i "{name}: {type(value).__name__} = {value!r}"'
+    if isinstance(value, list | dict):
+        return f'Declare it as an input: -i "{name}: {type(value).__name__}"'
+    return ""
+
+
+def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
+    if expression.isidentifier() and expression not in namespace:
+        hint = did_you_mean(expression, data_names(namespace))
+        raise InvalidRequest(f"-s {name}: there is no {expression!r} in the notebook.", hint=hint)
+    try:
+        value = eval(expression, {"File": File, "Dir": Dir, **namespace})
+    except Exception as error:
+        raise InvalidRequest(f"-s {name}={expression} fails.", why=f"{type(error).__name__}: {error}") from error
+    if kind_of(value) is None:
+        raise InvalidRequest(
+            f"-s {name} is {_a(value)}; a sample is {WHAT_CAN_BE_REFERRED_TO}.", hint=_way_out(name, value)
+        )
+    return value
+
+
+def _refuse_outputs(command: CellCommand, samples: Mapping[str, Any]) -> None:
+    for output in command.outputs:
+        if output.name in samples:
+            raise InvalidRequest(
+                f"{output.name!r} is both an input and an output.", hint="Call the output differently, or the sample."
+            )
+
+
+def _refuse_other_types(samples: Mapping[str, Any], declared: Mapping[str, str]) -> None:
+    for name, value in samples.items():
+        if name in declared and declared[name] != kind_of(value):
+            raise InvalidRequest(f"{name!r} is declared as {declared[name]}, and the sample is a {kind_of(value)}.")
+
+
+def _a(value: object) -> str:
+    name = "None" if value is None else type(value).__name__
+    return name if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,25 @@
+"""Did you mean … ?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
+    """One line that offers what was probably meant, else lists what there is; empty when there is nothing.
+
+    Args:
+        word: what was written.
+        known: what could have been written.
+        mark: put in front of each offered word, such as `@`.
+    """
+    names = list(dict.fromkeys(known))
+    folded = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean {mark}{folded[close[0]]}?"
+    if not names:
+        return ""
+    shown = ", ".join(f"{mark}{name}" for name in names[:12])
+    return f"There is {shown}{' …' if len(names) > 12 else ''}."

@@ -1,0 +1,120 @@
+"""Reading what a model wrote: fenced blocks and JSON objects, however they are wrapped."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: the first word after the opening fence, in lower case, and what is inside."""
+
+    tag: str
+    body: str
+
+
+def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True) -> list[Block]:
+    """The fenced blocks of a text, in order; one that is never closed reaches to the end.
+
+    A fence inside of a docstring looks like the end of the block. So the end is the first closing fence at which
+    `complete` agrees that the body is whole; when it never does, the first one.
+    """
+    lines = text.splitlines()
+    blocks = []
+    start = 0
+    while start < len(lines):
+        opening = _FENCE.match(lines[start])
+        if opening is None:
+            start += 1
+            continue
+        ends = list(_closing_lines(lines, start, opening["mark"]))
+        bodies = ["\n".join(lines[start + 1 : end]) for end in ends]
+        chosen = next((n for n, body in enumerate(bodies) if complete(body)), 0)
+        blocks.append(Block(_tag(opening["tag"]), bodies[chosen]))
+        start = ends[chosen] + 1
+    return blocks
+
+
+def _closing_lines(lines: list[str], start: int, mark: str) -> Iterator[int]:
+    for number in range(start + 1, len(lines)):
+        fence = _FENCE.match(lines[number])
+        if fence and not fence["tag"].strip() and fence["mark"].startswith(mark):
+            yield number
+    yield len(lines)
+
+
+def _tag(words: str) -> str:
+    first = words.strip().split(maxsplit=1)
+    return first[0].lower().strip("{}.") if first else ""
+
+
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """The objects in a text, the longest first.
+
+    Prose and fences around them do not matter. Trailing commas, curly quotes as delimiters, raw line breaks in
+    strings, and Python's way of writing a dict are understood. All readings are given, because a text that is
+    malformed as a whole still holds well-formed parts, which are not what was meant.
+    """
+    readings = [*_decoded(text), *_decoded(_straightened(text)), *_python_dict(text)]
+    return [value for _, value in sorted(readings, key=lambda reading: -reading[0])]
+
+
+def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each outermost object with its length in characters."""
+    decoder = json.JSONDecoder(strict=False)
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield end - start, value
+        start = text.find("{", end)
+
+
+_END_OF_CONTAINER = re.compile(r"\s*[}\]]")
+_OPENING, _CLOSING = "“„”", "”“"
+
+
+def _straightened(text: str) -> str:
+    """The text with straight delimiters and no trailing commas. What stands inside of strings stays as it is."""
+    out: list[str] = []
+    closing = ""
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if closing:
+            if character == "\\":
+                out.append(text[position : position + 2])
+                position += 2
+                continue
+            if character in closing:
+                out.append('"')
+                closing = ""
+            else:
+                out.append('\\"' if character == '"' else character)
+        elif character == '"' or character in _OPENING:
+            out.append('"')
+            closing = '"' if character == '"' else _CLOSING
+        elif character != "," or not _END_OF_CONTAINER.match(text, position + 1):
+            out.append(character)
+        position += 1
+    return "".join(out)
+
+
+def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        value = ast.literal_eval(text[start : end + 1])
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return
+    if isinstance(value, dict):
+        yield end + 1 - start, value

@@ -1,0 +1,232 @@
+"""The language model, asked through litellm: streamed, retried, continued when it was cut off, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from autocoder_jupyter import background
+from autocoder_jupyter.errors import ModelError, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.models import credentials, faults, library
+from autocoder_jupyter.models.continuation import CONTINUE, join
+from autocoder_jupyter.models.dialect import Dialect, dialect_of
+from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.prices import cost_of
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.types import Exchange, Usage
+
+CONTINUATIONS = 3
+"""How often a cut-off answer is continued."""
+
+Messages = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """One response of the service."""
+
+    text: str
+    finish_reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What one `ask` needs throughout."""
+
+    litellm: ModuleType
+    dialect: Dialect
+    key: str | None
+    question: Question
+    on_text: Callable[[str], None] | None
+    on_retry: Callable[[str, float], None] | None
+
+
+class LiteLLMModel:
+    """A `LanguageModel` of any provider that litellm knows, or of any service that speaks OpenAI's protocol.
+
+    Args:
+        config: which model, and how it is reached. `config.params` go to litellm and win over the question's own.
+        patience: how passing faults are waited out.
+    """
+
+    def __init__(self, config: ModelConfig, patience: Patience | None = None) -> None:
+        self._config = config
+        self._patience = patience or Patience()
+
+    @property
+    def config(self) -> ModelConfig:
+        """Which model, and how it is reached."""
+        return self._config
+
+    async def preload(self) -> None:
+        """Load litellm now; it takes seconds, and a caller may have something else to do meanwhile."""
+        await library.preload()
+
+    async def ask(
+        self,
+        question: Question,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_retry: Callable[[str, float], None] | None = None,
+    ) -> Exchange:
+        """One whole answer. Cancelling closes the connection at once.
+
+        Args:
+            question: what to ask.
+            on_text: gets the answer in pieces; after `on_retry` they start anew.
+            on_retry: gets the reason of a pause and its seconds.
+
+        Raises:
+            AuthenticationFailed: no key, a refused one, or no credit. Without a single retry, as the next two.
+            UnknownModel: the hint has names that look alike.
+            UnusableAnswer: too long a question, a filter, or an answer that never came to its end.
+            ModelUnavailable: passing faults outlasted the patience.
+            ModelError: the service refused for another reason.
+            InvalidRequest: a parameter cannot be sent.
+        """
+        content_key = question_key(question, self._config)
+        litellm = await library.preload()
+        dialect, key = await background.call_blocking(
+            lambda: (dialect_of(self._config, litellm), credentials.find_key(self._config, litellm))
+        )
+        session = _Session(litellm, dialect, key, question, on_text, on_retry)
+        started = time.monotonic()
+        messages, reply = await self._whole_answer(session)
+        seconds = time.monotonic() - started
+        usage = reply.usage
+        if usage.cost is not None:
+            cost = await background.call_blocking(lambda: cost_of(usage, self._config.model, litellm))
+            usage = usage.model_copy(update={"cost": cost})
+        return Exchange(
+            stage=question.stage,
+            key=content_key,
+            model=self._config.model,
+            messages=tuple(messages),
+            answer=reply.text,
+            finish_reason=reply.finish_reason,
+            usage=usage,
+            seconds=seconds,
+        )
+
+    async def _whole_answer(self, session: _Session) -> tuple[Messages, _Reply]:
+        """The messages of the last request and the joined answer."""
+        asked: Messages = [dict(message) for message in session.question.messages]
+        messages, room = asked, session.question.max_tokens
+        answer, usage = "", Usage()
+        for _ in range(1 + CONTINUATIONS):
+            reply = await self._patiently(session, messages, room)
+            usage += reply.usage
+            answer = join(answer, reply.text)
+            if reply.finish_reason != "length":
+                return messages, _Reply(answer, reply.finish_reason, usage)
+            if answer.strip():
+                continuation = [{"role": "assistant", "content": answer}, {"role": "user", "content": CONTINUE}]
+                messages = asked + continuation
+            else:  # a reasoning model thought all its tokens away
+                room *= 2
+        raise UnusableAnswer(
+            f"The answer of {self._config.model} was still cut off after {CONTINUATIONS} continuations.",
+            why=f"Each part may have {room} tokens.",
+            hint="Ask for less at once, or raise max_tokens in litellm_params.",
+        )
+
+    async def _patiently(self, session: _Session, messages: Messages, room: int) -> _Reply:
+        """One response; passing faults are waited out, refused options left out."""
+        failures, waited = 0, 0.0
+        while True:
+            offered = self._offered(session, messages, room)
+            try:
+                return await self._stream(session, self._arguments(session, messages, offered))
+            except ModelError:
+                raise
+            except Exception as error:
+                if session.dialect.learn(error, offered):
+                    continue
+                fault = faults.judge(error, self._config, session.litellm)
+                if isinstance(fault, ModelError):
+                    raise fault from error
+                failures += 1
+                seconds = self._patience.pause(failures, waited, fault.retry_after)
+                if seconds is None:
+                    raise self._unavailable(fault.reason, failures) from error
+            if session.on_retry is not None:
+                session.on_retry(fault.reason, seconds)
+            await asyncio.sleep(seconds)
+            waited += seconds
+
+    def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
+        """Our options: those that the model takes and that the person has not set."""
+        # A continuation under a schema would begin a new object instead of ending the old one.
+        whole = len(messages) == len(session.question.messages)
+        optional = session.dialect.optional(session.question, room, structured=whole)
+        if "max_completion_tokens" in self._config.params:
+            optional.pop("max_tokens", None)
+        return {name: value for name, value in optional.items() if name not in self._config.params}
+
+    def _arguments(self, session: _Session, messages: Messages, offered: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "api_base": self._config.api_base,
+            "api_key": session.key,
+            "timeout": self._config.seconds,
+            "drop_params": True,
+            **offered,
+            **self._config.params,
+            "model": self._config.model,
+            "messages": messages,
+            "stream": True,
+            "num_retries": 0,
+            "max_retries": 0,
+            "no-log": True,
+        }
+
+    async def _stream(self, session: _Session, arguments: dict[str, Any]) -> _Reply:
+        pieces: list[str] = []
+        stream = await session.litellm.acompletion(**arguments)
+        async with contextlib.aclosing(stream):
+            async for chunk in stream:
+                piece = chunk.choices[0].delta.content if chunk.choices else None
+                if piece:
+                    pieces.append(piece)
+                    if session.on_text is not None:
+                        session.on_text(piece)
+        text = "".join(pieces)
+        # litellm makes up "stop" for a stream that just ended; these two hold what the service said.
+        finish_reason = stream.received_finish_reason or stream.intermittent_finish_reason
+        if finish_reason is None:
+            raise faults.EndedEarly
+        if finish_reason == "content_filter":
+            raise faults.filtered(self._config)
+        return _Reply(text, finish_reason, _usage(stream, text, arguments["messages"]))
+
+    def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
+        place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""
+        return ModelUnavailable(
+            f"{self._config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",
+            why=f"Last: {reason}.",
+            hint=f"Try again later (%autocode retry), or choose another model with -m.{place}",
+        )
+
+
+def _usage(stream: Any, text: str, messages: Messages) -> Usage:
+    """What the service counted. litellm fills gaps with guesses, so only what came over the wire is believed.
+
+    Without a count, tokens are estimated at four characters each and the cost is None: unknown.
+    """
+    counts = [chunk.usage for chunk in stream.chunks if getattr(chunk, "usage", None) is not None]
+    if not counts:
+        asked = sum(len(str(message.get("content") or "")) for message in messages)
+        return Usage(input_tokens=asked // 4 + 1, output_tokens=len(text) // 4 + 1, cost=None)
+    # Anthropic's wire counts the question at the start and the answer at the end.
+    details = [getattr(count, "prompt_tokens_details", None) for count in counts]
+    return Usage(
+        input_tokens=max(count.prompt_tokens or 0 for count in counts),
+        cached_tokens=max(getattr(detail, "cached_tokens", None) or 0 for detail in details),
+        output_tokens=max(count.completion_tokens or 0 for count in counts),
+    )

@@ -1,0 +1,164 @@
+"""Answers that are Python source: found in whatever a model wraps around it."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Callable, Iterator
+
+from autocoder_jupyter.models.answers import Block, fenced_blocks, objects_in
+from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
+from autocoder_jupyter.types import Exchange
+
+_PYTHON_TAGS = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
+_OTHER_TAGS = frozenset(
+    {"bash", "sh", "shell", "zsh", "console", "text", "txt", "plaintext", "output", "markdown", "md", "diff"}
+    | {"json", "yaml", "yml", "toml", "ini", "csv", "sql", "html"}
+)
+_LONGEST_SEARCH = 40
+"""How many places are tried where unfenced code may begin or end."""
+
+
+class NotCode(Unreadable):
+    """There is no Python in an answer that can be parsed; the message is written for the model."""
+
+
+async def ask_code(
+    model: LanguageModel,
+    question: Question,
+    *,
+    must_define: str | None = None,
+    on_text: Callable[[str], None] | None = None,
+    on_retry: Callable[[str, float], None] | None = None,
+) -> tuple[str, tuple[Exchange, ...]]:
+    """Python source that parses, and the exchanges that it took.
+
+    Args:
+        model: who is asked.
+        question: what is asked.
+        must_define: name that the module must define at its top level.
+        on_text: gets the answer in pieces.
+        on_retry: see `LanguageModel.ask`.
+
+    Raises:
+        UnusableAnswer: no answer holds such source, also after the repair rounds.
+        ModelError: as `LanguageModel.ask`.
+    """
+
+    def read(answer: str) -> str:
+        code = extract_code(answer, must_define=must_define)
+        if must_define is not None and not _defines(code, must_define):
+            raise NotCode(f"The module must define `{must_define}` at its top level.")
+        return code
+
+    return await ask_until_readable(model, question, read, on_text=on_text, on_retry=on_retry)
+
+
+def extract_code(text: str, *, must_define: str | None = None) -> str:
+    """The Python source in an answer, with one line break at its end.
+
+    It may stand in fences of any kind, in the `code` field of a JSON object, between prose, or alone. Of several
+    blocks the one that defines `must_define` is taken, then the largest, then the last; of their kinds, those
+    tagged as Python, then untagged ones.
+
+    Raises:
+        NotCode: nothing in it parses; the message shows the first bad line.
+    """
+    text = text.replace("\r\n", "\n").lstrip("\ufeff")
+    for candidates in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
+        parsed = [code for code in candidates if _parses(code)]
+        if parsed:
+            best = max(reversed(parsed), key=lambda code: (_defines(code, must_define), len(code)))
+            return best.strip("\n") + "\n"
+    raise NotCode(_complaint(text))
+
+
+def _in_json(text: str) -> Iterator[str]:
+    if not text.lstrip(" \n`~jsonJSON").startswith("{"):
+        return
+    for record in objects_in(text):
+        code = record.get("code")
+        if not isinstance(code, str):
+            continue
+        if "\n" not in code.strip() and "\\n" in code:  # escaped twice
+            code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
+        try:
+            yield extract_code(code)
+        except NotCode:
+            continue
+
+
+def _in_fences(text: str) -> list[str]:
+    blocks = fenced_blocks(text, complete=lambda body: _parses(textwrap.dedent(body)))
+    for wanted in (_is_python, _is_untagged, _is_unknown):
+        codes = [textwrap.dedent(block.body) for block in blocks if wanted(block)]
+        if any(map(_parses, codes)):
+            return codes
+    return []
+
+
+def _is_python(block: Block) -> bool:
+    return block.tag in _PYTHON_TAGS or block.tag.endswith(".py")
+
+
+def _is_untagged(block: Block) -> bool:
+    return not block.tag
+
+
+def _is_unknown(block: Block) -> bool:
+    return block.tag not in _OTHER_TAGS
+
+
+def _whole(text: str) -> Iterator[str]:
+    yield textwrap.dedent(text).strip()
+
+
+def _between_prose(text: str) -> Iterator[str]:
+    """Unfenced code: from the first line that looks like code, to the last blank line where all of it parses."""
+    lines = textwrap.dedent(text).splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith(_CODE_STARTS)][:3]
+    gaps = [number for number, line in enumerate(lines) if not line.strip()]
+    for start in starts:
+        for end in [len(lines), *reversed([gap for gap in gaps if gap > start])][:_LONGEST_SEARCH]:
+            code = "\n".join(lines[start:end])
+            if _parses(code):
+                yield code
+                return
+
+
+_CODE_STARTS = ("import ", "from ", "def ", "class ", "async def ", "@", "#", '"""', "'''")
+
+
+def _parses(code: str) -> bool:
+    """Whether it is Python that does something: a lone word parses too, but is prose."""
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(not isinstance(node, ast.Expr) or isinstance(node.value, (ast.Call, ast.Await)) for node in body)
+
+
+def _defines(code: str, name: str | None) -> bool:
+    for node in ast.parse(code).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
+            return True
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return True
+    return False
+
+
+def _complaint(text: str) -> str:
+    blocks = fenced_blocks(text)
+    code = textwrap.dedent(max((block.body for block in blocks), key=len, default=text)).strip("\n")
+    if not code.strip():
+        return "There is no Python code in it."
+    try:
+        ast.parse(code)
+    except SyntaxError as error:
+        line = (error.text or "").rstrip()
+        return f"It is not valid Python: {error.msg}, line {error.lineno}: {line}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"It is not valid Python: {error}"
+    return "There is no Python code in it."

@@ -1,0 +1,76 @@
+"""Which key a call carries. Keys are read when a call is made, passed with it, and stored nowhere."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+from autocoder_jupyter.errors import AuthenticationFailed
+from autocoder_jupyter.models.protocol import ModelConfig
+
+_UNNEEDED = "not-needed"
+"""For services of one's own that ask for no key; the client library insists on one."""
+
+
+def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
+    """The key to pass, or None when litellm finds it by itself or the parameters hold one.
+
+    Raises:
+        AuthenticationFailed: the variable that should hold the key is not set.
+    """
+    if "api_key" in config.params:
+        return None
+    if config.api_key:
+        key = os.environ.get(config.api_key, "").strip()
+        if not key:
+            raise AuthenticationFailed(
+                f"There is no key for {config.model}.",
+                why=f"api_key names the environment variable {config.api_key}, which is not set.",
+                hint=f"Set it before the kernel starts, or run: %env {config.api_key}=…",
+            )
+        return key
+    missing = missing_variables(config, litellm)
+    if not missing:
+        return None
+    if config.api_base is not None:
+        return _UNNEEDED
+    raise AuthenticationFailed(
+        f"There is no key for {config.model}.",
+        why=f"The environment variable {' or '.join(missing)} is not set.",
+        hint=f"Set it, name another variable with api_key=…, or choose another model. For this session: "
+        f"%env {missing[0]}=…",
+    )
+
+
+def missing_variables(config: ModelConfig, litellm: ModuleType) -> tuple[str, ...]:
+    """Key variables of the provider that are not set; any one of them would do.
+
+    Empty for providers that take their credentials from elsewhere too (cloud roles, tokens, login files), because
+    a missing variable proves nothing there.
+    """
+    if litellm.api_key:
+        return ()
+    missing = litellm.validate_environment(config.model)["missing_keys"]
+    return tuple(missing) if all(name.endswith("_API_KEY") for name in missing) else ()
+
+
+def key_variable(config: ModelConfig, litellm: ModuleType) -> str:
+    """Name of the variable that holds the key, set or not; "" when the provider needs none."""
+    if config.api_key:
+        return config.api_key
+    missing = missing_variables(config, litellm)
+    if missing:
+        return missing[0]
+    usual = f"{provider(config.model, litellm).upper()}_API_KEY"
+    return usual if usual in os.environ else ""
+
+
+def provider(model: str, litellm: ModuleType) -> str:
+    """The provider as litellm names it, or "" when the model's name does not tell."""
+    prefix, _, name = model.partition("/")
+    if name and prefix in {str(getattr(known, "value", known)) for known in litellm.provider_list}:
+        return prefix
+    for known, models in litellm.models_by_provider.items():
+        if model in models:
+            return str(known)
+    return ""

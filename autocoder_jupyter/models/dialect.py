@@ -1,0 +1,88 @@
+"""What one model understands of a request: known beforehand from litellm's tables, then learned from its refusals."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.schemas import strict_schema
+
+Format = Literal["json_schema", "json_object", "text"]
+_WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
+
+_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json mode|output_format|schema", re.IGNORECASE)
+_OPTIONAL = ("temperature", "max_tokens", "stream_options")
+
+_learned: dict[tuple[str, str | None], Dialect] = {}
+
+
+class Dialect:
+    """The optional parts of a request that a model takes.
+
+    Args:
+        format: the strongest way to ask for JSON. The words of the prompt ask for it anyway, so that the question,
+            and with it its key, is the same for every model.
+    """
+
+    def __init__(self, format: Format) -> None:
+        self.format: Format = format
+        self._refused: set[str] = set()
+
+    def optional(self, question: Question, room: int, *, structured: bool) -> dict[str, Any]:
+        """The optional arguments for `question`, with `room` tokens for the answer."""
+        arguments: dict[str, Any] = {
+            "temperature": question.temperature,
+            "max_tokens": room,
+            "stream_options": {"include_usage": True},
+        }
+        if structured and question.answer_type is not None and self.format != "text":
+            arguments["response_format"] = _response_format(self.format, question.answer_type)
+        return {name: value for name, value in arguments.items() if name not in self._refused}
+
+    def learn(self, error: Exception, offered: dict[str, Any]) -> bool:
+        """Whether `error` refuses one of the `offered` options; then it is left out from now on.
+
+        Calls run side by side, so another may have learned the same in the meantime.
+        """
+        if getattr(error, "status_code", None) not in (400, 422):
+            return False
+        said = str(error)
+        for name in _OPTIONAL:
+            if name in offered and name in said:
+                self._refused.add(name)
+                return True
+        if "response_format" in offered and _FORMAT_WORDS.search(said):
+            if self.format == offered["response_format"]["type"]:
+                self.format = _WEAKER[self.format]
+            return True
+        return False
+
+
+def dialect_of(config: ModelConfig, litellm: ModuleType) -> Dialect:
+    """The dialect of a model at an address; what was learned lasts as long as the process. Blocks."""
+    place = (config.model, config.api_base)
+    if place not in _learned:
+        _learned[place] = Dialect(_best_format(config.model, litellm))
+    return _learned[place]
+
+
+def _best_format(model: str, litellm: ModuleType) -> Format:
+    if litellm.supports_response_schema(model):
+        return "json_schema"
+    try:
+        taken = litellm.get_supported_openai_params(model) or ()
+    except litellm.exceptions.BadRequestError:
+        return "text"
+    return "json_object" if "response_format" in taken else "text"
+
+
+def _response_format(format: Format, answer_type: type[BaseModel]) -> dict[str, Any]:
+    if format == "json_object":
+        return {"type": "json_object"}
+    strict = strict_schema(answer_type)
+    schema = {"name": answer_type.__name__, "schema": strict or answer_type.model_json_schema(), "strict": bool(strict)}
+    return {"type": "json_schema", "json_schema": schema}

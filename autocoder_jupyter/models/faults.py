@@ -1,0 +1,145 @@
+"""What an error of the service means: something to wait out, or something to tell a person."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from types import ModuleType
+
+from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
+from autocoder_jupyter.models import credentials
+from autocoder_jupyter.models.protocol import ModelConfig
+
+_PASSING_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE)
+_NO_CREDENTIALS = re.compile(
+    r"missing credentials|unable to locate credentials|default credentials|must be set.{0,40}api_key", re.IGNORECASE
+)
+_NOT_SENT = re.compile(r"No module named|must be installed|not JSON serializable", re.IGNORECASE)
+_NO_CONNECTION = re.compile(r"connection error|cannot connect|connect call failed|name or service", re.IGNORECASE)
+_NO_MODEL = re.compile(
+    r"LLM Provider NOT provided|isn't mapped|model_not_found"
+    r"|model\b.{0,80}(?:not found|does ?n[o']t exist|not exist|unknown|invalid|not supported)"
+    r"|(?:unknown|invalid|no such) model",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONTEXT = re.compile(
+    r"context.{0,20}(?:length|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
+)
+_FILTERED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ?ai", re.IGNORECASE)
+_ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
+_PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
+
+
+@dataclass(frozen=True)
+class Passing:
+    """A fault that may be gone soon. `retry_after` is what the service asks for, in seconds."""
+
+    reason: str
+    retry_after: float | None = None
+
+
+class EndedEarly(Exception):
+    """The stream ended without saying why it ended."""
+
+
+def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
+    """Sort an exception of a call."""
+    if isinstance(error, EndedEarly):
+        return Passing("the answer broke off")
+    status = getattr(error, "status_code", None)
+    said = _said(error)
+    code = str(getattr(error, "code", "") or "")
+    if status in (401, 403) or _NO_CREDENTIALS.search(said):
+        return _refused_key(said, config, litellm)
+    if status == 402 or (status == 429 and _QUOTA.search(f"{said} {code}")):
+        return AuthenticationFailed(f"The account behind {config.model} has no credit left.", why=said)
+    if isinstance(error, litellm.exceptions.ContextWindowExceededError) or _rejects(status, _CONTEXT, said):
+        return UnusableAnswer(
+            f"The question does not fit into the context window of {config.model}.",
+            why=said,
+            hint="Share less of the data (--share stats or --share schema), or choose a model with a larger window.",
+        )
+    if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, said):
+        return filtered(config, said)
+    if status == 404 or _rejects(status, _NO_MODEL, said):
+        return _unknown_model(said, config, litellm)
+    if isinstance(error, litellm.exceptions.Timeout):
+        return Passing(f"no answer within {config.seconds:g} s")
+    if _NOT_SENT.search(said):  # litellm calls that a 500, too
+        return ModelError(f"{config.model} cannot be asked from here.", why=said)
+    if status in _PASSING_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):
+        return Passing(_reason(status, said), _retry_after(error))
+    return ModelError(f"{config.model} refused the question.", why=said, hint="See litellm_params and -m.")
+
+
+def filtered(config: ModelConfig, why: str = "") -> UnusableAnswer:
+    """The provider's filter stopped the answer."""
+    return UnusableAnswer(
+        f"The content filter of {config.model}'s provider stopped the answer.",
+        why=why,
+        hint="Put the request in other words, share less of the data (--share schema), or choose another model.",
+    )
+
+
+def _rejects(status: int | None, pattern: re.Pattern[str], said: str) -> bool:
+    return status in (400, 413, 422) and pattern.search(said) is not None
+
+
+def _refused_key(said: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
+    variable = credentials.key_variable(config, litellm)
+    where = f"the key in {variable}" if variable else "the credentials"
+    hint = f"Set {variable} to a valid key" if variable else "Name the variable that holds a valid key with api_key=…"
+    return AuthenticationFailed(f"The provider of {config.model} refuses {where}.", why=said, hint=f"{hint}.")
+
+
+def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> UnknownModel:
+    close = similar_models(config.model, litellm)
+    meant = f"Did you mean {' or '.join(close)}? " if close else ""
+    if config.api_base:
+        meant += f"Is {config.api_base} the right address (most end in /v1)? "
+    return UnknownModel(
+        f"There is no model {config.model!r}.",
+        why=said,
+        hint=f"{meant}Models are named provider/model: -m openai/gpt-4.1, or %config Autocode.model = '…'.",
+    )
+
+
+def similar_models(model: str, litellm: ModuleType) -> list[str]:
+    """Up to three known names that look like `model`, as litellm wants them written."""
+    provider = credentials.provider(model, litellm)
+    if provider:
+        name = model.removeprefix(f"{provider}/")
+        known = {each.removeprefix(f"{provider}/") for each in litellm.models_by_provider.get(provider, ())}
+        return [f"{provider}/{each}" for each in difflib.get_close_matches(name, sorted(known), n=3)]
+    return difflib.get_close_matches(model, sorted(litellm.model_list), n=3)
+
+
+def _said(error: Exception) -> str:
+    """The service's own words: litellm's class names and the repeated cause are taken off."""
+    text = str(error).split(" Original exception:")[0].split(". Handle with `")[0]
+    text = _ADDRESSES.sub("", text.split("Traceback (most")[0])
+    return " ".join(_PREFIXES.sub("", text.strip()).split())[:400]
+
+
+def _reason(status: int | None, said: str) -> str:
+    if status == 429:
+        return "rate limit"
+    if status in (503, 529):
+        return "the service is overloaded"
+    if not said or _NO_CONNECTION.search(said):
+        return "no connection to the service"
+    return f"the service failed: {said[:160].rstrip('.')}"
+
+
+def _retry_after(error: Exception) -> float | None:
+    headers = getattr(error, "litellm_response_headers", None) or getattr(
+        getattr(error, "response", None), "headers", {}
+    )
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return float(headers[name]) * unit
+        except (KeyError, ValueError, TypeError):
+            continue
+    return None

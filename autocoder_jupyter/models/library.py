@@ -1,0 +1,60 @@
+"""The one door to litellm: imported late, off the event loop, and without leaving traces in the process.
+
+Left alone, the import fetches a price list over the network, loads a `.env` file of the working folder into
+`os.environ`, points tiktoken elsewhere, and later prints advertisements on errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, cast
+
+from autocoder_jupyter import background
+
+_ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+_lock = threading.Lock()
+_litellm: Any = None
+
+
+def load() -> ModuleType:
+    """The litellm module. The first call takes seconds and blocks."""
+    global _litellm
+    with _lock:
+        if _litellm is None:
+            with _environment_restored():
+                _litellm = importlib.import_module("litellm")
+                # Every stream ends in this module, which sets TIKTOKEN_CACHE_DIR; here that is undone.
+                importlib.import_module("litellm.litellm_core_utils.default_encoding")
+            _litellm.suppress_debug_info = True
+            for name in _LOGGERS:
+                logging.getLogger(name).setLevel(logging.CRITICAL)
+        return cast(ModuleType, _litellm)
+
+
+async def preload() -> ModuleType:
+    """`load` for an event loop: start it early to hide the import behind other work."""
+    if _litellm is not None:
+        return cast(ModuleType, _litellm)
+    return await background.call_blocking(load)
+
+
+@contextlib.contextmanager
+def _environment_restored() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in (*_ENVIRONMENT, "TIKTOKEN_CACHE_DIR")}
+    os.environ.update(_ENVIRONMENT)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,65 @@
+"""Asking until the answer can be read: the model sees its answer and what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.types import Exchange
+
+REPAIRS = 2
+"""Repair rounds at most, after the first answer."""
+
+T = TypeVar("T")
+
+
+class Unreadable(ValueError):
+    """An answer cannot be used; the message is written for the model."""
+
+
+async def ask_until_readable(
+    model: LanguageModel,
+    question: Question,
+    read: Callable[[str], T],
+    *,
+    on_text: Callable[[str], None] | None = None,
+    on_retry: Callable[[str, float], None] | None = None,
+) -> tuple[T, tuple[Exchange, ...]]:
+    """What `read` makes of the answer, and every exchange that it took.
+
+    Args:
+        model: who is asked.
+        question: what is asked first.
+        read: raises `Unreadable` when the answer will not do.
+        on_text: gets pieces of all answers.
+        on_retry: see `LanguageModel.ask`.
+
+    Raises:
+        UnusableAnswer: after `REPAIRS` repair rounds.
+        ModelError: as `LanguageModel.ask`.
+    """
+    exchanges: list[Exchange] = []
+    asked = question
+    while True:
+        exchange = await model.ask(asked, on_text=on_text, on_retry=on_retry)
+        exchanges.append(exchange)
+        try:
+            return read(exchange.answer), tuple(exchanges)
+        except Unreadable as error:
+            if len(exchanges) > REPAIRS:
+                raise UnusableAnswer(
+                    f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
+                    why=str(error),
+                    hint="Try again (%autocode retry), or choose a stronger model with -m.",
+                ) from None
+            # From the first question on: only the last failure is shown, so the prompt does not grow.
+            asked = _with_complaint(question, exchange.answer, str(error))
+
+
+def _with_complaint(question: Question, answer: str, complaint: str) -> Question:
+    said = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
+    reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
+    return dataclasses.replace(question, messages=(*question.messages, said, reply))

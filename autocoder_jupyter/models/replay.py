@@ -1,0 +1,65 @@
+"""A model that remembers: an answer that is in the store is not asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
+from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.types import Exchange, Usage
+
+
+class ReplayingModel:
+    """A `LanguageModel` in front of another.
+
+    Args:
+        inner: asked when the store has no answer.
+        store: where exchanges are looked up and recorded.
+        policy: `auto` looks first and records; `override` asks anew and records; `disable` does neither.
+    """
+
+    def __init__(self, inner: ConfiguredModel, store: ExchangeStore, policy: CachePolicy = "auto") -> None:
+        self._inner = inner
+        self._store = store
+        self._policy = policy
+
+    @property
+    def config(self) -> ModelConfig:
+        """The inner model's."""
+        return self._inner.config
+
+    async def ask(
+        self,
+        question: Question,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_retry: Callable[[str, float], None] | None = None,
+    ) -> Exchange:
+        """The recorded exchange, marked `replayed` and free of cost, or a new one.
+
+        Raises:
+            ModelError: as the inner model; when it cannot be reached, the hint says that nothing was recorded either.
+        """
+        if self._policy == "auto" and (recorded := self._store.find(question_key(question, self.config))):
+            if on_text is not None:
+                on_text(recorded.answer)
+            # Nothing is spent now; `seconds` stays, because it tells the latency of the real call.
+            return recorded.model_copy(update={"stage": question.stage, "replayed": True, "usage": Usage()})
+        try:
+            exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry)
+        except (AuthenticationFailed, UnknownModel, ModelUnavailable) as error:
+            raise self._without_recording(error, question.stage) from error
+        if self._policy != "disable":
+            self._store.add(exchange)
+        return exchange
+
+    def _without_recording(self, error: ModelError, stage: str) -> ModelError:
+        if self._policy != "auto":
+            return error
+        note = (
+            f"The journal has no answer to this question ({stage}) either: "
+            "the request, the data, the prompts or the model's name differ from what was recorded."
+        )
+        return type(error)(error.what, why=error.why, hint=f"{error.hint} {note}".strip())

@@ -1,0 +1,34 @@
+"""How long to wait for a service that fails now and may answer soon."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Exponential backoff with jitter.
+
+    Args:
+        tries: calls at most, the first included.
+        first: seconds before the second call; doubled from call to call.
+        longest: seconds of one pause at most, whatever the service asks for.
+        total: seconds of waiting over all pauses at most.
+    """
+
+    tries: int = 6
+    first: float = 1.0
+    longest: float = 30.0
+    total: float = 120.0
+
+    def pause(self, failures: int, waited: float, retry_after: float | None) -> float | None:
+        """Seconds to wait after so many failures, or None when it is enough.
+
+        `retry_after` is the service's own wish; it is at least honoured up to `longest`.
+        """
+        if failures >= self.tries:
+            return None
+        backoff = self.first * 2.0 ** (failures - 1) * random.uniform(0.5, 1.0)
+        seconds = min(max(backoff, retry_after or 0.0), self.longest)
+        return seconds if waited + seconds <= self.total else None

@@ -1,0 +1,86 @@
+"""Answers that are records: asked for by schema, read with forgiveness, checked with pydantic."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from autocoder_jupyter.models.answers import objects_in
+from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
+from autocoder_jupyter.models.schemas import schema_in_words
+from autocoder_jupyter.types import Exchange
+
+T = TypeVar("T", bound=BaseModel)
+
+_SHOWN_ERRORS = 6
+
+
+async def ask_structured(
+    model: LanguageModel,
+    question: Question,
+    answer_type: type[T],
+    *,
+    on_text: Callable[[str], None] | None = None,
+    on_retry: Callable[[str, float], None] | None = None,
+) -> tuple[T, tuple[Exchange, ...]]:
+    """A record of `answer_type`, and the exchanges that it took.
+
+    The schema is always put into the prompt in words, so that the question and its key are the same for every model.
+    Where the model supports it, the client sends the schema as `response_format` besides.
+
+    Raises:
+        UnusableAnswer: no answer fits, also after the repair rounds.
+        ModelError: as `LanguageModel.ask`.
+    """
+    messages = (*question.messages[:-1], _with_schema(question.messages[-1], answer_type))
+    asked = dataclasses.replace(question, messages=messages, answer_type=answer_type)
+    return await ask_until_readable(
+        model, asked, lambda answer: read_record(answer, answer_type), on_text=on_text, on_retry=on_retry
+    )
+
+
+def read_record(answer: str, answer_type: type[T]) -> T:
+    """The record in an answer: the first of its JSON objects that fits, the largest tried first.
+
+    Raises:
+        Unreadable: none fits; the message says what is wrong with the largest.
+    """
+    complaints = []
+    for candidate in objects_in(answer):
+        given = _without_nulls(candidate, answer_type)
+        if not given:  # a part of a broken answer must not pass as a record in which everything is a default
+            complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
+            continue
+        try:
+            return answer_type.model_validate(given)
+        except ValidationError as error:
+            complaints.append(_complaint(error))
+    raise Unreadable(complaints[0] if complaints else "There is no JSON object in it.")
+
+
+def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:
+    """The fields that the record knows; models write null where they mean the default."""
+    fields = answer_type.model_fields
+    return {
+        name: value
+        for name, value in candidate.items()
+        if name in fields and (value is not None or fields[name].is_required())
+    }
+
+
+def _with_schema(message: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:
+    words, content = schema_in_words(answer_type), message["content"]
+    if isinstance(content, str):
+        return {**message, "content": f"{content}\n\n{words}"}
+    return {**message, "content": [*content, {"type": "text", "text": words}]}
+
+
+def _complaint(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"- {'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems]
+    more = [f"- and {len(lines) - _SHOWN_ERRORS} more"] if len(lines) > _SHOWN_ERRORS else []
+    return "\n".join(["It does not fit the schema:", *lines[:_SHOWN_ERRORS], *more])

@@ -1,0 +1,212 @@
+"""Checks of what a person passes to `AutoCoderAgent`, `run()` and `as_task()`.
+
+Each takes the value as given, returns a frozen copy in the form the rest of the house uses, and names the parameter
+in its `InvalidRequest`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import keyword
+import math
+import numbers
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Secret, parse_memory
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
+
+
+def seconds(parameter: str, value: float | dt.timedelta) -> float:
+    """A positive, finite number of seconds; a timedelta will do."""
+    number = value.total_seconds() if isinstance(value, dt.timedelta) else value
+    if not _is_number(number) or not math.isfinite(number) or number <= 0:
+        raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {value!r}.")
+    return float(number)
+
+
+def positive(parameter: str, value: Any) -> float:
+    """A positive, finite number."""
+    if not _is_number(value) or not math.isfinite(value) or value <= 0:
+        raise InvalidRequest(f"{parameter} must be a number above 0, not {value!r}.")
+    return float(value)
+
+
+def count(parameter: str, value: Any, *, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidRequest(f"{parameter} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def flag(parameter: str, value: Any) -> bool:
+    """True or False and nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{parameter} must be True or False, not {value!r}.")
+    return value
+
+
+def text(parameter: str, value: Any) -> str:
+    """A text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest(f"{parameter} must be a text that is not empty, not {value!r}.")
+    return value
+
+
+def choice(parameter: str, value: Any, literal: Any) -> Any:
+    """One of the values of a `Literal` type."""
+    allowed = get_args(literal)
+    if value not in allowed:
+        raise InvalidRequest(
+            f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {value!r}.",
+            hint=did_you_mean(str(value), allowed),
+        )
+    return value
+
+
+def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) -> Model:
+    """A pydantic record, or a dict of its fields."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{parameter} must be a {kind.__name__} or a dict of its fields, not {value!r}.")
+    unknown = [str(key) for key in value if key not in kind.model_fields]
+    if unknown:
+        raise InvalidRequest(
+            f"{parameter} has no field {unknown[0]!r}.",
+            hint=did_you_mean(unknown[0], kind.model_fields) or f"Fields: {', '.join(kind.model_fields)}.",
+        )
+    try:
+        return kind.model_validate(dict(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InvalidRequest(f"{parameter}: {field}: {first['msg']}.") from None
+
+
+def memory(parameter: str, value: int | str) -> int:
+    """Bytes of a quantity such as `"512Mi"`."""
+    try:
+        return parse_memory(value)
+    except ValueError as error:
+        raise InvalidRequest(f"{parameter}: {error}.") from None
+
+
+def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
+    """Environment variables: names that a shell accepts, texts as values."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{parameter} must be a dict of texts, not {type(value).__name__}.")
+    for key, content in value.items():
+        if not isinstance(key, str) or not _VARIABLE.fullmatch(key):
+            raise InvalidRequest(f"{parameter}: {key!r} is not the name of an environment variable.")
+        if not isinstance(content, str):
+            raise InvalidRequest(
+                f"{parameter}: the value of {key} must be a text, not {type(content).__name__}.",
+                hint=f"Write {key}=str(…).",
+            )
+        if "\0" in content:
+            raise InvalidRequest(f"{parameter}: the value of {key} holds a NUL character.")
+    return dict(value)
+
+
+def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secret, ...]:
+    """Secrets by the name of the variable that holds them."""
+    if value is None:
+        return ()
+    if isinstance(value, str | Secret | Mapping) or not isinstance(value, Iterable):
+        raise InvalidRequest(f"{parameter} must be a list of variable names or Secret.", hint=f"Write {parameter}=[…].")
+    found = []
+    for item in value:
+        secret = Secret(key=item) if isinstance(item, str) else item
+        if not isinstance(secret, Secret):
+            raise InvalidRequest(f"{parameter} must hold variable names or Secret, not {type(item).__name__}.")
+        for name in (secret.key, secret.as_env_var or secret.key):
+            _variable_name(parameter, name)
+        found.append(secret)
+    return tuple(found)
+
+
+def variable_name(parameter: str, value: str | None) -> str | None:
+    """The NAME of an environment variable. A value that looks like a key itself is refused and never shown."""
+    return None if value is None else _variable_name(parameter, value)
+
+
+def _variable_name(parameter: str, value: str) -> str:
+    looks_like_key = isinstance(value, str) and value.startswith(_KEY_PREFIXES)
+    if looks_like_key or not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise InvalidRequest(
+            f"{parameter} takes the NAME of an environment variable, not its value.",
+            why="A key in a notebook ends up in its file, its history and its exports.",
+            hint=f'Set the variable before the notebook starts and write for instance {parameter}="OPENAI_API_KEY".',
+        )
+    return value
+
+
+def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """A list of texts; one bare text is a slip, not a list of letters."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidRequest(f"{parameter} must be a list of texts.", hint=f"Write {parameter}=[{value!r}].")
+    items = tuple(value)
+    for item in items:
+        text(parameter, item)
+    return items
+
+
+def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """Requirements by name and version; no URLs and no paths, because only wheels of the index are installed."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    items = texts(parameter, value)
+    for item in items:
+        try:
+            parsed = Requirement(item)
+        except InvalidRequirement:
+            raise InvalidRequest(
+                f"{parameter}: {item!r} is not a requirement.", hint="Write for instance 'scikit-learn>=1.5'."
+            ) from None
+        if parsed.url is not None:
+            raise InvalidRequest(f"{parameter}: {item!r} is a URL; give the distribution's name.")
+    return items
+
+
+def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A dict with texts as keys, copied to its depth."""
+    import copy
+
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidRequest(f"{parameter} must be a dict with texts as keys.")
+    return copy.deepcopy(dict(value))
+
+
+def identifier(parameter: str, value: str) -> str:
+    """A name that can stand in Python code."""
+    if not isinstance(value, str) or not value.isidentifier():
+        raise InvalidRequest(f"{parameter}: {value!r} cannot be a name in Python.", hint="Use letters, digits and _.")
+    if keyword.iskeyword(value):
+        raise InvalidRequest(f"{parameter}: {value!r} is a keyword of Python.", hint=f"Call it {value}_.")
+    return value
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """`Did you mean …?`, or "" when nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real)

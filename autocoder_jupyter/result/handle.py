@@ -1,0 +1,291 @@
+"""The result is the handle: bound to its name at once, pending, and later the function with the evidence for it."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.result import storage
+from autocoder_jupyter.result.fields import ReportFields
+from autocoder_jupyter.result.pending import Pending, Resolution, State
+from autocoder_jupyter.syncified import Syncified
+from autocoder_jupyter.tasks.binding import split
+from autocoder_jupyter.tasks.call import call
+from autocoder_jupyter.tasks.export import export
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.tasks.task import Task
+from autocoder_jupyter.types import Report, Resources, Secret
+
+
+class CodeGenEvalResult(ReportFields):
+    """What a generation gives: pending at first; then `run()` calls the tested function in its sandbox.
+
+    `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the generation has ended, with
+    or without success; they raise only what the generation itself raised (no key, no sandbox, cancelled). Every
+    other field waits too, and can be read after any ending. `run()` raises `GenerationFailed` when there is no
+    function that can be trusted.
+
+    Args:
+        name: what the person calls it.
+        pending: where the outcome will be.
+        samples: values by input name, captured; the defaults of `run()`.
+        options: how the function is called.
+        root: the `.autocode` folder.
+    """
+
+    __slots__ = ("_function", "_options", "_pending", "_root", "_samples", "name")
+
+    def __init__(
+        self,
+        name: str,
+        pending: Pending,
+        *,
+        samples: Mapping[str, Any] | None = None,
+        options: CallOptions | None = None,
+        root: Path = Path(".autocode"),
+    ) -> None:
+        self.name = name
+        self._pending = pending
+        self._samples = dict(samples or {})
+        self._options = options or CallOptions()
+        self._root = root
+        self._function: Function | None = None
+
+    # The life of the generation
+
+    @property
+    def state(self) -> State:
+        """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`; never waits."""
+        return self._pending.state
+
+    @property
+    def done(self) -> bool:
+        """Whether the generation has ended, in whatever way; never waits."""
+        return self._pending.done
+
+    def wait(self, timeout: float | None = None) -> CodeGenEvalResult:
+        """Wait for the end. An interrupt (or the timeout) leaves the job running.
+
+        Args:
+            timeout: seconds; None waits as long as it takes.
+
+        Raises:
+            TimeoutError: it is not done yet.
+            AutocodeError: what the generation raised, `Cancelled` among them.
+        """
+        return self._settled(self._pending.wait(timeout))
+
+    def __await__(self) -> Generator[Any, None, CodeGenEvalResult]:
+        resolution = yield from self._pending.settled().__await__()
+        return self._settled(resolution)
+
+    def _settled(self, resolution: Resolution) -> CodeGenEvalResult:
+        if resolution.exception is not None:
+            raise resolution.exception.with_traceback(None)  # it may be raised many times
+        return self
+
+    def cancel(self) -> None:
+        """Stop the generation: the model's answer is cut off and the sandbox killed. Harmless when it has ended."""
+        self._pending.cancel("Cancelled.")
+
+    @property
+    def report(self) -> Report:
+        """Everything as one record of plain data; waits, and does not raise what the generation raised."""
+        return self._pending.wait().report
+
+    @property
+    def original_samples(self) -> Mapping[str, Any]:
+        """The samples as they were captured; the defaults of `run()`."""
+        return dict(self._samples)
+
+    # The function
+
+    @Syncified
+    async def run(self, *args: Any, **overrides: Any) -> Any:
+        """Call the function in its sandbox; `await result.run.aio(…)` on a loop of your own.
+
+        Args:
+            args: inputs, in declared order.
+            overrides: inputs by name, and for this call: `name`, `resources`, `retries`, `timeout`, `env_vars`,
+                `secrets`, `cache`, `reuse`, `output_dir` (see `with_options`, which also serves when an input has
+                the name of an option: the input wins here). What is not given is the sample.
+
+        Returns:
+            One output bare, several as a named tuple in declared order (`summary.csv` is its field `summary_csv`).
+
+        Raises:
+            GenerationFailed: there is no function that can be trusted.
+            InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
+            SandboxError: the program or its sandbox failed.
+        """
+        function = await self._ready()
+        inputs, options = split(function, overrides)
+        return await call(function, self._options.changed(options), args, inputs)
+
+    async def _ready(self) -> Function:
+        self._settled(await self._pending.settled())
+        return self._built()
+
+    def _built(self) -> Function:
+        if self._function is None:
+            self._function = Function.of(self.report, self._samples, self._root)
+        return self._function
+
+    def with_options(
+        self,
+        *,
+        name: str | None = None,
+        resources: Resources | Mapping[str, Any] | None = None,
+        retries: int | None = None,
+        timeout: float | None = None,
+        env_vars: Mapping[str, str] | None = None,
+        secrets: Iterable[Secret | str] | None = None,
+        cache: CachePolicy | None = None,
+        reuse: bool | None = None,
+        output_dir: str | os.PathLike[str] | None = None,
+    ) -> CodeGenEvalResult:
+        """The same result, called with other options. What is None stays as it is; everything else is shared.
+
+        Args:
+            name: label of the calls, in errors.
+            resources: cores and memory.
+            retries: repetitions when the sandbox, not the program, gave way.
+            timeout: seconds a call may take.
+            env_vars: environment variables of the program, in place of the generation's.
+            secrets: names of variables of the notebook that the program may see.
+            cache: `disable` computes always, `auto` answers an unchanged call from disk, `override` stores anew.
+            reuse: run in the process of the previous call: faster, less separate.
+            output_dir: where `File` and `Dir` outputs go.
+
+        Raises:
+            InvalidRequest: a value that an option cannot have.
+        """
+        given = {
+            "name": name,
+            "resources": resources,
+            "retries": retries,
+            "timeout": timeout,
+            "env_vars": env_vars,
+            "secrets": secrets,
+            "cache": cache,
+            "reuse": reuse,
+            "output_dir": output_dir,
+        }
+        view = copy.copy(self)
+        view._options = self._options.changed({option: value for option, value in given.items() if value is not None})
+        return view
+
+    def as_task(
+        self,
+        name: str,
+        *,
+        resources: Resources | Mapping[str, Any] | None = None,
+        retries: int | None = None,
+        timeout: float | None = None,
+        env_vars: Mapping[str, str] | None = None,
+        secrets: Iterable[Secret | str] | None = None,
+        cache: CachePolicy | None = None,
+        reuse: bool | None = None,
+    ) -> Task:
+        """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
+
+        Args: as those of `with_options`.
+
+        Raises:
+            GenerationFailed: (a ValueError as well) there is no function that can be trusted.
+        """
+        configured = self.with_options(
+            name=name,
+            resources=resources,
+            retries=retries,
+            timeout=timeout,
+            env_vars=env_vars,
+            secrets=secrets,
+            cache=cache,
+            reuse=reuse,
+        )
+        return Task(name, self.wait()._built(), configured._options)
+
+    def export(self, path: str | os.PathLike[str], *, tests: bool = True) -> Path:
+        """Write a script that `uv run` executes, with a command line, and its tests beside it. Waits if pending.
+
+        Raises:
+            GenerationFailed: there is no function that can be trusted.
+            InvalidRequest: the path is not that of a module.
+        """
+        function = self.wait()._built()
+        return export(self.report, function, Path(path), tests=tests)
+
+    # As data
+
+    def model_dump(self, mode: str = "python") -> dict[str, Any]:
+        """The report's fields, with `state` and `options`; without the samples. Waits if pending."""
+        return storage.dumped(self._pending.wait(), self._options, mode)
+
+    def model_dump_json(self, indent: int | None = None) -> str:
+        """`model_dump` as JSON."""
+        return storage.to_json(self._pending.wait(), self._options, indent)
+
+    @classmethod
+    def model_validate_json(cls, text: str | bytes) -> CodeGenEvalResult:
+        """A result from its JSON. Its samples are not in there, so `run()` needs all inputs.
+
+        Raises:
+            InvalidRequest: the text is not that of a result.
+        """
+        resolution, options = storage.from_json(text)
+        return cls(resolution.report.name, Pending.resolved(resolution), options=options)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write result and samples (as Arrow) to a folder. Waits if pending."""
+        return storage.save(Path(folder), self._pending.wait(), self._options, self._samples)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> CodeGenEvalResult:
+        """A result from the folder that `save` wrote; `run()` without arguments works.
+
+        Raises:
+            InvalidRequest: there is no result in the folder.
+        """
+        resolution, options, samples = storage.load(Path(folder))
+        pending = Pending.resolved(resolution)
+        return cls(resolution.report.name, pending, samples=samples, options=options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.done:
+            raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
+        return _revived, (self.name, self._pending.wait(), self._samples, self._options, self._root)
+
+    def __copy__(self) -> CodeGenEvalResult:
+        twin = CodeGenEvalResult(
+            self.name, self._pending, samples=self._samples, options=self._options, root=self._root
+        )
+        twin._function = self._function
+        return twin
+
+    def __repr__(self) -> str:
+        words = [f"autocode {self.name} {self.state.replace('_', ' ')}"]
+        if self.done:
+            words += _summary(self.report)
+        return f"<{' · '.join(words)}>"
+
+
+def _summary(report: Report) -> list[str]:
+    words = []
+    if report.evidence.tests:
+        passed = sum(outcome.outcome == "passed" for outcome in report.evidence.tests)
+        words.append(f"{passed}/{len(report.evidence.tests)} tests")
+    if report.usage.input_tokens:
+        words.append("cost unknown" if report.usage.cost is None else f"${report.usage.cost:.2f}")
+    return words
+
+
+def _revived(
+    name: str, resolution: Resolution, samples: Mapping[str, Any], options: CallOptions, root: Path
+) -> CodeGenEvalResult:
+    return CodeGenEvalResult(name, Pending.resolved(resolution), samples=samples, options=options, root=root)

@@ -1,0 +1,85 @@
+"""What a result waits for: one outcome, set once by the job, awaited from any thread or loop."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from autocoder_jupyter import background
+from autocoder_jupyter.types import Report
+
+FinalState = Literal["ready", "failed", "cancelled", "over_budget"]
+State = Literal["running", "waiting for approval"] | FinalState
+"""Where a generation stands."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How a generation ended.
+
+    Args:
+        state: one of the final states.
+        report: what there is; on a cancelled generation, or one that raised, little more than the reason.
+        exception: what the generation raised instead of reporting, if it did.
+    """
+
+    state: FinalState
+    report: Report
+    exception: Exception | None = None
+
+
+class Pending:
+    """A place for one `Resolution`.
+
+    Args:
+        state: says where the generation stands while there is none.
+        cancel: asks the job to stop, with the reason.
+    """
+
+    def __init__(
+        self,
+        state: Callable[[], State] = lambda: "running",
+        cancel: Callable[[str], object] = lambda reason: None,
+    ) -> None:
+        self._state = state
+        self.cancel = cancel
+        self._future: concurrent.futures.Future[Resolution] = concurrent.futures.Future()
+        # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
+        self._future.set_running_or_notify_cancel()
+
+    @classmethod
+    def resolved(cls, resolution: Resolution) -> Pending:
+        """One that is over already."""
+        pending = cls()
+        pending.resolve(resolution)
+        return pending
+
+    def resolve(self, resolution: Resolution) -> None:
+        """Set the outcome and wake everybody. Only the first counts."""
+        if not self._future.done():
+            self._future.set_result(resolution)
+
+    @property
+    def state(self) -> State:
+        """Where the generation stands, without waiting."""
+        return self._future.result().state if self._future.done() else self._state()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._future.done()
+
+    def wait(self, timeout: float | None = None) -> Resolution:
+        """Block until it has ended. An interrupt leaves the generation running.
+
+        Raises:
+            TimeoutError: `timeout` seconds passed.
+        """
+        return background.wait(self._future, timeout)
+
+    async def settled(self) -> Resolution:
+        """Await the end. Cancelling the waiter leaves the generation running."""
+        return await asyncio.wrap_future(self._future)

@@ -1,0 +1,366 @@
+"""The host's end: turns a `Process` into a `Worker`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.data import codec
+from autocoder_jupyter.errors import (
+    EngineGone,
+    InvalidRequest,
+    OutOfMemory,
+    OutputRefused,
+    SandboxCrash,
+    SandboxError,
+    SandboxTimeout,
+    UnsupportedData,
+)
+from autocoder_jupyter.sandbox import replies
+from autocoder_jupyter.sandbox.bundle import bundle
+from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, OnFrame, Streams
+from autocoder_jupyter.sandbox.process import Process
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun
+from autocoder_jupyter.sandbox.text import clean, stable
+from autocoder_jupyter.sandbox.verdicts import Verdicts
+from autocoder_jupyter.sandbox.worker.frames import pack, padded
+from autocoder_jupyter.types import TestOutcome
+
+START_SECONDS = 120.0
+_SIGKILL = 9
+
+
+def connect(
+    process: Process,
+    limits: Limits,
+    *,
+    network: bool = False,
+    preload: Sequence[str] = (),
+    hide_memory: bool = True,
+    address_space: int | None = None,
+    seconds: float = START_SECONDS,
+) -> ChannelWorker:
+    """Bring up the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
+
+    Args:
+        process: the sandbox's process; the worker owns it from now on, and it is killed if this fails.
+        limits: what the worker may use; the sandbox enforces memory and processes, the worker the rest.
+        network: allow internet sockets inside.
+        preload: further modules to import before anything runs; missing ones are passed over.
+        hide_memory: close the zygote's /proc entries to its children. False under a supervisor that must read its memory.
+        address_space: bytes of address space of one process, where the sandbox has no better limit of memory.
+        seconds: how long starting may take.
+
+    Raises:
+        EngineGone: the worker did not come up; the reason is in it.
+    """
+    worker = ChannelWorker(process, limits)
+    worker._start(
+        {
+            "kind": "setup",
+            "threads": max(1, math.ceil(limits.cpu)),
+            "network": network,
+            "preload": list(preload),
+            "file_bytes": limits.disk,
+            "text_bytes": limits.text_bytes,
+            "hide_memory": hide_memory,
+            "address_space": address_space,
+            "payload": 0,
+        },
+        seconds,
+    )
+    return worker
+
+
+class ChannelWorker:
+    """A `Worker` over three streams.
+
+    One program at a time: calls from several threads wait for each other. `kill` does not wait: a call that is under
+    way in another thread then raises `EngineGone` at once; who killed knows why.
+
+    `facts` is what the worker said when it was ready: `python`, `machine`, and under `lockdown` which of its own locks
+    hold ("no_new_privileges", "system_calls", "hidden_memory", "adopts_orphans").
+    """
+
+    def __init__(self, process: Process, limits: Limits) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.facts: Mapping[str, Any] = {}
+        self._process = process
+        self._limits = limits
+        self._streams = Streams(process, payload_limit=limits.output_bytes)
+        self._lock = threading.Lock()
+        self._dead = False
+        self._killed = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take another program."""
+        return not self._dead
+
+    def call(
+        self,
+        program: Program,
+        arguments: Mapping[str, Any],
+        *,
+        seed: int = 0,
+        seconds: float | None = None,
+        reuse: bool = False,
+        watch_inputs: bool = False,
+    ) -> CallOutcome:
+        """Run the function once; see `protocol.Worker.call`.
+
+        Raises:
+            InvalidRequest: an argument that is not declared, or one that is missing.
+        """
+        entries, pieces, size = _encode(program, arguments)
+        request = {
+            **_describe(program),
+            "kind": "call",
+            "arguments": entries,
+            "seed": seed,
+            "reuse": reuse,
+            "watch_inputs": watch_inputs,
+            "payload": size,
+        }
+        answers: list[tuple[dict[str, Any], memoryview]] = []
+
+        def on_frame(header: dict[str, Any], payload: memoryview) -> None:
+            if answers:
+                raise Malformed("a second answer")
+            answers.append((header, payload))
+
+        with self._lock:
+            report = self._exchange([pack(request), *pieces], on_frame, self._seconds(seconds))
+            if not report["finished"] or not answers:
+                raise self._failed(report)
+            return self._outcome(program, report, *answers[0])
+
+    def test(
+        self,
+        program: Program,
+        tests: str,
+        expected: Sequence[str],
+        *,
+        seconds: float | None = None,
+        on_report: Callable[[TestOutcome], None] | None = None,
+    ) -> TestRun:
+        """Run pytest on `tests`; see `protocol.Worker.test`.
+
+        What the program or the tests do to themselves (a timeout, a crash, too much memory) is an outcome: what was
+        reported before counts, the rest is missing, and `output` says why. After a timeout the worker is dead.
+
+        Raises:
+            EngineGone: the sandbox failed, or `kill` was called.
+            OutputRefused: what came back is not a test run's.
+        """
+        verdicts = Verdicts(tests, self._folder, on_report)
+        request = {**_describe(program), "kind": "test", "tests": tests, "payload": 0}
+        started = time.monotonic()
+        ending, report = "", {}
+        with self._lock:
+            try:
+                report = self._exchange([pack(request)], verdicts.take, self._seconds(seconds))
+                if verdicts.exit_code is None:
+                    ending = self._early_end(report)
+            except (SandboxTimeout, SandboxCrash, OutOfMemory) as error:
+                ending = str(error)
+        if ending:
+            output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
+            exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
+        else:
+            output = stable(report["stdout"], self._folder).strip() or verdicts.collection_error
+            exit_code = verdicts.exit_code or 0
+        return TestRun(
+            outcomes=verdicts.outcomes(expected),
+            exit_code=exit_code,
+            output=output,
+            collection_error=verdicts.collection_error,
+            missing_module=verdicts.missing_module,
+            seconds=time.monotonic() - started,
+        )
+
+    def kill(self) -> None:
+        """End every process of the worker at once. Idempotent, from any thread."""
+        self._killed = True
+        self._die()
+        self._streams.wake()
+        if self._lock.acquire(blocking=False):
+            try:
+                self._streams.close()
+            finally:
+                self._lock.release()
+
+    @property
+    def _folder(self) -> str:
+        return str(self.facts.get("folder", ""))
+
+    def _seconds(self, seconds: float | None) -> float:
+        return self._limits.seconds if seconds is None else seconds
+
+    def _start(self, setup: dict[str, Any], seconds: float) -> None:
+        try:
+            with self._lock:
+                self.facts = self._exchange([bundle(), pack(setup)], _no_frame, seconds, until="ready")
+        except SandboxTimeout:
+            raise EngineGone(f"The worker was not ready after {seconds:g} s.") from None
+        except SandboxError as error:
+            raise EngineGone("The worker did not start.", why=str(error)) from None
+
+    def _exchange(
+        self, pieces: Iterable[Any], on_frame: OnFrame, seconds: float, *, until: str = "done"
+    ) -> dict[str, Any]:
+        """One request and its report, or a typed error; whatever breaks off in the middle ends the worker."""
+        if self._dead:
+            raise EngineGone("The worker has ended.", hint="Start a new one.")
+        try:
+            return self._streams.exchange(pieces, on_frame, until=until, deadline=time.monotonic() + seconds)
+        except Expired:
+            self._end()
+            raise SandboxTimeout(
+                f"The program ran longer than {seconds:g} s and was stopped.",
+                hint="Allow more time, or let the function work on less.",
+            ) from None
+        except Malformed as error:
+            self._end()
+            raise replies.refused(str(error)) from None
+        except Ended:
+            self._end()
+            raise self._ended() from None
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        self._die()
+        self._streams.close()
+
+    def _die(self) -> None:
+        self._dead = True
+        self._process.kill()
+
+    def _ended(self) -> SandboxError:
+        """Why a worker is no more that nobody expected to end."""
+        if self._killed:
+            return EngineGone("The worker was ended from outside.")
+        reason = self._process.exit_reason()
+        text = clean(reason.text)
+        if reason.engine_gone:
+            return EngineGone("The sandbox stopped answering.", why=text)
+        if reason.out_of_memory:
+            return OutOfMemory("The program needed more memory than allowed.", why=text, hint=replies.MEMORY_HINT)
+        if reason.limit:
+            return SandboxCrash(f"The program went over its limit of {reason.limit}.", why=text)
+        how = "ended" if reason.signal is None else f"died of {replies.signal_words(reason.signal)}"
+        return SandboxCrash(f"The worker {how} in the middle of the call.", why=text, signal=reason.signal)
+
+    def _failed(self, report: Mapping[str, Any]) -> SandboxError:
+        """The error for a program that gave no answer. The worker ends with it, so that its sandbox can say why."""
+        stderr = stable(report["stderr"], self._folder)
+        if report["flooded"]:
+            return OutputRefused(f"The program wrote more than 16 MiB to {report['flooded']} and was stopped.")
+        self._end()
+        if report["finished"]:
+            return replies.refused("no answer")
+        if report["signal"] == _SIGKILL and not report["out_of_memory"]:
+            report = {**report, "out_of_memory": self._process.exit_reason().out_of_memory}
+        return replies.crash(report, stderr=stderr)
+
+    def _early_end(self, report: Mapping[str, Any]) -> str:
+        """Why a test run ended before its end, in words."""
+        if report["flooded"]:
+            return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
+        return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))
+
+    def _outcome(
+        self, program: Program, report: Mapping[str, Any], header: dict[str, Any], payload: memoryview
+    ) -> CallOutcome:
+        stderr = stable(report["stderr"], self._folder)
+        if header["kind"] == "error":
+            error = replies.program_error(header, stderr=stderr, folder=self._folder)
+            if isinstance(error, SandboxCrash | OutputRefused):
+                self._end()
+            raise error
+        mutated, taken = header.get("mutated"), header.get("seconds")
+        try:
+            if header["kind"] != "result" or not isinstance(mutated, list) or not isinstance(taken, int | float):
+                raise replies.refused("an answer that is not a result")
+            values, digests = replies.read_outputs(header, payload, program.outputs, _new_folder)
+        except OutputRefused:
+            self._end()
+            raise
+        names = [spec.name for spec in program.inputs]
+        return CallOutcome(
+            values=values,
+            digests=digests,
+            mutated=tuple(name for name in names if name in mutated),
+            stdout=clean(report["stdout"]),
+            stderr=stderr,
+            seconds=float(taken),
+        )
+
+
+def _describe(program: Program) -> dict[str, Any]:
+    """The part of a request that says what to run; equal programs have equal digests and may share a child."""
+    described = {
+        "code": program.code,
+        "function": program.function,
+        "inputs": [spec.model_dump() for spec in program.inputs],
+        "outputs": [spec.model_dump() for spec in program.outputs],
+        "env": dict(program.env_vars),
+    }
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+    return {**described, "program": digest}
+
+
+def _encode(program: Program, arguments: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Any], int]:
+    """The arguments as a request carries them: entries of the header, pieces of the payload, bytes of all pieces."""
+    declared = {spec.name: spec for spec in program.inputs}
+    for name in arguments:
+        if name not in declared:
+            raise InvalidRequest(
+                f"{program.function}() has no input {name!r}.", hint=f"It takes {', '.join(declared) or 'nothing'}."
+            )
+    entries: list[dict[str, Any]] = []
+    pieces: list[Any] = []
+    size = 0
+    for spec in program.inputs:
+        if spec.name not in arguments:
+            if spec.required:
+                raise InvalidRequest(f"{program.function}() needs the input {spec.name!r}.")
+            continue
+        value = arguments[spec.name]
+        entry: dict[str, Any] = {"name": spec.name, "type": spec.type, "header": None, "size": 0}
+        if value is None and not spec.required and spec.default is None:
+            entries.append(entry)  # the only way in which nothing can be a value
+            continue
+        try:
+            encoded = codec.encode(value, spec.type)
+        except codec.TypeMismatch as error:
+            raise InvalidRequest(f"The input {spec.name!r} is declared {error.wanted}, got {error.got}.") from None
+        except codec.Unencodable as error:
+            what = f"The input {spec.name!r} cannot go into the sandbox as it is: {error.path} {error.reason}."
+            raise UnsupportedData(what, hint=error.hint) from None
+        entry.update(header=encoded.header, size=encoded.size)
+        entries.append(entry)
+        pieces += [*encoded.buffers, bytes(padded(encoded.size) - encoded.size)]
+        size += padded(encoded.size)
+    return entries, pieces, size
+
+
+def _new_folder() -> Path:
+    """Where a returned `File` or `Dir` is written. It is the caller's from then on."""
+    return Path(tempfile.mkdtemp(prefix="autocode-output-"))
+
+
+def _no_frame(_header: dict[str, Any], _payload: memoryview) -> None:
+    raise Malformed("a frame before any program ran")
+
+

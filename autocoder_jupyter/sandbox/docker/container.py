@@ -1,0 +1,300 @@
+"""One hardened container, and the process in it as the channel wants it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
+from autocoder_jupyter.sandbox.docker.reaper import owner_labels
+from autocoder_jupyter.sandbox.docker.streams import MOUNT, PRELUDE, Attached, MeetingPlace, NotConnected, Streams
+from autocoder_jupyter.sandbox.process import ExitReason, Stream
+from autocoder_jupyter.sandbox.protocol import Limits
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+Transport = Literal["sockets", "attach"]
+"""How data travels: through sockets in a mounted folder, or through the engine's attach stream."""
+
+USER = "65532:65532"
+"""Nobody in particular: no such user exists in the image or, as a rule, on the host."""
+START_SECONDS = 60
+CONNECT_SECONDS = 10.0
+EVENT_SECONDS = 3.0
+
+
+def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, Any]:
+    """The hardening, as keyword arguments of docker-py's `create_host_config`.
+
+    Swap is off (`memswap_limit` is memory plus swap). Temporary files are charged to the memory too, and their number
+    has a limit of its own, because a size alone does not bound inodes; Podman does not know that option.
+    No seccomp profile goes along: Podman would take it for a path, and the worker brings its own filter.
+    """
+    from docker.types import LogConfig, Ulimit
+
+    inodes = "" if podman else "nr_inodes=16384,"
+    return {
+        "auto_remove": True,
+        "init": True,
+        "network_mode": "default" if network else "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "cgroupns": "private",
+        "ipc_mode": "private",
+        "shm_size": min(64 << 20, limits.disk),
+        "mem_limit": limits.memory,
+        "memswap_limit": limits.memory,
+        "nano_cpus": int(limits.cpu * 1e9),
+        "pids_limit": limits.processes,
+        "oom_score_adj": 500,
+        "ulimits": [
+            Ulimit(name="core", soft=0, hard=0),
+            Ulimit(name="nofile", soft=1024, hard=1024),
+            Ulimit(name="fsize", soft=limits.disk, hard=limits.disk),
+        ],
+        "tmpfs": {"/tmp": f"rw,noexec,nosuid,nodev,size={limits.disk},{inodes}mode=1777"},
+        "log_config": LogConfig(type="none"),
+    }
+
+
+def environment_variables(limits: Limits) -> dict[str, str]:
+    """What the interpreter sees besides the image's own variables; nothing of the host."""
+    threads = str(max(1, round(limits.cpu)))
+    pools = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS", "ARROW_NUM_THREADS")
+    return {"HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", **dict.fromkeys(pools, threads)}
+
+
+class ContainerProcess:
+    """A running container with its three streams; satisfies `sandbox.process.Process`."""
+
+    def __init__(self, engine: Engine, container: str, streams: Streams, attached: Attached | None) -> None:
+        self.id = container
+        self._engine = engine
+        self.streams = streams
+        self._attached = attached
+        self._lock = threading.Lock()
+        self._released = False
+        self._killed_by_us = False
+        self._engine_error = ""
+
+    @property
+    def requests(self) -> Stream:
+        """The worker's standard input."""
+        return self.streams.requests
+
+    @property
+    def data(self) -> Stream:
+        """The worker's standard output."""
+        return self.streams.data
+
+    @property
+    def control(self) -> Stream:
+        """The worker's standard error."""
+        return self.streams.control
+
+    def kill(self) -> None:
+        """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program that may not want to."""
+        from docker.errors import APIError, DockerException
+        from requests.exceptions import RequestException
+
+        with self._lock:
+            if self._released:
+                return
+            self._released = True
+        try:
+            client = self._engine.client()
+            try:
+                with suppress(APIError):  # gone already, or ending
+                    client.kill(self.id)
+                    self._killed_by_us = True
+                with suppress(APIError):
+                    client.remove_container(self.id, force=True, v=True)
+            finally:
+                client.close()
+        except (DockerException, RequestException, OSError) as error:
+            self._engine_error = str(error)
+            self.streams.hang_up()  # the engine is deaf; the worker ends by itself when its input hangs up
+        if self._attached is not None:
+            self._attached.close()
+
+    def exit_reason(self) -> ExitReason:
+        """What the engine recorded about this container's end.
+
+        Asked from its events and not from the container, which is removed the moment it ends.
+        """
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        try:
+            events = list(self._events())
+        except (DockerException, RequestException, OSError) as error:
+            return ExitReason(engine_gone=True, text=f"The Docker engine stopped answering ({self._engine_error or error}).")
+        actions = [action for action, _ in events]
+        code = next((_exit_code(details) for action, details in events if action in ("die", "died")), None)
+        if "oom" in actions:
+            return ExitReason(out_of_memory=True, exit_code=code)
+        if "kill" in actions and not self._killed_by_us:
+            return ExitReason(engine_gone=True, text="The container was killed or removed from outside.")
+        if code is None:
+            return ExitReason(engine_gone=True, text="The Docker engine does not know how the container ended.")
+        if code > 128:
+            return ExitReason(signal=code - 128)
+        return ExitReason(exit_code=code)
+
+    def _events(self) -> list[tuple[str, Mapping[str, str]]]:
+        """The container's life up to its end, in order. No clock is compared, ours and the engine's may differ."""
+        client = self._engine.client(EVENT_SECONDS)
+        try:
+            client.ping()  # with a timeout, which the stream of events has not
+            stream = client.events(since=0, filters={"container": self.id}, decode=True)
+            patience = threading.Timer(EVENT_SECONDS, stream.close)
+            patience.daemon = True
+            patience.start()
+            found = []
+            try:
+                for event in stream:
+                    action = str(event.get("Action") or event.get("status") or "")
+                    found.append((action, event.get("Actor", {}).get("Attributes", {})))
+                    if action in ("die", "died"):
+                        break
+            finally:
+                patience.cancel()
+                stream.close()
+            return found
+        finally:
+            client.close()
+
+
+def _exit_code(details: Mapping[str, str]) -> int | None:
+    code = details.get("exitCode") or details.get("containerExitCode") or ""
+    return int(code) if code.lstrip("-").isdigit() else None
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a container is started: `python3 -c program` in `image`, under `limits`."""
+
+    engine: Engine
+    image: str
+    program: str
+    limits: Limits
+    network: bool = False
+    role: str = "worker"
+
+    def launch(self, transport: Transport) -> ContainerProcess:
+        """Start it and connect its standard streams.
+
+        Raises:
+            SandboxUnavailable: the engine refuses the container, the image is not there, or it cannot be connected.
+            EngineGone: the engine does not answer any more.
+        """
+        from docker.errors import ImageNotFound
+
+        with engine_errors(f"The engine refuses to run {self.image}."):
+            try:
+                return self._with_sockets() if transport == "sockets" else self._with_attach()
+            except ImageNotFound as error:
+                raise SandboxUnavailable(
+                    f"The image {self.image} is not there.", why=str(error.explanation), hint="Build the environment again."
+                ) from None
+            except NotConnected as error:
+                raise SandboxUnavailable("The container cannot reach a socket of this machine.", why=str(error)) from None
+
+    def _with_sockets(self) -> ContainerProcess:
+        from docker.types import Mount
+
+        place = MeetingPlace()
+        client = self.engine.client(START_SECONDS)
+        try:
+            mount = Mount(MOUNT, str(place.folder), type="bind", read_only=True)
+            container = self._create(client, f"{PRELUDE}\n{self.program}", [mount])
+            with _removed_on_failure(client, container):
+                client.start(container)
+                streams = place.accept(seconds=CONNECT_SECONDS, gone=lambda: not _running(client, container))
+            return ContainerProcess(self.engine, container, streams, None)
+        finally:
+            client.close()
+            place.close()
+
+    def _with_attach(self) -> ContainerProcess:
+        # This client stays open as long as the connection that it lends.
+        client = self.engine.client(START_SECONDS)
+        container = self._create(client, self.program, [])
+        with _removed_on_failure(client, container):
+            # Before the start, so that not a byte is missed.
+            link = client.attach_socket(container, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+            attached = Attached(link)
+            client.start(container)
+        return ContainerProcess(self.engine, container, attached.streams, attached)
+
+    def _create(self, client: APIClient, program: str, mounts: Sequence[Any]) -> str:
+        created = client.create_container(
+            self.image,
+            ["python3", "-I", "-B", "-c", program],
+            entrypoint=[],
+            user=USER,
+            hostname="sandbox",
+            working_dir="/tmp",
+            environment=environment_variables(self.limits),
+            labels=owner_labels(self.role),
+            # Attached and "stdin once": when the host's connection ends, however it does, the worker's input does too.
+            stdin_open=True,
+            detach=False,
+            # Else docker-py copies proxies, perhaps with a password, from the person's settings into the container.
+            use_config_proxy=self.network,
+            host_config=client.create_host_config(
+                **restrictions(self.limits, network=self.network, podman=self.engine.podman), mounts=list(mounts)
+            ),
+        )
+        return str(created["Id"])
+
+
+@contextmanager
+def _removed_on_failure(client: APIClient, container: str) -> Iterator[None]:
+    from docker.errors import APIError
+
+    try:
+        yield
+    except BaseException:
+        with suppress(APIError):
+            client.remove_container(container, force=True, v=True)
+        raise
+
+
+def _running(client: APIClient, container: str) -> bool:
+    from docker.errors import NotFound
+
+    try:
+        status = client.inspect_container(container)["State"]["Status"]
+    except NotFound:
+        return False
+    return status in ("created", "running")
+
+
+def run_once(start: Start, transport: Transport, *, seconds: float) -> bytes:
+    """What a short program of ours writes to its standard output, run as hardened as everything else.
+
+    Raises:
+        SandboxUnavailable: it did not run, or wrote nothing.
+    """
+    process = start.launch(transport)
+    patience = threading.Timer(seconds, process.kill)
+    patience.daemon = True
+    patience.start()
+    try:
+        written = process.streams.data.readall()
+        words = process.streams.control.readall()
+    finally:
+        patience.cancel()
+        process.kill()
+        process.streams.close()
+    if not written:
+        why = words.decode("utf-8", "replace").strip() or process.exit_reason().text
+        raise SandboxUnavailable(f"A trial run in {start.image} gave nothing.", why=why)
+    return written

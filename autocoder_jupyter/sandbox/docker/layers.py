@@ -1,0 +1,307 @@
+"""Build an environment's image: base image, then the packages that all share, then what this one adds.
+
+The classic builder does it, because docker-py speaks nothing newer and Podman understands it: no cache mounts, no
+secrets. Packages are installed by uv on the host for the image's Python and platform, and copied in; the build has no
+network, unless apt needs one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from filelock import FileLock
+
+from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.sandbox import environments
+from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.images import Base, BuildFailed, Image, Progress, find_image, progress_lines
+from autocoder_jupyter.sandbox.docker.reaper import LABEL
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+
+PACKAGES = "/opt/autocode/packages"
+KIND, BASE_ID, LOCK = f"{LABEL}.image", f"{LABEL}.base", f"{LABEL}.lock"
+SHARED_NAME = "autocode-base-packages"
+BUILD_SECONDS = 1800
+AUTHORITIES = "authorities.crt"
+PATH_FILE = "autocode.pth"
+
+_APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,62}(=[A-Za-z0-9.+~:-]{1,64})?")
+_APT_FAULTS = (
+    re.compile(r"E: Unable to locate package (?P<name>\S+)"),
+    re.compile(r"E: Package '(?P<name>[^']+)' has no installation candidate"),
+    re.compile(r"E: Version '[^']+' for '(?P<name>[^']+)' was not found"),
+)
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_LAYER_ID = re.compile(r"^ ---> ([0-9a-f]{12,64})$")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One image to build.
+
+    Args:
+        name: its name and tag.
+        parent: what it is built upon.
+        packages: exact requirements that this layer adds.
+        lock: exact requirements of the whole image, for its label.
+        system_packages: installed by apt, in a layer below the packages.
+        kind: "shared" or "environment", for its label.
+    """
+
+    name: str
+    parent: Image
+    packages: tuple[str, ...]
+    lock: tuple[str, ...]
+    system_packages: tuple[str, ...] = ()
+    kind: str = "environment"
+
+
+def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
+    """The names in order, each a possible name of a Debian package.
+
+    Raises:
+        PackageError: one is not; nothing that could be read as an option or a command gets to a shell.
+    """
+    checked = sorted(set(names))
+    for name in checked:
+        if not _APT_NAME.fullmatch(name):
+            raise PackageError(f"{name!r} is not the name of a Debian package.", package=name)
+    return tuple(checked)
+
+
+@contextmanager
+def build_lock(key: str) -> Iterator[None]:
+    """Let one process of this machine build what bears that key; the others wait and find it."""
+    folder = environments.cache_folder() / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{key}.lock"):
+        yield
+
+
+def build_environment(
+    engine: Engine,
+    base: Base,
+    spec: EnvironmentSpec,
+    lock: tuple[str, ...],
+    name: str,
+    on_progress: Progress | None,
+) -> None:
+    """Build the image `name` with everything in `lock`, on the shared layer where that agrees with it.
+
+    Raises:
+        PackageError: uv or apt cannot give a package, or the engine fails.
+    """
+    shared = _shared_image(engine, base, spec, lock, on_progress)
+    if shared is None:
+        parent, packages = base.image, lock
+    else:
+        parent = shared
+        packages = tuple(pin for pin in lock if pin not in _lock_of(shared))
+    recipe = Recipe(name, parent, packages, lock, check_system_packages(spec.system_packages))
+    _build(engine, base, recipe, on_progress)
+
+
+def _shared_image(
+    engine: Engine, base: Base, spec: EnvironmentSpec, lock: tuple[str, ...], on_progress: Progress | None
+) -> Image | None:
+    """The image with the packages that every environment holds; None when `lock` wants other versions of them."""
+    client = engine.client()
+    try:
+        labels = [f"{KIND}=shared", f"{BASE_ID}={base.image.id}"]
+        for found in client.images(filters={"label": labels}):
+            image = find_image(client, found["Id"])
+            if image is not None and set(_lock_of(image)) <= set(lock):
+                return image
+        pins = environments.lock(
+            EnvironmentSpec(packages=(), python_version=spec.python_version),
+            platform=base.platform,
+            on_progress=on_progress,
+        )
+        if not set(pins) <= set(lock):
+            return None
+        key = environments.environment_key(spec.python_version, f"{base.platform}/{base.image.id}", pins)
+        name = f"{SHARED_NAME}:{key}"
+        with build_lock(f"shared-{key}"):
+            if find_image(client, name) is None:
+                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress)
+        return find_image(client, name)
+    finally:
+        client.close()
+
+
+def _lock_of(image: Image) -> tuple[str, ...]:
+    return tuple(image.labels.get(LOCK, "").split())
+
+
+def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None) -> None:
+    with tempfile.TemporaryDirectory(prefix="autocode-build-") as folder:
+        target = Path(folder) / "packages"
+        target.mkdir()
+        if recipe.packages:
+            environments.install_target(
+                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress
+            )
+        authorities = _authorities(os.environ) if recipe.system_packages else None
+        with tempfile.TemporaryFile() as context:
+            _write_context(
+                context,
+                {
+                    "Dockerfile": dockerfile(recipe, base, target, authorities is not None).encode(),
+                    PATH_FILE: path_line(base.trial.site_packages).encode(),
+                    AUTHORITIES: authorities or b"",
+                },
+                target,
+            )
+            context.seek(0)
+            if on_progress is not None:
+                on_progress(f"building {recipe.name}")
+            _run_build(engine, base, recipe, context, on_progress)
+
+
+def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
+    """The steps. Every name in them was checked or is ours; lists go as JSON, so that no shell reads them."""
+    user = base.image.user
+    steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
+    if recipe.system_packages:
+        steps += _apt_steps(recipe.system_packages, authorities)
+    if recipe.packages:
+        steps.append(f"COPY packages {PACKAGES}")
+        # The worker cannot write, so without bytecode it would compile pandas at each start. Only the new folders.
+        entries = [f"{PACKAGES}/{entry.name}" for entry in sorted(target.iterdir()) if _holds_modules(entry)]
+        compiler = ["python3", "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
+        # Some packages carry files that are no Python of this version; that is no reason to fail.
+        steps.append(f"RUN {json.dumps(['python3', '-I', '-c', _LENIENT, *compiler, *entries])}")
+    if recipe.parent.id == base.image.id:
+        steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
+    labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(recipe.lock)}
+    # One step for all: the builder commits an image for each.
+    steps.append(f"LABEL {' '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}")
+    steps += [f"USER {user}"] if user else []
+    return "\n".join(steps) + "\n"
+
+
+_LENIENT = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+
+
+def _apt_steps(names: Sequence[str], authorities: bool) -> list[str]:
+    options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+    steps = []
+    if authorities:
+        steps.append(f"COPY {AUTHORITIES} /tmp/{AUTHORITIES}")
+        options = f" -o Acquire::https::CAInfo=/tmp/{AUTHORITIES}"
+        cleanup += f" /tmp/{AUTHORITIES}"
+    install = f"apt-get{options} install -y --no-install-recommends -- {' '.join(names)}"
+    steps.append(f"RUN export DEBIAN_FRONTEND=noninteractive && apt-get{options} update && {install} && {cleanup}")
+    return steps
+
+
+def path_line(site_packages: str) -> str:
+    """A line for a `.pth` file that puts our folder behind the standard library and before the image's own packages."""
+    where = f"sys.path.index({site_packages!r}) if {site_packages!r} in sys.path else len(sys.path)"
+    return f"import sys; sys.path.insert({where}, {PACKAGES!r})\n"
+
+
+def _holds_modules(entry: Path) -> bool:
+    return entry.suffix == ".py" or (entry.is_dir() and entry.suffix != ".dist-info" and entry.name != "bin")
+
+
+def _authorities(environ: Mapping[str, str]) -> bytes | None:
+    """The host's CA bundle, where one is configured. Certificates are public; the file is gone from the result."""
+    for variable in _CA_VARIABLES:
+        with suppress(OSError):
+            if path := environ.get(variable):
+                return Path(path).read_bytes()
+    return None
+
+
+def _write_context(stream: IO[bytes], files: Mapping[str, bytes], target: Path) -> None:
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o644
+            archive.addfile(entry, io.BytesIO(content))
+        archive.add(target, arcname="packages", filter=_owned_by_root)
+
+
+def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    # uv's cache may be closed to others, and the worker is nobody.
+    entry.mode |= 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry
+
+
+def _run_build(engine: Engine, base: Base, recipe: Recipe, context: IO[bytes], on_progress: Progress | None) -> None:
+    from docker.errors import APIError
+
+    arguments = _proxies(os.environ) if recipe.system_packages else {}
+    client = engine.client(BUILD_SECONDS)
+    made: list[str] = []
+    try:
+        stream = client.build(
+            fileobj=context,
+            custom_context=True,
+            tag=recipe.name,
+            rm=True,
+            forcerm=True,
+            decode=True,
+            timeout=BUILD_SECONDS,
+            buildargs=arguments,
+            network_mode=_network(arguments) if recipe.system_packages else "none",
+            use_config_proxy=bool(recipe.system_packages),
+        )
+        for line in progress_lines(stream):
+            if layer := _LAYER_ID.match(line):
+                made.append(layer[1])
+            elif on_progress is not None and line.startswith("Step "):
+                on_progress(line[:100])
+    except BuildFailed as failure:
+        for layer_id in reversed(made[1:]):  # the first is the parent
+            with suppress(APIError):
+                client.remove_image(layer_id, noprune=True)
+        raise _package_error(failure) from None
+    except APIError as error:
+        raise PackageError("The engine cannot build the image.", why=str(error.explanation or error)) from None
+    finally:
+        client.close()
+
+
+def _package_error(failure: BuildFailed) -> PackageError:
+    """What apt or the engine said, as an error with the package at fault."""
+    for fault in _APT_FAULTS:
+        if found := fault.search(failure.output):
+            name = found["name"]
+            return PackageError(f"Debian has no package {name} here.", hint="Check its spelling.", package=name)
+    complaints = [line for line in failure.output.splitlines() if line.startswith(("E: ", "W: Failed to fetch"))]
+    if any("fetch" in line or "resolv" in line for line in complaints):
+        return PackageError(
+            "Debian's package mirror cannot be reached from a container.",
+            why=complaints[0],
+            hint="Check the proxy (http_proxy, https_proxy) and the engine's network.",
+        )
+    return PackageError("The image cannot be built.", why="\n".join(complaints[:5]) or str(failure))
+
+
+def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """Proxies as build arguments. The engine knows these names and keeps them out of the image and its history."""
+    given = {name: environ.get(name) or environ.get(name.upper()) for name in _PROXIES}
+    return {spelling: value for name, value in given.items() if value for spelling in (name, name.upper())}
+
+
+def _network(proxies: Mapping[str, str]) -> str | None:
+    """The host's network when the proxy is on this very machine, where no container could reach it otherwise."""
+    hosts = {urlsplit(address).hostname for name, address in proxies.items() if name.lower() != "no_proxy"}
+    return "host" if hosts & {"localhost", "127.0.0.1", "::1"} else None

@@ -1,0 +1,148 @@
+"""`DockerSandbox`: environments as images, workers as hardened containers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
+from autocoder_jupyter.sandbox import bundle, environments
+from autocoder_jupyter.sandbox.docker import layers
+from autocoder_jupyter.sandbox.docker.container import Start, Transport
+from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors, find_engine
+from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
+from autocoder_jupyter.sandbox.docker.reaper import reap
+from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.types import ImageConfig
+
+REPOSITORY = "autocode-env"
+PROBE_SECONDS = 30.0
+"""How long a probe's answer holds. Asking again costs a ping; the trial run itself is done once a process."""
+
+_reaped: set[str] = set()
+
+
+class DockerSandbox:
+    """Runs each worker in a container of its own: no network, no privileges, nothing to write to but a small /tmp.
+
+    Args:
+        image_config: registry, Python version and base image.
+        transport: how data travels; by default sockets where the engine is on this machine, else the attach stream.
+    """
+
+    name: Literal["docker", "local"] = "docker"
+
+    def __init__(self, image_config: ImageConfig | None = None, *, transport: Transport | None = None) -> None:
+        self._config = image_config or ImageConfig()
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._probed: tuple[float, Probe] | None = None
+
+    def probe(self) -> Probe:
+        """Run a tiny program in a hardened container of the base image and read its limits from inside."""
+        if self._probed is None or time.monotonic() - self._probed[0] > PROBE_SECONDS:
+            self._engine = None  # it may have been stopped or exchanged since
+            try:
+                answer = self._trial_run()
+            except (SandboxUnavailable, EngineGone) as error:
+                answer = Probe("docker", False, reason=" ".join(str(error).split("\n")))
+            self._probed = (time.monotonic(), answer)
+        return self._probed[1]
+
+    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+        """Lock the packages and make an image of them, or find it made.
+
+        Raises:
+            PackageError: a package of Python or Debian that cannot be had.
+            SandboxUnavailable: no engine, no base image, or a registry that refuses.
+        """
+        system_packages = layers.check_system_packages(spec.system_packages)
+        with engine_errors("The engine cannot build the environment."):
+            engine = self._connect()
+            base = self._base(engine, spec.python_version, on_progress)
+            lock = environments.lock(spec, platform=base.platform, on_progress=on_progress)
+            # The same packages on another base image are another environment.
+            machine = f"{base.platform}/{base.image.id}"
+            key = environments.environment_key(spec.python_version, machine, lock, system_packages)
+            name = self._image_name(key)
+            if not _present(engine, name):
+                with layers.build_lock(key):
+                    if not _present(engine, name):
+                        layers.build_environment(engine, base, spec, lock, name, on_progress)
+                if self._config.registry and self._config.registry_secret:
+                    push(engine, name, self._config.registry_secret, on_progress)
+        return Environment(key, name, lock, spec.python_version, system_packages)
+
+    def start(
+        self,
+        environment: Environment,
+        limits: Limits,
+        *,
+        network: bool = False,
+        preload: Sequence[str] = (),
+    ) -> Worker:
+        """Start a container of the environment's image and connect to the worker in it.
+
+        Raises:
+            SandboxUnavailable: no engine, or the image is gone.
+            EngineGone: the engine stopped answering.
+        """
+        from autocoder_jupyter.sandbox.channel import connect  # loads pandas, which a probe has no need of
+
+        engine = self._connect()
+        transport = self._transport or known_transport(engine)
+        if transport is None:
+            transport = trial(engine, environment.location, environment.key).transport
+        start = Start(engine, environment.location, bundle.LOADER, limits, network=network)
+        return connect(start.launch(transport), limits, network=network, preload=preload)
+
+    def _connect(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = find_engine()
+                if self._engine.url not in _reaped:
+                    _reaped.add(self._engine.url)
+                    with engine_errors("The engine does not list its containers."):
+                        reap(self._engine)
+            return self._engine
+
+    def _base(self, engine: Engine, python_version: tuple[int, int], on_progress: Callable[[str], None] | None) -> Base:
+        return find_base(engine, self._config, python_version, transport=self._transport, on_progress=on_progress)
+
+    def _image_name(self, key: str) -> str:
+        prefix = f"{self._config.registry.rstrip('/')}/" if self._config.registry else ""
+        return f"{prefix}{REPOSITORY}:{key}"
+
+    def _trial_run(self) -> Probe:
+        version = self._config.python_version or sys.version_info[:2]
+        with engine_errors("The engine cannot run a container."):
+            engine = self._connect()
+            base = self._base(engine, version, None)
+        done = base.trial
+        details = {
+            "engine": f"{engine.product} {engine.version}",
+            "address": f"{engine.url} ({engine.source})",
+            "where": "this machine" if engine.same_host else "a virtual machine or another host",
+            "transport": "unix sockets" if done.transport == "sockets" else "the engine's attach stream",
+            "base image": base.image.name,
+            "python": str(done.facts["release"]),
+            "limits": "read back from inside",
+        }
+        if warnings := (*engine.warnings, *done.weaknesses):
+            details["warnings"] = "; ".join(warnings)
+        if done.breaches:
+            return Probe("docker", False, f"A container is not closed here: {', '.join(done.breaches)}.", details)
+        return Probe("docker", True, "; ".join(done.weaknesses), details)
+
+
+def _present(engine: Engine, name: str) -> bool:
+    client = engine.client()
+    try:
+        return find_image(client, name) is not None
+    finally:
+        client.close()

@@ -1,0 +1,245 @@
+"""Environments by content: which exact packages one holds, what it is called, and how they are installed.
+
+An `EnvironmentSpec` becomes a *lock* (exact versions, wheels only, resolved by uv), and the lock with the Python
+version, the platform and the system packages becomes the *key* under which the environment is kept. `local` makes a
+virtual environment of it (`local_environments`), `docker` an image layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform as machine
+import re
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import platformdirs
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from autocoder_jupyter.errors import PackageError, PackageRefused
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.uv import IndexUnreachable, run_uv
+
+FORMAT = 1
+"""Part of every key; raised when environments or locks are made differently."""
+
+BASE_PACKAGES = ("numpy", "pandas", "pyarrow", "pytest")
+"""In every environment: what the worker itself needs."""
+
+PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
+"""Of those, what decides how dtypes look; the same version as beside the notebook, when the rest allows it."""
+
+LOCK_SECONDS = 7 * 24 * 3600
+"""How long the same request gives the same lock without asking the index again."""
+
+_PIN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$")
+
+Progress = Callable[[str], None]
+
+
+def cache_folder() -> Path:
+    """Where environments, locks and temporary folders are kept; `AUTOCODE_CACHE_DIR` overrides."""
+    chosen = os.environ.get("AUTOCODE_CACHE_DIR")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("autocoder-jupyter")
+
+
+def host_platform() -> str:
+    """The machine, as far as wheels can tell: system, architecture and C library."""
+    libc = "-".join(machine.libc_ver())
+    return f"{sysconfig.get_platform()}-{libc}"
+
+
+def environment_key(
+    python_version: tuple[int, int], platform: str, lock: Sequence[str], system_packages: Sequence[str] = ()
+) -> str:
+    """Hash of all that an environment holds."""
+    return _digest([python_version, platform, sorted(lock), sorted(system_packages)])
+
+
+def lock(spec: EnvironmentSpec, *, platform: str | None = None, on_progress: Progress | None = None) -> tuple[str, ...]:
+    """Exact versions of all that `spec` needs, its dependencies and `BASE_PACKAGES`.
+
+    A lock that `spec` brings along is used as it is. One that was resolved lately is taken from the cache.
+
+    Args:
+        spec: what is wanted.
+        platform: as uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); this machine's
+            by default.
+        on_progress: gets a line before anything slow.
+
+    Raises:
+        PackageRefused: a URL, a path or an option in place of a name, or a package without a fitting wheel.
+        PackageError: unknown package, conflict, or no network.
+    """
+    if spec.lock:
+        _check_pins(spec.lock)
+        return tuple(spec.lock)
+    wanted = _check_requirements(spec.packages)
+    pinned = _base(spec.python_version, pinned=True)
+    plain = _base(spec.python_version, pinned=False)
+    remembered = _remembered_lock_file(spec.python_version, platform, (*pinned, *wanted))
+    if found := _read_lock(remembered):
+        return found
+    if on_progress is not None:
+        on_progress(f"resolving {', '.join(wanted) or 'the base packages'}")
+    try:
+        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, on_progress)
+    except (IndexUnreachable, PackageRefused):
+        raise
+    except PackageError:
+        if pinned == plain:
+            raise
+        # Better other versions of pandas and pyarrow than no environment: values cross by Arrow, not by version.
+        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress)
+    _write_lock(remembered, resolved)
+    return resolved
+
+
+def install_target(
+    lock: Sequence[str],
+    python_version: tuple[int, int],
+    platform: str | None,
+    target: Path,
+    *,
+    on_progress: Progress | None = None,
+) -> None:
+    """Install a lock into a plain folder, for a Python and a platform that need not be this one's.
+
+    Args:
+        lock: exact requirements; nothing is resolved.
+        python_version: (major, minor) that will import from the folder.
+        platform: as in `lock()`.
+        target: the folder; made when missing.
+        on_progress: gets a line before the installation.
+
+    Raises:
+        PackageError: as in `lock()`.
+    """
+    _check_pins(lock)
+    if on_progress is not None:
+        on_progress(f"installing {len(lock)} packages")
+    run_uv(
+        [
+            *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+            *("--target", str(target), "--python", host_python()),
+            *_for_target(python_version, platform),
+        ],
+        input="\n".join(lock),
+        suspects=_names(lock),
+        on_progress=on_progress,
+    )
+
+
+def host_python() -> str:
+    """The interpreter below the notebook's own; a virtual environment's is only a link to it."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def write_atomically(file: Path, text: str) -> None:
+    """Replace `file`, so that no reader ever sees half of it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(temporary).replace(file)
+
+
+def _resolve(
+    requirements: Sequence[str],
+    python_version: tuple[int, int],
+    platform: str | None,
+    wanted: Sequence[str],
+    on_progress: Progress | None,
+) -> tuple[str, ...]:
+    printed = run_uv(
+        [
+            *("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "-"),
+            *("--python", host_python()),
+            *_for_target(python_version, platform),
+        ],
+        input="\n".join(requirements),
+        suspects=_names([*wanted, *requirements]),
+        on_progress=on_progress,
+    )
+    return tuple(line.split(" ")[0] for line in printed.splitlines() if _PIN.match(line.split(" ")[0]))
+
+
+def _for_target(python_version: tuple[int, int], platform: str | None) -> list[str]:
+    arguments = ["--python-version", ".".join(map(str, python_version))]
+    return [*arguments, "--python-platform", platform] if platform else arguments
+
+
+def _base(python_version: tuple[int, int], *, pinned: bool) -> tuple[str, ...]:
+    if not pinned or python_version != sys.version_info[:2]:
+        return BASE_PACKAGES
+    return tuple(f"{name}=={_installed(name)}" if name in PINNED_TO_NOTEBOOK else name for name in BASE_PACKAGES)
+
+
+def _installed(name: str) -> str:
+    return importlib.metadata.version(name)
+
+
+def _check_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
+    """The requirements in a canonical order and spelling; only names, extras, versions and markers are allowed."""
+    checked: set[str] = set()
+    for text in requirements:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            raise _refused(text) from None
+        if requirement.url is not None:
+            raise _refused(text)
+        requirement.name = canonicalize_name(requirement.name)
+        checked.add(str(requirement))
+    return tuple(sorted(checked))
+
+
+def _check_pins(lock: Iterable[str]) -> None:
+    for text in lock:
+        if not _PIN.match(text):
+            raise PackageRefused(
+                f"{text!r} is not an exact requirement.", hint="A lock holds lines such as pandas==3.0.1.", package=text
+            )
+
+
+def _refused(text: str) -> PackageRefused:
+    return PackageRefused(
+        f"{text!r} is not the name of a package, with or without versions.",
+        why="URLs, paths, repositories and options are refused: what they install cannot be checked.",
+        hint="Write for instance scikit-learn or scikit-learn>=1.5.",
+        package=text,
+    )
+
+
+def _names(requirements: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(Requirement(text).name for text in requirements))
+
+
+def _remembered_lock_file(python_version: tuple[int, int], platform: str | None, requirements: Sequence[str]) -> Path:
+    key = _digest([python_version, platform or host_platform(), list(requirements)])
+    return cache_folder() / "locks" / f"{key}.json"
+
+
+def _read_lock(file: Path) -> tuple[str, ...]:
+    try:
+        if time.time() - file.stat().st_mtime > LOCK_SECONDS:
+            return ()
+        return tuple(str(pin) for pin in json.loads(file.read_text("utf-8")))
+    except (OSError, ValueError):
+        return ()
+
+
+def _write_lock(file: Path, lock: Sequence[str]) -> None:
+    write_atomically(file, json.dumps(list(lock)))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps([FORMAT, content]).encode()).hexdigest()[:20]

@@ -1,0 +1,109 @@
+"""The sandbox without a container engine: Landlock and seccomp on this machine, through sandlock.
+
+A worker may read the system's libraries, its interpreter and its environment, and write one private folder. It has
+no network unless asked, sees no other process, and gets a clean set of environment variables. Where the kernel cannot
+do that the probe says why, and nothing is run.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.local_process import LocalProcess
+
+_ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
+"""What libraries map without using it. An allocation far over the limit then fails by itself, as a MemoryError."""
+
+_swept = threading.Event()
+
+
+class LocalSandbox:
+    """Satisfies `sandbox.protocol.Sandbox`."""
+
+    name: Literal["docker", "local"] = "local"
+
+    def probe(self) -> Probe:
+        """Whether a trial program is held; the answer is kept for the life of the process."""
+        from autocoder_jupyter.sandbox import local_probe
+
+        return local_probe.probe(_start_trial)
+
+    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+        """A virtual environment in the cache folder.
+
+        Raises:
+            PackageError: with the distribution at fault, or when there is no such Python on this machine.
+            SandboxUnavailable: system packages were asked for.
+        """
+        from autocoder_jupyter.sandbox.local_environments import build
+
+        if spec.system_packages:
+            raise SandboxUnavailable(
+                f"The local sandbox cannot install system packages ({', '.join(spec.system_packages)}).",
+                why="They would have to be installed on this machine, for everyone.",
+                hint="Use --sandbox docker, or packages from the package index alone.",
+            )
+        return build(spec, on_progress=on_progress)
+
+    def start(
+        self,
+        environment: Environment,
+        limits: Limits,
+        *,
+        network: bool = False,
+        preload: Sequence[str] = (),
+    ) -> Worker:
+        """A worker in `environment`.
+
+        Raises:
+            SandboxUnavailable: the trial program was not held.
+            PackageError: the environment is damaged.
+        """
+        from autocoder_jupyter.sandbox.bundle import worker_command
+        from autocoder_jupyter.sandbox.channel import connect
+        from autocoder_jupyter.sandbox.local_environments import interpreter_of, python_of
+
+        probe = self.probe()
+        if not probe.available:
+            raise SandboxUnavailable("The local sandbox cannot be used here.", why=probe.reason)
+        command = worker_command(str(python_of(environment)))
+        prefixes = interpreter_of(environment).prefixes
+        process = _start(command, prefixes, [environment.location], limits, network=network)
+        return connect(
+            process,
+            limits,
+            network=network,
+            preload=preload,
+            hide_memory=False,  # sandlock reads the memory of who asks it
+            address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
+        )
+
+
+def _start_trial(arguments: list[str]) -> LocalProcess:
+    """Start the notebook's own interpreter in the sandbox."""
+    from autocoder_jupyter.sandbox.local_environments import find_interpreter
+
+    interpreter = find_interpreter(sys.version_info[:2])
+    return _start([interpreter.python, *arguments], interpreter.prefixes, [], Limits(), network=False)
+
+
+def _start(
+    command: Sequence[str], prefixes: Iterable[str], packages: Iterable[str], limits: Limits, *, network: bool
+) -> LocalProcess:
+    from autocoder_jupyter.sandbox.local_policy import worker_policy
+    from autocoder_jupyter.sandbox.local_process import LocalProcess
+    from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
+
+    if not _swept.is_set():
+        _swept.set()
+        remove_abandoned()
+    folder = claim_folder()
+    policy = worker_policy(command, folder.path, prefixes=prefixes, packages=packages, limits=limits, network=network)
+    return LocalProcess(policy, folder.claim)

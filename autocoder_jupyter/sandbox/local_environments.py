@@ -1,0 +1,196 @@
+"""Environments as virtual environments on this machine's disk, one a key, shared by all notebooks.
+
+Each is built beside its place and renamed into it, so nobody ever sees half of one; a lock file keeps two kernels from
+building the same. uv links files from its cache, so an environment costs little time and disk.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.sandbox import bytecode
+from autocoder_jupyter.sandbox.environments import (
+    Progress,
+    cache_folder,
+    environment_key,
+    host_platform,
+    host_python,
+    lock,
+)
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.uv import run_uv
+
+_MARKER = "autocode.json"
+"""Written last; its presence says that the environment is whole."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python below virtual environments: its program, and the folders that it needs to read."""
+
+    python: str
+    prefixes: tuple[str, ...]
+
+
+def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None) -> Environment:
+    """Lock `spec` and build its environment, or find it already built.
+
+    Raises:
+        PackageError: it cannot be locked or installed, or there is no such Python here.
+    """
+    interpreter = find_interpreter(spec.python_version)
+    packages = lock(spec, on_progress=on_progress)
+    key = environment_key(spec.python_version, f"{host_platform()} {interpreter.python}", packages)
+    folder = cache_folder() / "environments" / key
+    environment = Environment(key, str(folder), packages, spec.python_version)
+    if _is_whole(environment):
+        return environment
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):
+        if not _is_whole(environment):
+            if on_progress is not None:
+                on_progress(f"installing {len(packages)} packages")
+            _build(environment, interpreter, on_progress)
+    return environment
+
+
+def interpreter_of(environment: Environment) -> Interpreter:
+    """The Python that an environment was built with.
+
+    Raises:
+        PackageError: the environment is not there, or not whole.
+    """
+    if not _is_whole(environment):
+        raise PackageError(
+            "The environment is damaged or was removed.",
+            why=environment.location,
+            hint="Build it again: run the cell once more.",
+        )
+    recorded = _read_marker(Path(environment.location))["interpreter"]
+    return Interpreter(recorded["python"], tuple(recorded["prefixes"]))
+
+
+def python_of(environment: Environment) -> Path:
+    """The interpreter inside the environment."""
+    return Path(environment.location) / "bin" / "python"
+
+
+def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
+    """A Python of this version: the notebook's own, or one that uv finds.
+
+    Raises:
+        PackageError: there is none.
+    """
+    if python_version == sys.version_info[:2]:
+        return _interpreter(host_python(), (sys.base_prefix, sys.base_exec_prefix))
+    wanted = ".".join(map(str, python_version))
+    try:
+        python = run_uv(["python", "find", "--no-project", "--system", "--resolve-links", wanted]).strip()
+        printed = subprocess.run(
+            [python, "-I", "-c", "import json, sys; print(json.dumps([sys.base_prefix, sys.base_exec_prefix]))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return _interpreter(python, json.loads(printed.stdout))
+    except (PackageError, OSError, subprocess.CalledProcessError, ValueError):
+        raise PackageError(
+            f"There is no Python {wanted} on this machine, and the local sandbox cannot bring one along.",
+            hint=f"uv python install {wanted}, or use the notebook's own version, or --sandbox docker",
+        ) from None
+
+
+def _interpreter(python: str, prefixes: Any) -> Interpreter:
+    both = dict.fromkeys(path for prefix in prefixes for path in (str(prefix), str(Path(prefix).resolve())))
+    return Interpreter(python, tuple(both))
+
+
+def _is_whole(environment: Environment) -> bool:
+    """Whether the marker is there and says what it must, and the interpreter and each package are still there."""
+    folder = Path(environment.location)
+    try:
+        marker = _read_marker(folder)
+        installed = {name.name.partition("-")[0] for name in _site_packages(folder).glob("*.dist-info")}
+        return (
+            marker["lock"] == list(environment.lock)
+            and python_of(environment).exists()
+            and len(installed) >= len(environment.lock)
+        )
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return False
+
+
+def _read_marker(folder: Path) -> dict[str, Any]:
+    marker = json.loads((folder / _MARKER).read_text("utf-8"))
+    if not isinstance(marker, dict):
+        raise ValueError("the marker is not an object")
+    return marker
+
+
+def _build(environment: Environment, interpreter: Interpreter, on_progress: Progress | None) -> None:
+    place = Path(environment.location)
+    for left_over in place.parent.glob(f"{place.name}.tmp-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{place.name}.tmp-", dir=place.parent))
+    try:
+        made = work / "environment"
+        run_uv(["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)])
+        _install(environment, made, on_progress)
+        _compile(environment, made)
+        marker = {"lock": environment.lock, "interpreter": asdict(interpreter)}
+        (made / _MARKER).write_text(json.dumps(marker), "utf-8")
+        if place.exists():
+            place.rename(work / "damaged")
+        made.rename(place)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _install(environment: Environment, folder: Path, on_progress: Progress | None) -> None:
+    run_uv(
+        [
+            *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+            *("--python", str(folder / "bin" / "python")),
+        ],
+        input="\n".join(environment.lock),
+        suspects=[pin.partition("==")[0] for pin in environment.lock],
+        on_progress=on_progress,
+    )
+
+
+def _compile(environment: Environment, folder: Path) -> None:
+    site_packages = _site_packages(folder)
+    neighbour = _most_similar(environment)
+    if neighbour is not None:
+        bytecode.adopt(site_packages, _site_packages(neighbour))
+    bytecode.compile_missing(site_packages, folder / "bin" / "python", bytecode.cache_tag(environment.python_version))
+
+
+def _most_similar(environment: Environment) -> Path | None:
+    """The finished environment that has the most packages in common with this one."""
+    shared = {folder: len(set(pins) & set(environment.lock)) for folder, pins in _finished(Path(environment.location))}
+    return max(shared, key=lambda folder: shared[folder], default=None)
+
+
+def _finished(place: Path) -> Iterator[tuple[Path, list[str]]]:
+    for marker in place.parent.glob(f"*/{_MARKER}"):
+        if marker.parent != place:
+            try:
+                yield marker.parent, list(_read_marker(marker.parent)["lock"])
+            except (OSError, ValueError, KeyError):
+                continue
+
+
+def _site_packages(folder: Path) -> Path:
+    return next(folder.glob("lib/python*/site-packages"))

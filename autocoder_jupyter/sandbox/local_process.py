@@ -1,0 +1,161 @@
+"""One sandboxed process tree on this machine, seen from the notebook: three streams, a kill, a last word."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any
+
+import autocoder_jupyter
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox import process_tree
+from autocoder_jupyter.sandbox.process import ExitReason
+from autocoder_jupyter.sandbox.supervisor import Ending, Policy
+
+_END_SECONDS = 5.0
+"""How long the supervisor may take to kill its tree before that is done over its head."""
+
+_PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+_START = """
+import sys
+sys.path += sys.argv[1].split("\\n")
+from autocoder_jupyter.sandbox.supervisor import main
+main(*map(int, sys.argv[2:]))
+"""
+
+
+class LocalProcess:
+    """A supervisor and the worker below it; satisfies `sandbox.process.Process`."""
+
+    def __init__(self, policy: Policy, claim: int) -> None:
+        """Start the supervisor.
+
+        Args:
+            policy: what runs, and what it may do.
+            claim: the descriptor that claims the worker's folder; closed here, the supervisor has its copy.
+        """
+        import_path = "\n".join(_import_path())
+        their_lifeline, self._lifeline = os.pipe()
+        self._report, their_report = os.pipe()
+        ours = (their_lifeline, their_report, claim)
+        try:
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _START, import_path, *map(str, ours)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=ours,
+                env={"LANG": "C.UTF-8"},
+                cwd="/",
+                start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
+            )
+        finally:
+            for descriptor in ours:
+                os.close(descriptor)
+        self._lock = threading.Lock()
+        self._reason: ExitReason | None = None
+        self._killed = False
+        for stream in (self.requests, self.data):
+            _widen(stream)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._lifeline, json.dumps(asdict(policy)).encode() + b"\n")
+
+    @property
+    def requests(self) -> FileIO:
+        """The worker's standard input."""
+        return _raw(self._supervisor.stdin)
+
+    @property
+    def data(self) -> FileIO:
+        """The worker's standard output."""
+        return _raw(self._supervisor.stdout)
+
+    @property
+    def control(self) -> FileIO:
+        """The worker's standard error."""
+        return _raw(self._supervisor.stderr)
+
+    def kill(self) -> None:
+        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
+        with self._lock:
+            if self._killed:
+                return
+            self._killed = True
+            os.close(self._lifeline)
+            self._reason = self._reason or self._last_words()
+            # The supervisor may still be removing files.
+            threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
+
+    def exit_reason(self) -> ExitReason:
+        """Why the tree ended."""
+        with self._lock:
+            self._reason = self._reason or self._last_words()
+            return self._reason
+
+    def _last_words(self) -> ExitReason:
+        line = _read_line(self._report, _END_SECONDS)
+        os.close(self._report)
+        if line:
+            return _reason(Ending(**json.loads(line)))
+        process_tree.kill_descendants(self._supervisor.pid)
+        self._supervisor.kill()
+        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
+
+
+def _reason(ending: Ending) -> ExitReason:
+    return ExitReason(
+        out_of_memory=ending.limit == "memory",
+        signal=ending.signal,
+        exit_code=ending.exit_code,
+        text=ending.text,
+        engine_gone=ending.failed,
+        limit="" if ending.limit == "memory" else ending.limit,
+    )
+
+
+def _import_path() -> list[str]:
+    """Where the supervisor finds our package and sandlock; looked up here, because it does not see our `sys.path`."""
+    sandlock = importlib.util.find_spec("sandlock")
+    if sandlock is None or sandlock.origin is None:
+        raise SandboxUnavailable("The local sandbox needs the package sandlock.", hint="pip install sandlock")
+    return [str(Path(file).parent.parent) for file in (autocoder_jupyter.__file__, sandlock.origin)]
+
+
+def _read_line(descriptor: int, seconds: float) -> bytes:
+    """A whole line, or nothing when it does not come in time."""
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    line = b""
+    while not line.endswith(b"\n"):
+        readable = poll.poll(max(deadline - time.monotonic(), 0.0) * 1000)
+        piece = os.read(descriptor, 65536) if readable else b""
+        if not piece:
+            return b""
+        line += piece
+    return line
+
+
+def _raw(stream: IO[Any] | None) -> FileIO:
+    assert isinstance(stream, FileIO)
+    return stream
+
+
+def _widen(stream: FileIO) -> None:
+    """Ask for a larger pipe, so that large frames cross in fewer turns; a system may say no."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)

@@ -1,0 +1,167 @@
+"""From what a program sent to values or to a typed error. Everything in a header may be a lie."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.data import codec
+from autocoder_jupyter.errors import (
+    OutOfMemory,
+    OutputRefused,
+    SandboxCrash,
+    SandboxError,
+    SolutionError,
+    WrongType,
+)
+from autocoder_jupyter.sandbox.text import stable
+from autocoder_jupyter.sandbox.worker.frames import padded
+from autocoder_jupyter.types import Dir, Figure, File, OutputSpec
+
+MEMORY_HINT = "Give the sandbox more memory, or let the function work on less at a time."
+
+_SIGNALS = {
+    signal.SIGSEGV: "a segmentation fault",
+    signal.SIGABRT: "an abort",
+    signal.SIGBUS: "a bus error",
+    signal.SIGFPE: "an arithmetic fault",
+    signal.SIGILL: "an illegal instruction",
+    signal.SIGKILL: "a kill",
+    signal.SIGTERM: "a termination signal",
+    signal.SIGSYS: "a forbidden system call",
+}
+
+
+class Digests(Mapping[str, str]):
+    """Content hashes of outputs by name, taken when they are first looked at, because large frames take a while.
+
+    Look before changing a value: a digest is that of the value as it is then.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._makers = makers
+        self._known: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = self._makers[name]()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def read_outputs(
+    header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec], folder: Callable[[], Path]
+) -> tuple[dict[str, Any], Digests]:
+    """The values of a result frame, validated, and their digests.
+
+    Raises:
+        OutputRefused: they are not what was declared, or not well-formed.
+    """
+    entries = header.get("outputs")
+    if not isinstance(entries, list) or len(entries) != len(specs):
+        raise refused("another number of outputs than declared")
+    values: dict[str, Any] = {}
+    makers: dict[str, Callable[[], str]] = {}
+    position = 0
+    for entry, spec in zip(entries, specs, strict=True):
+        own = entry.get("header") if isinstance(entry, dict) else None
+        size = entry.get("size") if isinstance(entry, dict) else None
+        if not isinstance(own, dict) or entry.get("name") != spec.name or own.get("type") != spec.type:
+            raise refused(f"output {spec.name!r} is not the one that was declared")
+        if type(size) is not int or not 0 <= size <= len(payload) - position:
+            raise refused(f"output {spec.name!r} reaches beyond its payload")
+        part = payload[position : position + size]
+        position += padded(size)
+        try:
+            value = codec.decode(
+                own, part, folder=folder() if spec.type in ("File", "Dir") else Path(), wrap_path=_wrap, trusted=False
+            )
+        except codec.Corrupt as error:
+            raise refused(f"output {spec.name!r}: {error}") from None
+        values[spec.name] = Figure(value.png, value.width, value.height) if spec.type == "Figure" else value
+        makers[spec.name] = _digest_of(value, own, part)
+    return values, Digests(makers)
+
+
+def refused(why: str) -> OutputRefused:
+    """The error for bytes that the protocol does not allow."""
+    return OutputRefused("What the program sent back is not acceptable.", why=stable(why, ""))
+
+
+def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> SandboxError:
+    """The typed error that an error frame stands for."""
+    kind = header.get("error")
+    message = _text(header.get("message"), folder)
+    if kind == "OutOfMemory":
+        return OutOfMemory("The function ran out of memory.", hint=MEMORY_HINT)
+    if kind == "WrongType":
+        return WrongType("The function does not return what it declares.", why=message)
+    if kind == "SystemExit":
+        return SandboxCrash(
+            "The function ended the interpreter instead of returning.",
+            why=f"sys.exit({_text(header.get('code'), folder)}) at {_place(header)}",
+        )
+    if kind != "SolutionError":
+        return refused("an error of an unknown kind")
+    exception = _text(header.get("exception_type"), folder)[:200]
+    line = header.get("line")
+    return SolutionError(
+        f"The function raised {exception}: {message}" if message else f"The function raised {exception}.",
+        why=_place(header),
+        exception_type=exception,
+        line=line if type(line) is int else None,
+        source=_text(header.get("source"), folder),
+        stderr=stderr,
+        traceback=_text(header.get("traceback"), folder),
+    )
+
+
+def crash(report: Mapping[str, Any], *, stderr: str) -> SandboxError:
+    """The error for a program that ended without an answer."""
+    number = report.get("signal")
+    if report.get("out_of_memory"):
+        return OutOfMemory("The program was killed because it needed more memory than allowed.", hint=MEMORY_HINT)
+    last = stderr.strip().rsplit("\n", 1)[-1][:300]
+    if number is None:
+        code = report.get("exit_code")
+        how = f"with exit code {code}" if code is not None else "by closing its channel"
+        return SandboxCrash(f"The program ended the interpreter in the middle of the call, {how}.", why=last)
+    return SandboxCrash(f"The interpreter died of {signal_words(number)}.", why=last, signal=number)
+
+
+def signal_words(number: int) -> str:
+    """A signal for a person: `a segmentation fault (SIGSEGV)`."""
+    try:
+        known = signal.Signals(number)
+    except ValueError:
+        return f"signal {number}"
+    words = _SIGNALS.get(known)
+    return f"{words} ({known.name})" if words else known.name
+
+
+def _place(header: Mapping[str, Any]) -> str:
+    line, source = header.get("line"), header.get("source")
+    return f"line {line}: {_text(source, '')[:300]}" if type(line) is int else ""
+
+
+def _text(value: Any, folder: str) -> str:
+    return stable(value, folder) if isinstance(value, str) else ""
+
+
+def _wrap(kind: str, path: Path) -> File | Dir:
+    return File(path) if kind == "File" else Dir(path)
+
+
+def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable[[], str]:
+    kind = header["type"]
+    if kind in ("DataFrame", "Series"):  # the same values can be laid out in several ways
+        return lambda: codec.encode(value, kind).digest()
+    digest = codec.Encoded(header, (part,)).digest()
+    return lambda: digest

@@ -1,0 +1,170 @@
+"""Run uv, and say its failures in one sentence.
+
+uv comes as a wheel with its binary inside; where that is missing the one on PATH is used. It always runs as a
+subprocess with its own environment variables: nothing of the notebook's process is changed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.sandbox.package_index import uv_settings
+
+_NETWORK_SIGNS = (
+    "failed to fetch",
+    "error sending request",
+    "dns error",
+    "connection refused",
+    "could not connect",
+    "operation timed out",
+    "request failed after",
+    "network connectivity is disabled",
+    "error decoding response body",
+)
+_BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
+_ADDRESS = re.compile(r"(?:https?|file)://\S+")
+_NAME = r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?"
+
+
+class IndexUnreachable(PackageError):
+    """The network failed, so nothing is known about the packages."""
+
+
+def run_uv(
+    arguments: Sequence[str],
+    *,
+    input: str = "",
+    suspects: Sequence[str] = (),
+    on_progress: Callable[[str], None] | None = None,
+) -> str:
+    """Run uv and return its standard output. When the network fails, once more with what is in uv's cache.
+
+    Args:
+        arguments: of uv.
+        input: its standard input.
+        suspects: names of distributions, the likeliest to be at fault first; one of them is named in the error.
+        on_progress: gets one line when the cache is used in place of the network.
+
+    Raises:
+        PackageError: uv failed.
+        SandboxUnavailable: there is no uv.
+    """
+    done = _run(arguments, input)
+    if done.returncode and _is_network_failure(done.stderr):
+        if on_progress is not None:
+            on_progress("the package index does not answer; trying with the packages of the cache")
+        offline = _run([*arguments, "--offline"], input)
+        if not offline.returncode:
+            return offline.stdout
+    if done.returncode:
+        raise package_error(done.stderr, suspects)
+    return done.stdout
+
+
+def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
+    """What uv printed, as an error with the distribution at fault and the one sentence that matters."""
+    lines = [line for line in (_clean(line) for line in stderr.splitlines()) if line]
+    text = " ".join(lines)
+    if _is_network_failure(stderr):
+        return IndexUnreachable(
+            "The package index cannot be reached, and the packages are not all in uv's cache.",
+            why=_first(lines, "Failed to fetch", "error sending request", "dns error") or text[:300],
+            hint="Check the connection, the proxy and the index configuration of pip or uv.",
+        )
+    if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
+        return _unknown(unknown["name"])
+    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]*)? has no (?:usable )?wheels", text):
+        name = wheelless["name"]
+        return PackageRefused(
+            f"No wheel of {name} fits this Python and platform, and source distributions are never built.",
+            why=_essence(lines),
+            hint="Ask for another version or another package.",
+            package=name,
+        )
+    package = next((name for name in suspects if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)), None)
+    return PackageError(
+        f"The packages cannot be installed together{f', because of {package}' if package else ''}.",
+        why=_essence(lines),
+        hint="Loosen or drop one of the requirements.",
+        package=package,
+    )
+
+
+def find_uv() -> str:
+    """The path of uv's binary.
+
+    Raises:
+        SandboxUnavailable: neither the wheel nor PATH has one.
+    """
+    try:
+        from uv import find_uv_bin
+
+        return str(find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        found = shutil.which("uv")
+    if found is None:
+        raise SandboxUnavailable("uv, which installs packages, is missing.", hint="pip install uv")
+    return found
+
+
+def _run(arguments: Sequence[str], input: str) -> subprocess.CompletedProcess[str]:
+    settings = uv_settings(os.environ, Path.cwd())
+    variables = {
+        **os.environ,
+        "UV_NO_PROGRESS": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "NO_COLOR": "1",
+        **settings.variables,
+    }
+    # A virtual environment that happens to be active is not the one that is meant.
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"):
+        variables.pop(name, None)
+    options = settings.options if arguments[0] == "pip" else ()
+    return subprocess.run(
+        [find_uv(), *arguments, *options], input=input, env=variables, capture_output=True, text=True, errors="replace"
+    )
+
+
+def _is_network_failure(stderr: str) -> bool:
+    lowered = stderr.lower()
+    return any(sign in lowered for sign in _NETWORK_SIGNS)
+
+
+def _clean(line: str) -> str:
+    """One line of uv's without its drawing and without addresses, which may hold names and passwords."""
+    previous = None
+    while previous != line:
+        previous, line = line, _BOX.sub("", line)
+    return _ADDRESS.sub("(the package index)", line).strip()
+
+
+def _first(lines: Sequence[str], *starts: str) -> str:
+    return next((line for start in starts for line in lines if line.startswith(start)), "")
+
+
+def _essence(lines: Sequence[str]) -> str:
+    """The sentences from the first "Because" to its conclusion; else what there is, cut."""
+    start = next((number for number, line in enumerate(lines) if line.startswith("Because")), 0)
+    sentences = [line for line in lines[start:] if not line.startswith("No solution found")]
+    return " ".join(sentences)[:600]
+
+
+def _unknown(name: str) -> PackageError:
+    """An unknown name gets a suggestion only when a distribution beside the notebook is spelled nearly alike."""
+    installed = {canonicalize_name(found) for d in importlib.metadata.distributions() if (found := d.metadata["Name"])}
+    close = difflib.get_close_matches(canonicalize_name(name), installed, n=1, cutoff=0.8)
+    return PackageError(
+        f"There is no package {name} on the package index.",
+        hint=f"Did you mean {close[0]}?" if close else "Check the spelling; the model may have made the name up.",
+        package=name,
+    )

@@ -1,0 +1,219 @@
+"""Which system calls a program may not make, and their translation into a classic BPF program for seccomp.
+
+Everything that is not listed is allowed: the sandbox decides what files, processes and memory there are. Listed is what
+opens new surface of the kernel, reaches other processes, makes sockets, or changes files' metadata outside of Landlock.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+_EPERM = 1
+_ENOSYS = 38
+_PRETEND = 0  # answers success and does nothing
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
+
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""Machine name to the architecture's number in seccomp."""
+
+_X32 = 0x40000000
+
+_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    # name: (x86_64, aarch64)
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "bpf": (321, 280),
+    "chmod": (90, None),
+    "chown": (92, None),
+    "chroot": (161, 51),
+    "clock_settime": (227, 112),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
+    "finit_module": (313, 273),
+    "fremovexattr": (199, 16),
+    "fsconfig": (431, 431),
+    "fsetxattr": (190, 7),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "futimesat": (261, None),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "ioctl": (16, 29),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "lchown": (94, None),
+    "link": (86, None),
+    "linkat": (265, 37),
+    "lremovexattr": (198, 15),
+    "lsetxattr": (189, 6),
+    "memfd_secret": (447, 447),
+    "migrate_pages": (256, 238),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "modify_ldt": (154, None),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "move_pages": (279, 239),
+    "mq_open": (240, 180),
+    "msgget": (68, 186),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "personality": (135, 92),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "prlimit64": (302, 261),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "removexattr": (197, 14),
+    "request_key": (249, 218),
+    "semget": (64, 190),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "setpgid": (109, 154),
+    "setsid": (112, 157),
+    "settimeofday": (164, 170),
+    "setxattr": (188, 5),
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+    "utime": (132, None),
+    "utimensat": (280, 88),
+    "utimes": (235, None),
+    "vhangup": (153, 58),
+}
+
+_NEVER = (
+    "ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp move_pages "
+    "migrate_pages io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd memfd_secret "
+    "add_key request_key keyctl mount umount2 move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr "
+    "pivot_root chroot setns unshare name_to_handle_at open_by_handle_at fanotify_init kexec_load kexec_file_load "
+    "init_module finit_module delete_module acct swapon swapoff quotactl quotactl_fd reboot syslog settimeofday "
+    "clock_settime sethostname setdomainname vhangup iopl ioperm modify_ldt personality shmget semget msgget mq_open "
+    "link linkat mknod mknodat chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr "
+    "fremovexattr"
+).split()
+
+# `shutil.copy` sets modes and times; refusing would break honest programs, obeying could reach files of the host.
+_PRETENDED = "chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat".split()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One call and its answer, an errno. With `argument`, it counts only where the low half of that argument fits.
+
+    Args:
+        call: name of the system call.
+        answer: errno to return.
+        argument: index of the argument to look at.
+        any_bit: the rule counts if one of these bits is set.
+        values: the rule counts if the argument is one of these.
+        others: the rule counts if the argument is none of these.
+    """
+
+    call: str
+    answer: int = _EPERM
+    argument: int | None = None
+    any_bit: int = 0
+    values: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+def worker_rules(*, network: bool) -> tuple[Rule, ...]:
+    """What neither the zygote nor a program may do. With `network`, internet sockets are left, and only those."""
+    return (
+        *(Rule(call) for call in _NEVER),
+        *(Rule(call, _PRETEND) for call in _PRETENDED),
+        Rule("clone3", _ENOSYS),  # its flags lie in memory, where a filter cannot look; libc falls back to clone
+        Rule("clone", argument=0, any_bit=_NEW_NAMESPACES),
+        Rule("ioctl", argument=1, values=(_TIOCSTI, _TIOCLINUX)),
+        Rule("prlimit64", argument=0, others=(0,)),  # a process may lower its own limits, not touch another's
+        Rule("socketpair", argument=0, others=(_AF_UNIX,)),  # event loops need a pair
+        Rule("socket", argument=0, others=(_AF_INET, _AF_INET6)) if network else Rule("socket"),
+    )
+
+
+def child_rules() -> tuple[Rule, ...]:
+    """What a program may not do besides: leave its process group, by which it is killed."""
+    return (Rule("setsid"), Rule("setpgid"))
+
+
+_LOAD = 0x20
+_JUMP_EQUAL = 0x15
+_JUMP_GREATER_EQUAL = 0x35
+_JUMP_ANY_BIT = 0x45
+_RETURN = 0x06
+_ALLOW = 0x7FFF0000
+_ERRNO = 0x00050000
+_KILL_PROCESS = 0x80000000
+_AT_NUMBER, _AT_MACHINE, _AT_ARGUMENTS = 0, 4, 16
+
+
+def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
+    """The BPF program, eight bytes an instruction. A foreign architecture, x32 among them, kills the process."""
+    column = list(MACHINES).index(machine)
+    program = [
+        _instruction(_LOAD, _AT_MACHINE),
+        _instruction(_JUMP_EQUAL, MACHINES[machine], true=1),
+        _instruction(_RETURN, _KILL_PROCESS),
+        _instruction(_LOAD, _AT_NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [_instruction(_JUMP_GREATER_EQUAL, _X32, false=1), _instruction(_RETURN, _KILL_PROCESS)]
+    for rule in rules:
+        number = _NUMBERS[rule.call][column]
+        if number is not None:
+            body = _body(rule)
+            program += [_instruction(_JUMP_EQUAL, number, false=len(body)), *body]
+    program.append(_instruction(_RETURN, _ALLOW))
+    return b"".join(program)
+
+
+def _body(rule: Rule) -> list[bytes]:
+    """What happens once the call's number fits; it leaves the number loaded where it falls through."""
+    deny = _instruction(_RETURN, _ERRNO | rule.answer)
+    if rule.argument is None:
+        return [deny]
+    allow = _instruction(_RETURN, _ALLOW)
+    load = _instruction(_LOAD, _AT_ARGUMENTS + 8 * rule.argument)
+    if rule.any_bit:
+        return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), deny, allow]
+    tests = rule.values or rule.others
+    jumps = [_instruction(_JUMP_EQUAL, value, true=len(tests) - place) for place, value in enumerate(tests)]
+    return [load, *jumps, *((allow, deny) if rule.values else (deny, allow))]
+
+
+def _instruction(code: int, value: int, *, true: int = 0, false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, true, false, value)

@@ -1,0 +1,173 @@
+"""Running a function once: arguments out of a request, the function, its outputs checked and encoded."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import random
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import failures, frames
+from .codec import TypeMismatch, Unencodable, decode, encode
+from .outputs import OutputMismatch, by_name
+
+Pieces = list[Any]
+"""A frame as pieces to be written one after the other."""
+
+
+class Program:
+    """The program of a child: loaded once, called as often as the child is asked."""
+
+    def __init__(self) -> None:
+        self._loaded: tuple[str, str] | None = None
+        self._function: Callable[..., Any] | None = None
+
+    def function(self, code: str, name: str) -> Callable[..., Any]:
+        """The function called `name` of the module `code`, executed on first use."""
+        if self._function is None or self._loaded != (code, name):
+            self._function = load(code, name)
+            self._loaded = (code, name)
+        return self._function
+
+
+class NoFunction(Exception):
+    """The module does not define the function that it should."""
+
+
+def load(code: str, name: str) -> Callable[..., Any]:
+    """Execute the module `code` under the name `solution` and return its function `name`.
+
+    Raises:
+        NoFunction: it has no such function.
+        BaseException: whatever the module raises, `SyntaxError` among them.
+    """
+    failures.keep_source(code)
+    module = types.ModuleType("solution")
+    module.__file__ = failures.SOLUTION_FILE
+    sys.modules["solution"] = module
+    exec(compile(code, failures.SOLUTION_FILE, "exec", dont_inherit=True), module.__dict__)
+    function = module.__dict__.get(name)
+    if not callable(function):
+        raise NoFunction(f"the module defines no function {name!r}")
+    return function
+
+
+def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
+    """The frame that answers a call, whatever happens."""
+    try:
+        return _outcome(program, header, payload)
+    except MemoryError:
+        return failure("OutOfMemory")
+    except OutputMismatch as error:
+        return failure("WrongType", message=str(error))
+    except SystemExit as error:
+        return failure("SystemExit", code=repr(error.code)[:100], **failures.describe(error))
+    except BaseException as error:
+        return failure("SolutionError", **failures.describe(error))
+
+
+def failure(error: str, **facts: Any) -> Pieces:
+    """A frame that says why there is no value."""
+    return [frames.pack({"kind": "error", "error": error, "payload": 0, **facts})]
+
+
+def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
+    os.environ.update(header["env"])
+    seed(header["seed"])
+    function = program.function(header["code"], header["function"])
+    arguments = decode_all(header["arguments"], payload, Path.cwd() / "inputs")
+    kinds = {entry["name"]: entry["type"] for entry in header["arguments"]}
+    before = digests(arguments, kinds) if header["watch_inputs"] else {}
+    arguments |= defaults(function, arguments, header["inputs"])
+    started = time.perf_counter()
+    value = function(**arguments)
+    seconds = time.perf_counter() - started
+    mutated = changed(before, arguments, kinds)
+    entries, pieces = encode_all(by_name(value, header["outputs"]), header["outputs"])
+    size = sum(len(memoryview(piece).cast("B")) for piece in pieces)
+    reply = {"kind": "result", "outputs": entries, "mutated": mutated, "seconds": seconds, "payload": size}
+    return [frames.pack(reply), *pieces]
+
+
+def defaults(
+    function: Callable[..., Any], arguments: Mapping[str, Any], inputs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Declared defaults of the inputs that were not given and for which the function has no default of its own."""
+    parameters = inspect.signature(function).parameters
+    return {
+        spec["name"]: spec["default"]
+        for spec in inputs
+        if spec["name"] not in arguments
+        and not spec["required"]
+        and spec["name"] in parameters
+        and parameters[spec["name"]].default is inspect.Parameter.empty
+    }
+
+
+def seed(number: int) -> None:
+    """Seed what draws numbers behind a program's back."""
+    random.seed(number)
+    np.random.seed(number % 2**32)
+
+
+def decode_all(
+    entries: list[dict[str, Any]], payload: memoryview, folder: Path, *, trusted: bool = True
+) -> dict[str, Any]:
+    """Values by name from the entries of a header; files are written under `folder`."""
+    values: dict[str, Any] = {}
+    position = 0
+    for entry in entries:
+        part = payload[position : position + entry["size"]]
+        position += frames.padded(entry["size"])
+        header = entry["header"]
+        values[entry["name"]] = None if header is None else decode(header, part, folder=folder, trusted=trusted)
+    return values
+
+
+def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Pieces]:
+    """The entries of a header, and the bytes they describe, each value's padded; None is an entry without bytes.
+
+    Raises:
+        OutputMismatch: a value is not of its declared type, or cannot cross.
+    """
+    entries, pieces = [], []
+    for spec in specs:
+        name, value = spec["name"], values[spec["name"]]
+        entry = {"name": name, "type": spec["type"], "header": None, "size": 0}
+        if value is not None:
+            try:
+                encoded = encode(value, spec["type"])
+            except TypeMismatch as error:
+                raise OutputMismatch(f"{name!r} is declared {error.wanted} and came back as {error.got}") from None
+            except Unencodable as error:
+                raise OutputMismatch(f"{name!r} cannot be handed over: {error}") from None
+            entry.update(header=encoded.header, size=encoded.size)
+            pieces += [*encoded.buffers, bytes(frames.padded(encoded.size) - encoded.size)]
+        entries.append(entry)
+    return entries, pieces
+
+
+def digests(values: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, str]:
+    """Content hashes of values by name, to see later whether they changed."""
+    return {name: _digest(value, kinds[name]) for name, value in values.items()}
+
+
+def changed(before: Mapping[str, str], values: Mapping[str, Any], kinds: Mapping[str, str]) -> list[str]:
+    """Names of the values whose content is not what it was."""
+    return [name for name, digest in before.items() if _digest(values[name], kinds[name]) != digest]
+
+
+def _digest(value: Any, kind: str) -> str:
+    if value is None:
+        return ""
+    try:
+        return encode(value, kind).digest()
+    except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
+        return "unencodable"

@@ -1,0 +1,158 @@
+"""One forked child: how the zygote holds it, and what it does inside."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from . import calls, frames, lockdown, tester, warmup
+
+_PIPE_BYTES = 1 << 20
+
+
+@dataclass
+class Child:
+    """A child as the zygote holds it.
+
+    Args:
+        pid: also the number of its process group.
+        folder: its working folder, home and temporary folder, removed with it.
+        inbox: written: requests.
+        outbox: read: its frames.
+        done: read: one byte when a request is answered.
+        stdout: read: what it prints.
+        stderr: read: what it prints.
+        program: digest of the program that it has run, "" while it waits for its first.
+    """
+
+    pid: int
+    folder: Path
+    inbox: int
+    outbox: int
+    done: int
+    stdout: int
+    stderr: int
+    program: str = ""
+    signal: int | None = None
+    exit_code: int | None = None
+    _reaped: bool = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is alive; reaps it if it is not."""
+        if not self._reaped:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._settle(status)
+        return not self._reaped
+
+    def kill(self) -> None:
+        """Kill its whole group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close our ends of its pipes."""
+        for fd in (self.inbox, self.outbox, self.done, self.stdout, self.stderr):
+            os.close(fd)
+
+    def reap(self) -> bool:
+        """Collect it and what it left to us. False when a process of it lives on, out of reach."""
+        if not self._reaped:
+            self._settle(os.waitpid(self.pid, 0)[1])
+        for _ in range(200):
+            try:
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    time.sleep(0.005)
+            except ChildProcessError:
+                return True
+        return False
+
+    def _settle(self, status: int) -> None:
+        self._reaped = True
+        if os.WIFSIGNALED(status):
+            self.signal = os.WTERMSIG(status)
+        else:
+            self.exit_code = os.WEXITSTATUS(status)
+
+
+def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
+    """Fork a child that waits for its first request in `folder`; `not_for_child` are descriptors it must not have."""
+    inbox = _pipe()
+    outbox = _pipe()
+    done, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for fd in (*not_for_child, inbox[1], outbox[0], done[0], stdout[0], stderr[0]):
+                os.close(fd)
+            _become(folder, stdout[1], stderr[1])
+            serve(inbox[0], outbox[1], done[1])
+        finally:
+            os._exit(1)
+    for fd in (inbox[0], outbox[1], done[1], stdout[1], stderr[1]):
+        os.close(fd)
+    for fd in (inbox[1], outbox[0], stdout[0], stderr[0]):
+        os.set_blocking(fd, False)
+    with contextlib.suppress(OSError):  # the child does it too; whoever comes first
+        os.setpgid(pid, pid)
+    return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
+
+
+def serve(inbox: int, outbox: int, done: int) -> NoReturn:
+    """Answer requests until the zygote closes the inbox, or kills."""
+    program = calls.Program()
+    warmup.rehearse()
+    while True:
+        raw = frames.read_header(inbox)
+        if raw is None:
+            os._exit(0)
+        header = json.loads(raw)
+        payload = frames.read_payload(inbox, header["payload"])
+        if header["kind"] == "test":
+            tester.run(header, outbox, close_in_solution=(inbox, outbox, done))
+        else:
+            frames.write_all(outbox, calls.answer(program, header, payload))
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os.write(done, b".")
+
+
+def _become(folder: Path, stdout: int, stderr: int) -> None:
+    """Turn a fork of the zygote into a place for a program."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setpgid(0, 0)
+    lockdown.lock_child()
+    lockdown.show_memory(True)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    os.close(stdout)
+    os.close(stderr)
+    os.chdir(folder)
+    for name in ("HOME", "TMPDIR", "MPLCONFIGDIR"):
+        os.environ[name] = str(folder)
+    tempfile.tempdir = None
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115, PTH123
+    sys.stderr = open(  # noqa: SIM115, PTH123
+        2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+    )
+
+
+def _pipe() -> tuple[int, int]:
+    ends = os.pipe()
+    with contextlib.suppress(OSError, AttributeError):  # a user has only so many large pipes
+        fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return ends

@@ -1,0 +1,78 @@
+"""What is told about an exception: its kind, where in the solution it came from, and the solution's part of the stack."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from typing import Any
+
+SOLUTION_FILE = "solution.py"
+"""File name of the solution in tracebacks. No such file exists: its lines are kept in `linecache`."""
+
+_LONGEST_MESSAGE = 10_000
+_LONGEST_TRACEBACK = 40_000
+
+
+def keep_source(code: str) -> None:
+    """Make the solution's lines known to tracebacks and `inspect`."""
+    linecache.cache[SOLUTION_FILE] = (len(code), None, code.splitlines(keepends=True), SOLUTION_FILE)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """The exception as JSON values."""
+    line, source = _place(error)
+    return {
+        "exception_type": _qualified_name(type(error)),
+        "message": message_of(error),
+        "line": line,
+        "source": source,
+        "traceback": solution_traceback(error),
+        "missing_module": error.name if isinstance(error, ModuleNotFoundError) else None,
+    }
+
+
+def message_of(error: BaseException) -> str:
+    """The exception's own text, bounded; it may be a hostile object."""
+    try:
+        return str(error)[:_LONGEST_MESSAGE]
+    except BaseException:
+        return "(its message cannot be shown)"
+
+
+def solution_traceback(error: BaseException) -> str:
+    """The traceback with the frames of the solution only, its causes too."""
+    try:
+        told = traceback.TracebackException.from_exception(error)
+        _keep_solution(told, set())
+        return "".join(told.format())[-_LONGEST_TRACEBACK:]
+    except BaseException:
+        return ""
+
+
+def _keep_solution(told: traceback.TracebackException, seen: set[int]) -> None:
+    if id(told) in seen:
+        return
+    seen.add(id(told))
+    told.stack = traceback.StackSummary.from_list([entry for entry in told.stack if entry.filename == SOLUTION_FILE])
+    for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
+        if other is not None:
+            _keep_solution(other, seen)
+
+
+def _place(error: BaseException) -> tuple[int | None, str]:
+    if isinstance(error, SyntaxError) and error.filename == SOLUTION_FILE:
+        line = error.lineno
+    else:
+        lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if _is_solution(frame)]
+        line = lines[-1] if lines else None
+    return line, linecache.getline(SOLUTION_FILE, line).strip() if line else ""
+
+
+def _is_solution(frame: Any) -> bool:
+    return bool(frame.f_code.co_filename == SOLUTION_FILE)
+
+
+def _qualified_name(kind: type) -> str:
+    module = getattr(kind, "__module__", "builtins")
+    name = getattr(kind, "__qualname__", str(kind))
+    return name if module in ("builtins", "__main__", "solution") else f"{module}.{name}"

@@ -1,0 +1,103 @@
+"""Whether what a function returned is what its interface declares. Nothing is cast."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+
+class OutputMismatch(Exception):
+    """The function returned something else than it declares; the text names what."""
+
+
+def by_name(value: Any, specs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The outputs by name: one output comes bare, several as a tuple in declared order.
+
+    Only the number of them, nothing in the place of a value, and declared columns are looked at here; the codec
+    refuses values of another type.
+
+    Raises:
+        OutputMismatch: it does not fit.
+    """
+    names = [spec["name"] for spec in specs]
+    if not specs:
+        values: tuple[Any, ...] = ()
+        if value is not None:
+            raise OutputMismatch(f"no output is declared, but the function returned a {_kind(value)}")
+    elif len(specs) == 1:
+        values = (value,)
+    elif not isinstance(value, tuple):
+        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}) as a tuple, got {_a(value)}")
+    elif len(value) != len(specs):
+        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}), the tuple has {len(value)}")
+    else:
+        values = value
+    for spec, one in zip(specs, values, strict=True):
+        if one is None:
+            raise OutputMismatch(f"{spec['name']!r} is declared {spec['type']} and came back as None")
+        if spec["type"] == "DataFrame" and spec["columns"] and isinstance(one, pd.DataFrame):
+            _check_columns(spec["name"], one, spec["columns"])
+    return dict(zip(names, values, strict=True))
+
+
+def _check_columns(name: str, frame: pd.DataFrame, declared: list[Mapping[str, str]]) -> None:
+    wanted = {column["name"]: column["dtype"] for column in declared}
+    present = [str(label) for label in frame.columns]
+    missing = [column for column in wanted if column not in present]
+    extra = [column for column in present if column not in wanted]
+    faults = []
+    if missing:
+        index = [str(level) for level in frame.index.names if level is not None]
+        note = "; the index has that name, reset it" if any(column in index for column in missing) else ""
+        faults.append(f"missing columns {', '.join(map(repr, missing))}{note}")
+    if extra:
+        faults.append(f"columns that are not declared: {', '.join(map(repr, extra[:20]))}")
+    for label, dtype in zip(present, frame.dtypes, strict=True):
+        if label in wanted and not fits(str(dtype), wanted[label], rows=len(frame)):
+            faults.append(f"column {label!r} is declared {wanted[label]} and is {dtype}")
+    if faults:
+        raise OutputMismatch(f"{name!r}: {'; '.join(faults)}")
+
+
+def fits(dtype: str, declared: str, *, rows: int) -> bool:
+    """Whether a column's dtype is of the declared kind.
+
+    Width, unit and nullability may differ; integers and floats, text and categories, naive and zoned times may not.
+    An empty frame has no values to tell its dtypes from, so `object` will do there.
+    """
+    if rows == 0 and dtype == "object":
+        return True
+    wanted = _family(declared)
+    return wanted is None or _family(dtype) == wanted
+
+
+_FAMILIES = (
+    (r"u?int\d*|u?int\d*\[pyarrow\]|integer", "integer"),
+    (r"float\d*|float\d*\[pyarrow\]|double(\[pyarrow\])?", "float"),
+    (r"bool(ean)?(\[pyarrow\])?", "bool"),
+    (r"object|str(ing)?(\[.*\])?|large_string(\[.*\])?|text", "text"),
+    (r"datetime64(\[[a-z]+\])?|datetime|timestamp(\[[a-z]+\])?(\[pyarrow\])?", "datetime"),
+    (r"datetime64\[[a-z]+, .*\]|datetimetz|timestamp\[[a-z]+, tz=.*\]\[pyarrow\]", "datetime with a time zone"),
+    (r"timedelta64(\[[a-z]+\])?|timedelta|duration\[[a-z]+\](\[pyarrow\])?", "timedelta"),
+    (r"category", "category"),
+    (r"period(\[.*\])?", "period"),
+    (r"interval(\[.*\])?", "interval"),
+    (r"complex\d*", "complex"),
+)
+
+
+def _family(dtype: str) -> str | None:
+    """What kind of values a dtype holds; None for a name that says nothing."""
+    name = dtype.strip().lower()
+    return next((family for pattern, family in _FAMILIES if re.fullmatch(pattern, name)), None)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _a(value: Any) -> str:
+    return "None" if value is None else f"one {_kind(value)}"

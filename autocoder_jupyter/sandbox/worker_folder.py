@@ -1,0 +1,56 @@
+"""The one folder that a local worker may write: private, under the system's temporary folder, gone at the end.
+
+While somebody needs a folder they hold a lock on it, which the system takes away when they die; so a folder that can be
+locked is a dead kernel's and is removed. Process numbers would not do: kernels in different containers may share
+`/tmp`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = "autocode-worker-"
+_YOUNG_SECONDS = 60.0
+"""A folder this young may be between its making and its locking."""
+
+
+@dataclass(frozen=True)
+class WorkerFolder:
+    """A claimed folder; whoever holds an open copy of the descriptor `claim` keeps it claimed."""
+
+    path: Path
+    claim: int
+
+
+def claim_folder() -> WorkerFolder:
+    """Make a folder that only this user may enter, and claim it."""
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    claim = os.open(path, os.O_RDONLY)
+    fcntl.flock(claim, fcntl.LOCK_EX)
+    return WorkerFolder(path, claim)
+
+
+def remove_abandoned() -> None:
+    """Remove this user's folders that nobody claims any more."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            about = path.lstat()
+            if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
+                _remove_unless_claimed(path)
+        except OSError:
+            continue
+
+
+def _remove_unless_claimed(path: Path) -> None:
+    claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(claim)

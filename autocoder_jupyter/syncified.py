@@ -1,0 +1,51 @@
+"""An async method that a person calls like a plain one: `result.run(df)`, or `await result.run.aio(df)`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from autocoder_jupyter import background
+
+Owner = TypeVar("Owner")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class BoundSyncified(Generic[P, R]):
+    """The method on an instance. A plain call works where a loop is already running, as in a notebook."""
+
+    def __init__(self, method: Callable[P, Coroutine[Any, Any, R]]) -> None:
+        functools.update_wrapper(self, method)
+        self._method = method
+        self.__signature__ = inspect.signature(method)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it on the background loop and wait. An interrupt cancels it."""
+        return background.run(self._method(*args, **kwargs))
+
+    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same, to be awaited."""
+        return await self._method(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self._method, '__qualname__', 'method')}, also .aio>"
+
+
+class Syncified(Generic[Owner, P, R]):
+    """Decorator for an async method. The idea of `.aio` beside the plain call is Flyte's `syncify`."""
+
+    def __init__(self, method: Callable[Concatenate[Owner, P], Coroutine[Any, Any, R]]) -> None:
+        self.__doc__ = method.__doc__
+        self._method = method
+
+    @overload
+    def __get__(self, instance: None, owner: type[Owner]) -> Syncified[Owner, P, R]: ...
+    @overload
+    def __get__(self, instance: Owner, owner: type[Owner]) -> BoundSyncified[P, R]: ...
+    def __get__(self, instance: Owner | None, owner: type[Owner]) -> Syncified[Owner, P, R] | BoundSyncified[P, R]:
+        if instance is None:
+            return self
+        return BoundSyncified(self._method.__get__(instance, owner))

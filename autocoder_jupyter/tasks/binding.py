@@ -1,0 +1,83 @@
+"""From the arguments of a call to values by input name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.parameters import did_you_mean
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.options import OPTION_CHECKS
+from autocoder_jupyter.tasks.values import checked_value, default_value
+
+
+def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keywords that are inputs, and keywords that are options of the call. A declared input of the same name wins."""
+    declared = {spec.name for spec in function.inputs}
+    inputs = {name: value for name, value in keywords.items() if name in declared or name not in OPTION_CHECKS}
+    options = {name: value for name, value in keywords.items() if name not in inputs}
+    return inputs, options
+
+
+def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every input: given, else the sample, else the declared default.
+
+    An optional input without any of these is left out, so that the function's own default counts.
+
+    Raises:
+        InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
+        DataDrift: a frame that was given is not like the one that the function was built on.
+    """
+    given = _by_name(function, positional, keywords)
+    bound: dict[str, Any] = {}
+    for spec in function.inputs:
+        if spec.name in given:
+            bound[spec.name] = checked_value(spec, given[spec.name])
+            if spec.type in ("DataFrame", "Series"):
+                _require_same_shape(function, spec.name, bound[spec.name])
+        elif spec.name in function.samples:
+            bound[spec.name] = checked_value(spec, function.samples[spec.name])
+        elif spec.required:
+            raise InvalidRequest(
+                f"{function.name} needs {spec.name} ({spec.type}).",
+                hint=f"Call .run({spec.name}=…).{_samples_left(function)}",
+            )
+        elif spec.default is not None:
+            bound[spec.name] = checked_value(spec, default_value(spec))
+    return {name: value for name, value in bound.items() if value is not None}
+
+
+def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    names = [spec.name for spec in function.inputs]
+    if len(positional) > len(names):
+        raise InvalidRequest(
+            f"{function.name} takes {len(names)} inputs, {len(positional)} were given.",
+            hint=f"Inputs: {', '.join(names) or 'none'}.",
+        )
+    given = dict(zip(names, positional, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            near = did_you_mean(name, [*names, *OPTION_CHECKS])
+            raise InvalidRequest(
+                f"{function.name} has no input {name!r}.", hint=near or f"Inputs: {', '.join(names) or 'none'}."
+            )
+        if name in given:
+            raise InvalidRequest(f"{name} was given twice, by position and by name.")
+        given[name] = value
+    return given
+
+
+def _samples_left(function: Function) -> str:
+    return "" if function.samples else " The samples of the generation were not kept."
+
+
+def _require_same_shape(function: Function, name: str, value: Any) -> None:
+    shape = function.shapes.get(name)
+    if shape is None or value is function.samples.get(name):
+        return
+    from autocoder_jupyter.data.drift import check_drift
+
+    sentence = check_drift(name, value, shape)
+    if sentence:
+        raise DataDrift(sentence, hint="Bring the frame into that form, or run the cell again with the new one.")

@@ -1,0 +1,148 @@
+"""One call of a generated function: bind, check, run in the sandbox, hand the values over."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter import background
+from autocoder_jupyter.errors import AutocodeError, Cancelled, EngineGone, SandboxUnavailable
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, Worker
+from autocoder_jupyter.tasks import outcome_cache
+from autocoder_jupyter.tasks.binding import bind
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.tasks.outputs import landed, packed
+from autocoder_jupyter.tasks.runtime import Runtime, forget, runtime_for
+from autocoder_jupyter.types import parse_memory
+
+BACKOFF_SECONDS = 0.2
+"""Wait before the first repetition of a call whose sandbox gave way; doubled each time."""
+
+
+async def call(function: Function, options: CallOptions, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Call a function. Cancelling the awaiting task kills the call's worker.
+
+    Raises:
+        InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
+        UnsupportedData: an argument cannot cross.
+        SandboxError: the program or its sandbox failed; a failed program never gives a value.
+    """
+    arguments = bind(function, positional, keywords)
+    program = Program(
+        code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars=options.variables()
+    )
+    running = _Call(function, options, program, arguments)
+    try:
+        values = await background.call_blocking(running.values, on_cancel=running.stop)
+    except AutocodeError as error:
+        _explain(error, options)
+        raise
+    return packed(values, function.outputs)
+
+
+class _Call:
+    """A call on its thread, which another thread may stop at any moment."""
+
+    def __init__(
+        self, function: Function, options: CallOptions, program: Program, arguments: Mapping[str, Any]
+    ) -> None:
+        self._function = function
+        self._options = options
+        self._program = program
+        self._arguments = arguments
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._worker: Worker | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The outputs by name, their files where they stay."""
+        home = self._function.root / self._function.name / "outputs"
+        return landed(self._remembered_or_computed(), self._options.output_dir, home)
+
+    def stop(self) -> None:
+        """Kill the worker, now or as soon as there is one."""
+        self._stopped.set()
+        with self._lock:
+            if self._worker is not None:
+                self._worker.kill()
+
+    def _remembered_or_computed(self) -> Mapping[str, Any]:
+        if self._options.cache == "disable":
+            return self._computed()
+        key = outcome_cache.key(self._function, self._program, self._arguments)
+        if (
+            self._options.cache == "auto"
+            and (remembered := outcome_cache.find(key, self._function.outputs)) is not None
+        ):
+            return remembered
+        values = self._computed()
+        outcome_cache.store(key, self._function.outputs, values)
+        return values
+
+    def _computed(self) -> Mapping[str, Any]:
+        left = self._options.retries
+        pause = BACKOFF_SECONDS
+        has_worked = False
+        while True:
+            runtime: Runtime | None = None
+            try:
+                runtime = runtime_for(
+                    self._options.sandbox, self._options.image_config, built_in=self._function.sandbox
+                )
+                has_worked = has_worked or runtime.worked
+                values = self._attempt(runtime)
+            except (EngineGone, SandboxUnavailable) as error:
+                self._require_going()
+                if runtime is not None:
+                    forget(runtime)
+                has_worked = has_worked or isinstance(error, EngineGone)
+                if left == 0 or not has_worked:
+                    raise
+            else:
+                runtime.worked = True
+                return values
+            left -= 1
+            self._stopped.wait(pause)
+            pause *= 2
+
+    def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
+        self._require_going()
+        environment = runtime.environment(self._function.environment)
+        options = self._options
+        limits = Limits(
+            cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
+        )
+        with runtime.pool.lease(environment, limits, network=options.network) as worker:
+            self._hold(worker)
+            try:
+                outcome: CallOutcome = worker.call(
+                    self._program, self._arguments, seconds=options.timeout, reuse=options.reuse
+                )
+            finally:
+                with self._lock:
+                    self._worker = None
+            return outcome.values
+
+    def _hold(self, worker: Worker) -> None:
+        with self._lock:
+            self._worker = worker
+        if self._stopped.is_set():
+            worker.kill()
+        self._require_going()
+
+    def _require_going(self) -> None:
+        if self._stopped.is_set():
+            raise Cancelled(f"The call of {self._function.name} was stopped.")
+
+
+def _explain(error: AutocodeError, options: CallOptions) -> None:
+    """Name the call in its error, and take the values of secrets out of everything that the error says."""
+    if options.name:
+        error.what = f"{options.name}: {error.what}"
+    for name, value in options.secret_values().items():
+        for attribute, content in vars(error).items():
+            if isinstance(content, str) and value and value in content:
+                setattr(error, attribute, content.replace(value, f"<{name}>"))
+    error.args = (error.what, error.why, error.hint)

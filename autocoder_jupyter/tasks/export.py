@@ -1,0 +1,185 @@
+"""A function as a script of its own: inline metadata (PEP 723), provenance, the code unchanged, a command line, tests.
+
+`uv run growth.py --sales sales.parquet` executes it with the very versions that it was tested with, and without us.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.harness import command_line
+from autocoder_jupyter.types import Report
+
+_TEST_TOOLS = frozenset({"pytest", "pluggy", "iniconfig"})
+"""In every environment for the tests' sake; a script has no use for them."""
+
+
+def export(report: Report, function: Function, path: Path, *, tests: bool = True) -> Path:
+    """Write the script to `path`, and its tests beside it as `test_<stem>.py`.
+
+    Args:
+        report: where it comes from.
+        function: what it does.
+        path: a `.py` file; its stem becomes the module's name.
+        tests: write the tests too, when there are any.
+
+    Raises:
+        InvalidRequest: a name that cannot be imported, or that hides a module the code needs.
+    """
+    path = path.expanduser()
+    _require_importable(path, function.code)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script(report, function), encoding="utf-8")
+    if tests and report.tests:
+        target = path.with_name(f"test_{path.stem}.py")
+        target.write_text(tests_for(report.tests, path.stem, function.environment.python_version), encoding="utf-8")
+    return path
+
+
+def script(report: Report, function: Function) -> str:
+    """The text of the script."""
+    parts = [
+        "#!/usr/bin/env -S uv run --script",
+        _metadata(function),
+        _provenance(report),
+        "",
+        function.code.strip("\n"),
+        "",
+        "",
+        "# The command line. What stands above is the function as it was tested.",
+        "",
+        "",
+        command_line(
+            function.inputs,
+            function.outputs,
+            function="run",
+            description=function.description,
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
+    """The tests, importing the script by its own name; only their import statements differ from what ran."""
+    version = ".".join(map(str, python_version))
+    note = "\n".join(
+        [
+            f"# The tests of {stem}.py, as they passed. Run them with the versions that the script names:",
+            f"#   uv run --no-project --python {version} --with pytest --with-requirements {stem}.py "
+            f"python -m pytest test_{stem}.py",
+        ]
+    )
+    return f"{note}\n\n{_imports_renamed(tests, stem).strip()}\n"
+
+
+def _imports_renamed(tests: str, stem: str) -> str:
+    lines = tests.splitlines()
+    for node in ast.walk(ast.parse(tests)):
+        is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
+        is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
+        if is_from or is_plain:
+            assert isinstance(node, ast.ImportFrom | ast.Import)
+            line = lines[node.lineno - 1]
+            before, statement = line[: node.col_offset], line[node.col_offset :]
+            lines[node.lineno - 1] = before + (_from(statement, stem) if is_from else _plain_import(statement, stem))
+    return "\n".join(lines)
+
+
+def _from(statement: str, stem: str) -> str:
+    return re.sub(r"^from(\s+)solution\b", rf"from\g<1>{stem}", statement)
+
+
+def _plain_import(statement: str, stem: str) -> str:
+    named = re.sub(r"\bsolution(\s+as\s+)", rf"{stem}\g<1>", statement, count=1)
+    return named if named != statement else re.sub(r"\bsolution\b", f"{stem} as solution", statement, count=1)
+
+
+def _metadata(function: Function) -> str:
+    major, minor = function.environment.python_version
+    requirements = [
+        requirement
+        for requirement in function.environment.lock or function.environment.packages
+        if _distribution(requirement) not in _TEST_TOOLS
+    ]
+    return "\n".join(
+        [
+            "# /// script",
+            f'# requires-python = "=={major}.{minor}.*"',
+            "# dependencies = [",
+            *(f"#   {_toml_string(requirement)}," for requirement in requirements),
+            "# ]",
+            "# ///",
+        ]
+    )
+
+
+def _toml_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _distribution(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def _provenance(report: Report) -> str:
+    lines = ["", f"{report.name}, written by a language model and tested in a sandbox by autocoder-jupyter."]
+    lines += ["", "The request:", *_wrapped(report.prompt)]
+    models = sorted({exchange.model for exchange in report.conversation_history})
+    if models:
+        lines += ["", f"Model: {', '.join(models)}."]
+    if report.started is not None:
+        lines.append(f"Date: {report.started:%Y-%m-%d}.")
+    lines.append(f"Evidence: {_evidence(report)}.")
+    if report.plan is not None and report.plan.assumptions:
+        lines += ["", "It assumes:"]
+        for assumption in report.plan.assumptions:
+            lines += _wrapped(assumption, bullet="- ")
+    if report.detected_system_packages:
+        lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def _wrapped(text: str, bullet: str = "") -> list[str]:
+    lines: list[str] = []
+    for paragraph in text.strip().splitlines():
+        lines += textwrap.wrap(
+            paragraph, width=110, initial_indent="  " + bullet, subsequent_indent="  " + " " * len(bullet)
+        ) or [""]
+    return lines
+
+
+def _evidence(report: Report) -> str:
+    evidence = report.evidence
+    passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)
+    held = sum(check.passed for check in evidence.checks)
+    summary = f"{passed} of {len(evidence.tests)} tests passed, {held} of {len(evidence.checks)} further checks held"
+    if evidence.tests_changed:
+        summary += f", {len(evidence.tests_changed)} tests were changed on the way"
+    return summary
+
+
+def _require_importable(path: Path, code: str) -> None:
+    stem = path.stem
+    if path.suffix != ".py":
+        raise InvalidRequest(f"export() writes a Python script, and {path.name} is not one.", hint=f"Write {stem}.py.")
+    if not stem.isidentifier():
+        suggestion = re.sub(r"\W", "_", stem)
+        raise InvalidRequest(f"{path.name} cannot be imported by its tests.", hint=f"Call it {suggestion}.py.")
+    if stem in sys.stdlib_module_names or stem in _imported(code):
+        raise InvalidRequest(f"{path.name} would hide the module {stem} that it needs.", hint=f"Call it my_{stem}.py.")
+
+
+def _imported(code: str) -> set[str]:
+    names: set[str] = {"pandas", "pyarrow", "numpy", "pytest", "solution"}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module.partition(".")[0])
+    return names

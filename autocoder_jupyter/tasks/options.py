@@ -1,0 +1,123 @@
+"""How one call of a function is done: limits, environment variables, cache, where files go."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter import parameters
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
+from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The options of `run()`, `as_task()` and `with_options()`.
+
+    Args:
+        name: label of the call, in errors and in the names of its workers; the function's own name by default.
+        resources: cores and memory of the sandbox.
+        retries: how often a call is repeated when the sandbox, not the program, gave way.
+        timeout: seconds, wall clock; the whole process tree is killed then.
+        env_vars: environment variables that the program sees.
+        secrets: variables of the notebook that the program sees; looked up when a call is made, never stored.
+        cache: `disable` computes (the default here, because a call should compute: a program may read the clock or
+            a file); `auto` answers from an earlier call with the same code, environment, variables and input
+            *contents*; `override` computes and stores.
+        reuse: run in the process of the previous such call: faster, less separate.
+        output_dir: where `File` and `Dir` outputs go; a fresh folder in the journal by default.
+        network: whether the program has a network.
+        sandbox: which sandbox.
+        image_config: for Docker.
+        worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
+    """
+
+    name: str = ""
+    resources: Resources = Resources()
+    retries: int = 0
+    timeout: float = 120.0
+    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[Secret, ...] = ()
+    cache: CachePolicy = "disable"
+    reuse: bool = False
+    output_dir: Path | None = None
+    network: bool = False
+    sandbox: SandboxChoice = "auto"
+    image_config: ImageConfig = ImageConfig()
+    worker_seconds: float = 120.0
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> CallOptions:
+        """What a generation used is what its function is called with; only the cache is not inherited."""
+        return cls(
+            resources=config.resources,
+            retries=config.sandbox_retries,
+            timeout=config.timeout,
+            env_vars=dict(config.env_vars),
+            secrets=config.secrets,
+            network=not config.block_network,
+            sandbox=config.sandbox,
+            image_config=config.image_config,
+            worker_seconds=config.timeout,
+        )
+
+    def changed(self, options: Mapping[str, Any]) -> CallOptions:
+        """A copy with some options set.
+
+        Raises:
+            InvalidRequest: an unknown option or a value that cannot be one.
+        """
+        for option in options:
+            if option not in OPTION_CHECKS:
+                raise InvalidRequest(
+                    f"There is no option {option!r}.",
+                    hint=parameters.did_you_mean(option, OPTION_CHECKS) or f"Options: {', '.join(OPTION_CHECKS)}.",
+                )
+        return dataclasses.replace(self, **{option: OPTION_CHECKS[option](value) for option, value in options.items()})
+
+    def variables(self) -> dict[str, str]:
+        """The program's environment variables, secrets looked up now.
+
+        Raises:
+            InvalidRequest: a secret's variable is not set.
+        """
+        return {**self.env_vars, **self.secret_values()}
+
+    def secret_values(self) -> dict[str, str]:
+        """The secrets by the name under which the program sees them."""
+        values = {}
+        for secret in self.secrets:
+            value = os.environ.get(secret.key)
+            if value is None:
+                raise InvalidRequest(
+                    f"The secret {secret.key} is not set.",
+                    why="It is read from the environment variables of the notebook when the function is called.",
+                    hint=f"Set it before the kernel starts, or with %env {secret.key}=… in a cell you do not save.",
+                )
+            values[secret.as_env_var or secret.key] = value
+        return values
+
+
+def _resources(value: Any) -> Resources:
+    resources: Resources = parameters.record("resources", value, Resources)
+    parameters.memory("resources.memory", resources.memory)
+    return resources
+
+
+OPTION_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "name": lambda value: parameters.text("name", value),
+    "resources": _resources,
+    "retries": lambda value: parameters.count("retries", value, least=0),
+    "timeout": lambda value: parameters.seconds("timeout", value),
+    "env_vars": lambda value: parameters.env_vars("env_vars", value),
+    "secrets": lambda value: parameters.secrets("secrets", value),
+    "cache": lambda value: parameters.choice("cache", value, CachePolicy),
+    "reuse": lambda value: parameters.flag("reuse", value),
+    "output_dir": lambda value: Path(value).expanduser(),
+}
+"""The options that a person can set, each with its check."""

@@ -1,0 +1,116 @@
+"""Outcomes of earlier calls on disk, found by content: code, environment, variables and the inputs' own bytes.
+
+The key holds no name and no path, so two frames under one name never share an outcome, and one frame under two
+names does. The store is bounded; the outcomes that were used longest ago go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.types import Dir, Figure, File, OutputSpec, TypeName
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.data.codec import Encoded
+
+MAX_OUTCOMES = 64
+MAX_BYTES = 2**30
+
+
+def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
+    """What the outcome of a call depends on, as a hash; None when an argument cannot be encoded, and so not named."""
+    from autocoder_jupyter.data.codec import encode
+
+    types = {spec.name: spec.type for spec in function.inputs}
+    try:
+        digests = {name: encode(value, types[name]).digest() for name, value in sorted(arguments.items())}
+    except ValueError:
+        return None
+    environment = function.environment
+    parts = [
+        program.code,
+        program.function,
+        [spec.model_dump(mode="json") for spec in program.outputs],
+        [list(environment.python_version), sorted(environment.lock), sorted(environment.system_packages)],
+        sorted(program.env_vars.items()),
+        digests,
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
+    """The stored outcome, decoded anew; None when there is none or it cannot be read."""
+    from autocoder_jupyter.data.codec import decode
+
+    if key is None:
+        return None
+    folder = _home() / key
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        headers = json.loads((folder / "headers.json").read_text(encoding="utf-8"))
+        values = {}
+        for number, output in enumerate(outputs):
+            payload = memoryview((folder / f"{number}.bin").read_bytes())
+            place = Path(tempfile.mkdtemp(prefix="autocode-"))
+            value = decode(headers[number], payload, folder=place, wrap_path=_wrapped, trusted=True)
+            values[output.name] = Figure(value.png, value.width, value.height) if output.type == "Figure" else value
+        os.utime(folder)
+        return values
+    return None
+
+
+def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, Any]) -> None:
+    """Keep an outcome. That it cannot be kept is no reason to fail the call that gave it."""
+    if key is None:
+        return
+    home = _home()
+    with contextlib.suppress(OSError, ValueError):
+        home.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=".staged-", dir=home))
+        headers = []
+        for number, output in enumerate(outputs):
+            encoded = _encoded(values[output.name], output.type)
+            headers.append(encoded.header)
+            with (staged / f"{number}.bin").open("wb") as file:
+                file.writelines(encoded.buffers)
+        (staged / "headers.json").write_text(json.dumps(headers), encoding="utf-8")
+        shutil.rmtree(home / key, ignore_errors=True)
+        staged.replace(home / key)
+        _prune(home)
+
+
+def _encoded(value: Any, type_name: TypeName) -> Encoded:
+    from autocoder_jupyter.data.codec import Encoded, encode
+
+    if isinstance(value, Figure):  # it is drawn already
+        return Encoded({"type": "Figure", "size": len(value.png)}, (memoryview(value.png),))
+    return encode(value, type_name)
+
+
+def _wrapped(kind: str, path: Path) -> File | Dir:
+    return File(path) if kind == "File" else Dir(path)
+
+
+def _home() -> Path:
+    import platformdirs
+
+    base = os.environ.get("AUTOCODE_CACHE_DIR") or platformdirs.user_cache_dir("autocoder-jupyter")
+    return Path(base) / "outcomes"
+
+
+def _prune(home: Path) -> None:
+    newest_first = sorted(home.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    kept = 0
+    for number, folder in enumerate(newest_first):
+        kept += sum(path.stat().st_size for path in folder.iterdir())
+        if number >= MAX_OUTCOMES or kept > MAX_BYTES:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,75 @@
+"""The sandbox, the pool and the environments that calls use, found once a process and again when they are gone."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.request import SandboxChoice
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
+from autocoder_jupyter.types import ImageConfig
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.pool import Pool
+
+
+@dataclass
+class Runtime:
+    """A sandbox with its pool, and the environments already built in it."""
+
+    sandbox: Sandbox
+    pool: Pool
+    worked: bool = False
+    _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
+
+    def environment(self, spec: EnvironmentSpec) -> Environment:
+        """Build it, or find it. A warm call asks nobody."""
+        known = self._environments.get(spec)
+        if known is None:
+            known = self._environments[spec] = self.sandbox.build(spec)
+        return known
+
+
+_lock = threading.Lock()
+_runtimes: dict[tuple[str, ImageConfig], Runtime] = {}
+
+
+def runtime_for(choice: SandboxChoice, image_config: ImageConfig, *, built_in: str | None = None) -> Runtime:
+    """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
+
+    Args:
+        choice: what the person wants.
+        image_config: for Docker.
+        built_in: the sandbox that the function was tested in; with `auto` it comes first.
+
+    Raises:
+        SandboxUnavailable: none can be used.
+    """
+    if choice == "auto" and built_in in ("docker", "local"):
+        try:
+            return _found(built_in, image_config)
+        except SandboxUnavailable:
+            return _found("auto", image_config)
+    return _found(choice, image_config)
+
+
+def _found(choice: Any, image_config: ImageConfig) -> Runtime:
+    from autocoder_jupyter.sandbox.choice import choose
+    from autocoder_jupyter.sandbox.pool import shared_pool
+
+    with _lock:
+        known = _runtimes.get((choice, image_config))
+    if known is not None:
+        return known
+    sandbox = choose(choice, image_config)
+    with _lock:
+        return _runtimes.setdefault((choice, image_config), Runtime(sandbox, shared_pool(sandbox)))
+
+
+def forget(runtime: Runtime) -> None:
+    """Look for the sandbox anew the next time: its engine went away."""
+    with _lock:
+        for key in [key for key, value in _runtimes.items() if value is runtime]:
+            del _runtimes[key]

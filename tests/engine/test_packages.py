@@ -1,0 +1,62 @@
+import pytest
+
+from autocoder_jupyter.engine.packages import imported_modules, missing_packages, package_needs
+
+
+def needs(code, declared=(), always=(), extra=(), approved=()):
+    return package_needs([code], declared=declared, always=always, extra=extra, approved=approved)
+
+
+def test_imports_are_found_wherever_they_stand_and_the_standard_library_is_left_out():
+    code = "import os.path, numpy.linalg\nfrom . import x\ndef f():\n    from sklearn import svm\n    import json"
+    assert imported_modules(code, "from solution import run\nimport pytest") == ("numpy", "pytest", "sklearn")
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution"),
+    [("sklearn", "scikit-learn"), ("PIL", "pillow"), ("yaml", "pyyaml"), ("bs4", "beautifulsoup4"), ("scipy", "scipy")],
+)
+def test_import_names_are_mapped_to_distributions(module, distribution):
+    found = needs(f"import {module}")
+    assert found.distributions == (distribution,) and found.unknown == ()
+
+
+def test_what_every_environment_has_is_not_asked_for():
+    assert needs("import pandas as pd, numpy, pyarrow, pytest").distributions == ()
+
+
+def test_an_invented_package_needs_consent():
+    found = needs("import superfast_pandas_tools")
+    assert found.unknown == ("superfast-pandas-tools",)
+    assert found.undeclared == ("superfast_pandas_tools",)
+
+
+def test_a_declared_but_unknown_distribution_needs_consent_too():
+    assert needs("import geo_magic", declared=["geo-magic>=2"]).unknown == ("geo-magic",)
+
+
+def test_a_declared_package_that_is_not_imported_is_not_installed():
+    assert needs("import math", declared=["scipy", "evil"]).distributions == ()
+
+
+def test_what_a_person_named_is_installed_without_further_consent():
+    found = needs("import math", always=["strange-one==1.0"])
+    assert found.distributions == ("strange-one==1.0",) and found.unknown == ()
+
+
+def test_an_approved_name_is_not_asked_about_again():
+    assert needs("import strange_one", approved=["Strange_One"]).unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        ("E   ModuleNotFoundError: No module named 'sklearn.svm'", {"scikit-learn"}),
+        ("ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda", {"openpyxl"}),
+        ("No module named 'solution'", set()),
+        ("No module named 'json.bad'", set()),
+        ("KeyError: 'x'", set()),
+    ],
+)
+def test_a_missing_package_is_read_from_the_error(message, wanted):
+    assert missing_packages([message], ()) == wanted

@@ -1,0 +1,424 @@
+"""What a generation does when the model is right, wrong, stubborn, dishonest or ill."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from tests.engine.conftest import CODE, PLAN, TESTS, Theatre, fenced, sales
+from tests.scripted_model import Answer
+
+from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
+from autocoder_jupyter.errors import AuthenticationFailed
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+pytestmark = pytest.mark.local_sandbox
+
+WRONG = CODE.replace('sales["price"] * sales["quantity"]', 'sales["price"]')
+RIGHT_EDIT = {"find": '(sales["price"])', "replace": '(sales["price"] * sales["quantity"])'}
+
+
+def diagnosis(name="test_sum", kind="logic", **more):
+    failure = {"test_name": name, "error_message": "?", "error_type": kind, "suggested_fix": "Multiply by quantity."}
+    return json.dumps({"failures": [failure], **more})
+
+
+def fix(*mends, **edit):
+    return json.dumps({"edits": [{**RIGHT_EDIT, **edit, "mends": list(mends)}]})
+
+
+def verdict(name, kind, replacement=None):
+    told = {"test_name": name, "derivation": "2*1 + 3*2 = 8", "verdict": kind, "replacement": replacement}
+    return json.dumps({"verdicts": [told]})
+
+
+def play(theatre, code=CODE, tests=TESTS, **script):
+    settings = script.pop("settings", None)
+    extra = {key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script}
+    if "constraints_" in extra:
+        extra["constraints"] = extra.pop("constraints_")
+    answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **script}
+    return theatre.play(answers, settings=settings, **extra)
+
+
+async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions(theatre: Theatre):
+    played = await play(theatre)
+    assert played.report.success and played.report.attempts == 1
+    assert sorted(played.asked) == ["code", "plan", "tests"]
+    assert [outcome.sentence for outcome in played.report.evidence.tests] == [
+        "Total revenue of @sales.",
+        "An empty frame has no revenue.",
+    ]
+    assert {check.name for check in played.report.evidence.checks} >= {
+        "runs on the sample",
+        "two runs agree",
+        "leaves its inputs untouched",
+        "the tests can fail",
+    }
+    assert played.report.evidence.vacuous_tests == ("test_empty",)
+    assert played.report.usage.input_tokens > 0 and played.report.usage.cost is None
+    assert played.of(Finished)[-1].state == "ready"
+    assert [report.outcome.id for report in played.of(TestReported)] == ["test_sum", "test_empty"]
+
+
+async def test_the_tests_are_written_without_sight_of_the_solution(theatre: Theatre):
+    played = await play(theatre)
+    asked = next(r for r in played.model.requests if "You test one" in r["messages"][0]["content"])
+    assert "sum())" not in json.dumps(asked)
+
+
+async def test_an_unchanged_request_is_replayed_without_the_model_but_run_for_real(theatre: Theatre):
+    await play(theatre)
+    again = await theatre.play({})
+    assert again.report.success and again.asked == []
+    assert all(exchange.replayed for exchange in again.report.conversation_history)
+    assert len(again.of(TestReported)) == 2
+    assert again.report.usage.input_tokens == 0
+
+
+@pytest.mark.parametrize("policy", ["override", "disable"])
+async def test_other_cache_policies_ask_anew(theatre: Theatre, policy):
+    await play(theatre)
+    again = await play(theatre, settings={"cache": policy})
+    assert len(again.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda code: f"Here you are:\n```py\n{code}\n```\nDone.",
+        lambda code: f"~~~\n{code}\n~~~",
+        lambda code: code,
+        lambda code: json.dumps({"code": f"```python\n{code}\n```"}),
+    ],
+    ids=["py fence and prose", "tilde fence", "no fence", "fence in JSON"],
+)
+async def test_code_is_found_however_it_is_wrapped(theatre: Theatre, wrap):
+    played = await theatre.play({"plan": [PLAN], "code": [wrap(CODE)], "tests": [fenced(TESTS)]})
+    assert played.report.success and played.report.attempts == 1
+
+
+async def test_wrong_code_is_diagnosed_and_mended(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    assert played.report.success and played.report.attempts == 2
+    assert played.report.history[0].diagnosis.failures[0].error_type == "logic"
+    assert "E " in played.report.history[0].evidence.tests[0].message
+    assert not played.report.evidence.tests_changed
+
+
+async def test_the_mender_of_code_is_not_shown_the_tests(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    asked = next(r for r in played.model.requests if "You mend one" in r["messages"][0]["content"])
+    assert "from solution import run" not in json.dumps(asked)
+
+
+async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(theatre: Theatre):
+    played = await play(
+        theatre,
+        WRONG,
+        diagnose=[diagnosis()],
+        fix_code=[fix("test_sum", find="not there"), fix("something else"), fenced(CODE)],
+    )
+    prompts = [r["messages"][-1]["content"] for r in played.model.requests if "You mend" in r["messages"][0]["content"]]
+    assert played.report.success
+    assert "STILL MISSING" in prompts[1] and "FINAL ATTEMPT" in prompts[2]
+
+
+async def test_code_without_the_planned_interface_is_refused_before_it_runs(theatre: Theatre):
+    renamed = CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df[")
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(renamed), fenced(CODE)], "tests": [fenced(TESTS)]})
+    assert played.report.success and played.report.attempts == 1
+    assert played.asked.count("code") == 2
+
+
+async def test_a_missing_import_is_an_environment_failure_that_needs_no_model(theatre: Theatre):
+    code = CODE.replace("    return", "    sales.to_markdown()\n    return")
+    played = await play(theatre, code)
+    assert played.report.success and played.report.attempts == 2
+    assert "diagnose" not in played.asked
+    assert any(line.startswith("tabulate==") for line in played.report.lock)
+
+
+async def test_an_invented_package_waits_for_consent_and_is_written_out_when_declined(theatre: Theatre):
+    theatre.consent = False
+    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
+    played = await play(
+        theatre,
+        code,
+        fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
+    )
+    assert theatre.approvals == [("turbo-frames-zz",)]
+    assert played.of(ApprovalNeeded)[0].packages == ("turbo-frames-zz",)
+    assert played.report.success
+    assert "turbo" not in " ".join(played.report.lock)
+
+
+async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(theatre: Theatre):
+    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
+    played = await play(
+        theatre,
+        code,
+        fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
+    )
+    assert played.report.success and played.report.attempts == 2
+
+
+async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=["no json at all"] * 3, fix_code=[fix("test_sum")])
+    assert played.report.success
+    assert played.of(Diagnosed)[0].diagnosis.failures[0].error_type == "logic"
+
+
+async def test_a_right_test_is_upheld_however_often_it_is_blamed(theatre: Theatre):
+    """Wrong code and a diagnosis that blames the test must not become a success."""
+    played = await play(
+        theatre,
+        WRONG,
+        diagnose=[diagnosis(kind="test_error")] * 4,
+        fix_tests=[verdict("test_sum", "stands")],
+        fix_code=[json.dumps({"edits": [{"find": "float(", "replace": "0.0 + float(", "mends": ["test_sum"]}]})] * 4,
+    )
+    assert not played.report.success
+    assert played.asked.count("fix_tests") == 1
+    assert "8.0" in played.report.tests
+    assert played.report.evidence.tests_changed == ()
+
+
+async def test_a_wrong_test_is_changed_after_rederivation_and_the_report_says_so(theatre: Theatre):
+    wrong_test = TESTS.replace("== 8.0", "== 9.0")
+    right = TESTS.split("\n\n\n")[1]
+    played = await play(
+        theatre,
+        tests=wrong_test,
+        diagnose=[diagnosis(kind="test_error")],
+        fix_tests=[verdict("test_sum", "wrong", right)],
+    )
+    assert played.report.success
+    assert played.report.evidence.tests_changed == ("test_sum",)
+
+
+async def test_whoever_rederives_a_test_sees_neither_code_nor_result(theatre: Theatre):
+    played = await play(
+        theatre,
+        tests=TESTS.replace("== 8.0", "== 9.0"),
+        diagnose=[diagnosis(kind="test_error")],
+        fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])],
+    )
+    asked = json.dumps(next(r for r in played.model.requests if "You check the exp" in r["messages"][0]["content"]))
+    assert ".sum())" not in asked and "8.0" not in asked.replace("2.0", "")
+
+
+async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(theatre: Theatre):
+    code = CODE.replace("    return", "    assert len(sales) < 3, 'too long for me'\n    return")
+    edit = json.dumps(
+        {"edits": [{"find": "    assert len(sales) < 3, 'too long for me'\n", "replace": "", "mends": ["runs on the sample"]}]}
+    )
+    played = await play(theatre, code, fix_code=[edit])
+    assert played.report.attempts == 2 and played.report.success
+    first = played.report.history[0].evidence
+    assert all(outcome.outcome == "passed" for outcome in first.tests)
+    assert not next(check for check in first.checks if check.name == "runs on the sample").passed
+
+
+async def test_a_function_that_changes_its_input_is_no_success(theatre: Theatre):
+    code = CODE.replace("    return", "    sales['extra'] = 1\n    return")
+    played = await play(theatre, code, settings={"max_iterations": 1})
+    assert not played.report.success
+    assert not next(c for c in played.report.evidence.checks if c.name == "leaves its inputs untouched").passed
+
+
+async def test_a_function_that_hangs_on_chance_is_no_success(theatre: Theatre):
+    code = "import random\n" + CODE.replace("return float(", "return random.random() * (len(sales) == 3) + float(")
+    played = await play(theatre, code, settings={"max_iterations": 1})
+    assert all(outcome.outcome == "passed" for outcome in played.report.evidence.tests)
+    assert not played.report.success
+    assert "two runs" in played.report.error
+
+
+async def test_the_persons_own_checks_must_hold(theatre: Theatre):
+    played = await play(theatre, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
+    outcomes = {check.name: check.passed for check in played.report.evidence.checks}
+    assert outcomes["total == 140"] and not outcomes["total < 100"]
+    assert not played.report.success
+
+
+async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre):
+    plan = json.loads(PLAN)
+    plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "revenue", "dtype": "float64"}]}]
+    code = (
+        "import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> pd.DataFrame:\n"
+        "    return pd.DataFrame({'revenue': -sales['price'] * sales['quantity']})"
+    )
+    tests = (
+        "import pandas as pd\nfrom solution import run\n\n\ndef test_rows():\n    '''One row per sale.'''\n"
+        "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
+    )
+    played = await theatre.play(
+        {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
+        outputs=(OutputSpec(name="table", type="DataFrame"),),
+        constraints=("revenue is never negative",),
+        settings={"max_iterations": 1},
+    )
+    assert not played.report.success
+    assert not next(c for c in played.report.evidence.checks if c.name == "revenue is never negative").passed
+
+
+async def test_tests_that_cannot_fail_are_written_again(theatre: Theatre):
+    toothless = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(toothless), fenced(TESTS)]})
+    assert played.report.success and played.report.attempts == 2
+    assert not next(c for c in played.report.history[0].evidence.checks if c.name == "the tests can fail").passed
+
+
+async def test_an_invalid_test_module_is_written_again(theatre: Theatre):
+    broken = TESTS.replace("import pandas as pd\n", "import pandas as pd\nraise RuntimeError('broken module')\n", 1)
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(broken), fenced(TESTS)]})
+    assert played.report.success
+
+
+async def test_a_solution_that_exits_at_import_is_no_success(theatre: Theatre):
+    code = "import sys\nsys.exit(0)\n" + CODE
+    played = await play(theatre, code, settings={"max_iterations": 1})
+    assert not played.report.success
+
+
+async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept(theatre: Theatre):
+    played = await play(theatre, WRONG, settings={"max_iterations": 1})
+    assert played.report.attempts == 1 and not played.report.success
+    assert "1 of 2 tests fail" in played.report.error and "test_sum" in played.report.error
+    assert played.report.solution.code.strip() == WRONG.strip()
+    assert played.of(Finished)[-1].state == "failed"
+
+
+async def test_a_fix_on_the_last_allowed_attempt_counts(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2})
+    assert played.report.success and played.report.attempts == 2
+
+
+async def test_a_model_that_changes_nothing_is_stopped(theatre: Theatre):
+    same = [fix("test_sum", replace='(sales["price"])')] * 2
+    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[*same, fenced(WRONG)])
+    assert "No progress" in played.report.error
+    assert played.report.attempts == 1
+
+
+async def test_the_same_failure_again_and_again_is_stopped(theatre: Theatre):
+    versions = [WRONG.replace("float(", f"{number}.0 * 0 + float(") for number in range(1, 9)]
+    played = await play(
+        theatre,
+        WRONG,
+        diagnose=[diagnosis()] * 9,
+        fix_code=[a for version in versions for a in (fix("x", find="zz"), fix("x", find="zz"), fenced(version))],
+        fix_tests=[verdict("test_sum", "stands")],
+        settings={"max_iterations": 9},
+    )
+    assert "No progress" in played.report.error
+    assert played.report.attempts == 4
+
+
+async def test_rate_limits_are_waited_out(theatre: Theatre):
+    played = await theatre.play(
+        {
+            "plan": [Answer(status=429, headers={"retry-after": "0"}), Answer(status=503), PLAN],
+            "code": [fenced(CODE)],
+            "tests": [fenced(TESTS)],
+        }
+    )
+    assert played.report.success
+    assert len(played.of(Retrying)) == 2
+
+
+async def test_a_truncated_answer_is_continued(theatre: Theatre):
+    text = fenced(CODE)
+    played = await theatre.play(
+        {
+            "plan": [PLAN],
+            "code": [Answer(text[:60], finish_reason="length"), text[60:]],
+            "tests": [fenced(TESTS)],
+        }
+    )
+    assert played.report.success
+    assert played.report.solution.code.strip() == CODE
+
+
+async def test_a_refused_key_fails_at_once(theatre: Theatre):
+    with pytest.raises(AuthenticationFailed):
+        await theatre.play({"plan": [Answer(status=401)]})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"max_tokens": 10}, "10 tokens"), ({"max_cost": 0.1}, "unknown")],
+    ids=["tokens", "unknown cost"],
+)
+async def test_a_spent_budget_ends_the_loop_with_its_own_state(theatre: Theatre, settings, words):
+    played = await play(theatre, settings=settings)
+    assert not played.report.success and words in played.report.error
+    assert played.of(Finished)[-1].state == "over_budget"
+
+
+async def test_the_clock_of_the_budget_is_kept(theatre: Theatre):
+    played = await theatre.play({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
+    assert "0.5 seconds" in played.report.error
+    assert played.of(Finished)[-1].state == "over_budget"
+
+
+async def test_skipped_tests_are_not_written_but_the_sample_is_still_run(theatre: Theatre):
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)]}, settings={"skip_tests": True})
+    assert played.report.success and played.report.evidence.tests == ()
+    assert next(c for c in played.report.evidence.checks if c.name == "runs on the sample").passed
+
+
+async def test_skipped_tests_do_not_make_a_failing_program_a_success(theatre: Theatre):
+    code = CODE.replace("    return", "    raise KeyError('x')\n    return")
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(code)]}, settings={"skip_tests": True})
+    assert not played.report.success
+
+
+async def test_an_own_system_prompt_reaches_only_the_writer_of_code(theatre: Theatre):
+    played = await theatre.play(
+        {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]},
+        settings={"system_prompt": "You write one module, and rhyme."},
+    )
+    prompts = [r["messages"][0]["content"] for r in played.model.requests]
+    assert sum("and rhyme" in prompt for prompt in prompts) == 1
+    assert next(p for p in prompts if "and rhyme" in p).count("exactly as under <interface>") == 1
+
+
+async def test_a_request_without_samples_is_tested_all_the_same(theatre: Theatre):
+    plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
+    played = await theatre.play(
+        {
+            "plan": [plan],
+            "code": [fenced("def run(x: int) -> int:\n    return 2 * x")],
+            "tests": [fenced("from solution import run\n\n\ndef test_two():\n    assert run(x=2) == 4")],
+        },
+        prompt="Twice x.",
+        samples={},
+        inputs=(InputSpec(name="x", type="int"),),
+        outputs=(OutputSpec(name="total", type="int"),),
+    )
+    assert played.report.success
+    assert "runs on the sample" not in {check.name for check in played.report.evidence.checks}
+
+
+async def test_a_frame_that_cannot_cross_is_refused_before_any_question(theatre: Theatre):
+    from autocoder_jupyter.errors import UnsupportedData
+
+    frame = pd.DataFrame({"price": [1.0], "quantity": [object()]})
+    with pytest.raises(UnsupportedData, match="quantity"):
+        await theatre.play({}, samples={"sales": frame})
+
+
+async def test_nothing_that_varies_is_in_a_prompt(theatre: Theatre, tmp_path):
+    """Two machines ask the same questions, so that a shipped journal replays."""
+    script = {"plan": [PLAN], "code": [fenced(WRONG)], "tests": [fenced(TESTS)], "diagnose": [diagnosis()]}
+    settings = {"cache": "disable", "max_iterations": 2}
+    first = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})
+    second = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})
+
+    def asked(played):
+        return sorted(json.dumps(request["messages"]) for request in played.model.requests)
+
+    assert asked(first) == asked(second)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from autocoder_jupyter import magics
+from autocoder_jupyter.engine.events import ApprovalNeeded, Emit, Finished
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.types import CodeSolution, Report
+
+
+class PlayedJob:
+    """A job that does what the test says, with a real result."""
+
+    def __init__(self, request: Request, config: AgentConfig, listeners: Sequence[Emit], root: Path) -> None:
+        self.request = request
+        self.config = config
+        self.name = request.name
+        self.run_id = "run-1"
+        self.pending = Pending(lambda: self.state_now, lambda reason: self.cancel())
+        self.state_now: Any = "running"
+        self.result = CodeGenEvalResult(request.name, self.pending, samples=request.samples, root=root)
+        self.pending_approval: tuple[str, ...] | None = None
+        self.asked: list[str] = []
+        self.listeners = listeners
+
+    @property
+    def state(self) -> str:
+        return self.result.state
+
+    @property
+    def done(self) -> bool:
+        return self.result.done
+
+    def tell(self, event: Any) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+    def ask(self, *packages: str) -> None:
+        self.state_now, self.pending_approval = "waiting for approval", packages
+        self.tell(ApprovalNeeded(packages))
+
+    def end(self, state: Any = "ready", exception: Exception | None = None, **fields: Any) -> None:
+        values: dict[str, Any] = {
+            "name": self.name,
+            "run_id": self.run_id,
+            "prompt": self.request.prompt,
+            "success": state == "ready",
+            "solution": CodeSolution(code=f"def run():\n    return {self.name!r}\n"),
+            **fields,
+        }
+        self.tell(Finished(state, fields.get("error") or ""))
+        self.pending.resolve(Resolution(state, Report(**values), exception))
+
+    def cancel(self) -> None:
+        self.asked.append("cancel")
+        if not self.done:
+            self.end("cancelled")
+
+    def approve(self) -> bool:
+        self.asked.append("approve")
+        return True
+
+    def decline(self) -> bool:
+        self.asked.append("decline")
+        return True
+
+
+class PlayedJobs:
+    """Stands in for `autocoder_jupyter.jobs`; `ending` is played as soon as a job is submitted."""
+
+    def __init__(self) -> None:
+        self.submitted: list[PlayedJob] = []
+        self.ending: Any = None
+
+    def submit(
+        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+    ) -> PlayedJob:
+        job = PlayedJob(request, config, listeners, journal_root)
+        self.submitted.append(job)
+        if self.ending:
+            self.ending(job)
+        return job
+
+    def current(self, name: str) -> PlayedJob | None:
+        return {job.name: job for job in self.submitted}.get(name)
+
+    def all_jobs(self) -> list[PlayedJob]:
+        return list({job.name: job for job in self.submitted}.values())
+
+    @property
+    def last(self) -> PlayedJob:
+        return self.submitted[-1]
+
+
+class RaisingShell(InteractiveShell):
+    """A shell whose `run` raises what the cell raised."""
+
+    def run(self, cell: str) -> Any:
+        result = self.run_cell(cell)
+        result.raise_error()
+        return result.result
+
+    @property
+    def shown(self) -> str:
+        """All HTML and text that cells displayed."""
+        return "\n".join(str(output.get("data", output)) for output in self.display_pub.outputs)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, and no settings from outside."""
+    for name in [name for name in os.environ if name.startswith("AUTOCODE_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def jobs() -> PlayedJobs:
+    return PlayedJobs()
+
+
+@pytest.fixture
+def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
+    """A shell as in a notebook with a person in front of it, magics registered, jobs played."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = RaisingShell(config=config, display_pub_class=CapturingDisplayPublisher)
+    RaisingShell._instance = InteractiveShell._instance = shell
+    shell.kernel = SimpleNamespace(_allow_stdin=True)
+    magics.register(shell, jobs)
+    yield shell
+    magics.unregister(shell)
+    for job in jobs.submitted:
+        job.cancel()
+        for card in job.listeners:
+            assert card.wait(5)
+    RaisingShell._instance = InteractiveShell._instance = None

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter import engine, magics
+from autocoder_jupyter.engine.events import StageStarted
+from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
+
+CELL = "%%autocode growth\nMonthly revenue of @sales; {x} $y me@example.org"
+FRAME = "import pandas as pd; sales = pd.DataFrame({'a': [1, 2]})"
+
+
+@pytest.fixture
+def sales(shell: Any) -> None:
+    shell.run(FRAME)
+
+
+@pytest.mark.usefixtures("sales")
+def test_the_name_is_bound_at_once_to_the_pending_result(shell: Any, jobs: Any) -> None:
+    assert shell.run(CELL) is None
+    assert shell.user_ns["growth"] is jobs.last.result
+    assert not jobs.last.done
+
+
+@pytest.mark.usefixtures("sales")
+def test_the_request_is_what_the_cell_says(shell: Any, jobs: Any) -> None:
+    shell.run(
+        '%%autocode growth -o m:DataFrame -i "n: int = 5" -c "never negative" --check "n > 0" --schema EUR -m x/y -p a\n'
+        "Monthly revenue of @sales; {x} $y me@example.org"
+    )
+    request, config = jobs.last.request, jobs.last.config
+    assert request.prompt == "Monthly revenue of @sales; {x} $y me@example.org"
+    assert list(request.samples) == ["sales"]
+    assert [spec.name for spec in (*request.inputs, *request.outputs)] == ["n", "m"]
+    assert (request.constraints, request.checks, request.schema) == (("never negative",), ("n > 0",), "EUR")
+    assert (config.model, config.approved_packages) == ("x/y", ("a",))
+
+
+@pytest.mark.usefixtures("sales")
+def test_a_card_is_shown_with_an_id_to_update_it_by(shell: Any) -> None:
+    shell.run(CELL)
+    card = shell.display_pub.outputs[0]
+    assert "text/html" in card["data"]
+    assert card["transient"]["display_id"]
+
+
+def test_another_variable_is_not_shadowed(shell: Any, jobs: Any) -> None:
+    shell.run("growth = 1")
+    with pytest.raises(InvalidRequest, match="already a variable"):
+        shell.run("%%autocode growth\nWords")
+    assert jobs.submitted == []
+    shell.run("%%autocode growth --replace\nWords")
+    shell.run("%%autocode growth\nOther words")
+    assert len(jobs.submitted) == 2
+
+
+def test_an_error_is_two_lines_and_fails_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    result = shell.run_cell("%%autocode growth --modle x\nWords")
+    printed = capsys.readouterr().out
+    assert not result.success
+    assert "InvalidRequest: There is no option --modle." in printed
+    assert "Did you mean --model?" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("cell", ["%%autocode -h", "%%autocode --help\n", "%autocode help", "%autocode -h"])
+def test_help_is_printed_with_and_without_a_body(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run(cell)
+    assert "--max-cost DOLLARS" in capsys.readouterr().out
+
+
+def test_a_cell_without_a_body_gets_our_own_words(shell: Any) -> None:
+    with pytest.raises(InvalidRequest, match="says nothing to build"):
+        shell.run("%%autocode growth")
+
+
+@pytest.mark.usefixtures("sales")
+def test_a_dry_run_shows_what_would_be_sent_and_binds_nothing(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "preview", lambda request, config: f"<b>{request.name}</b>", raising=False)
+    shell.run("%%autocode growth --dry-run\nWords")
+    assert "&lt;b&gt;growth" in shell.shown
+    assert jobs.submitted == []
+    assert "growth" not in shell.user_ns
+
+
+def test_a_headless_cell_waits(shell: Any, jobs: Any) -> None:
+    shell.kernel._allow_stdin = False
+    jobs.ending = lambda job: threading.Timer(0.1, job.end).start()
+    shell.run("%%autocode growth\nWords")
+    assert jobs.last.done
+    assert "Ready" in shell.shown
+
+
+@pytest.mark.parametrize(("flag", "variable", "waited"), [("--wait", "", True), ("", "1", True), ("", "", False)])
+def test_a_cell_waits_when_told_to(
+    flag: str, variable: str, waited: bool, shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOCODE_WAIT", variable)
+    jobs.ending = lambda job: threading.Timer(0.1, job.end).start() if waited else None
+    shell.run(f"%%autocode growth {flag}\nWords")
+    assert jobs.last.done == waited
+
+
+def test_a_headless_cell_can_be_told_not_to_wait(shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.kernel._allow_stdin = False
+    monkeypatch.setenv("AUTOCODE_WAIT", "0")
+    shell.run("%%autocode growth\nWords")
+    assert not jobs.last.done
+
+
+def test_a_failed_generation_fails_the_waiting_cell_and_keeps_the_result(shell: Any, jobs: Any) -> None:
+    jobs.ending = lambda job: job.end("failed", error="2 tests failed")
+    with pytest.raises(GenerationFailed, match="2 tests failed"):
+        shell.run("%%autocode growth --wait\nWords")
+    assert shell.user_ns["growth"].solution.code.startswith("def run")
+
+
+def test_what_the_generation_raised_is_what_the_waiting_cell_raises(shell: Any, jobs: Any) -> None:
+    jobs.ending = lambda job: job.end("failed", AuthenticationFailed("There is no key."))
+    with pytest.raises(AuthenticationFailed):
+        shell.run("%%autocode growth --wait\nWords")
+
+
+def interrupt_after(seconds: float) -> None:
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def test_a_first_interrupt_lets_the_job_go_on(
+    shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.waiting.SECOND_CHANCE", 0.1)
+    jobs.ending = lambda job: interrupt_after(0.3)
+    shell.run("%%autocode growth --wait\nWords")
+    assert not jobs.last.done
+    assert "%autocode cancel growth ends it" in capsys.readouterr().out
+
+
+def test_a_second_interrupt_cancels(shell: Any, jobs: Any) -> None:
+    def interrupt_twice(job: Any) -> None:
+        interrupt_after(0.3)
+        interrupt_after(0.8)
+
+    jobs.ending = interrupt_twice
+    shell.run("%%autocode growth --wait\nWords")
+    assert jobs.last.asked == ["cancel"]
+    assert jobs.last.state == "cancelled"
+
+
+def test_a_terminal_gets_lines_of_text_and_waits(shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.kernel = None
+
+    def play(job: Any) -> None:
+        job.tell(StageStarted("plan", 1, 3))
+        threading.Timer(0.5, job.end).start()
+
+    jobs.ending = play
+    shell.run("%%autocode growth\nWords")
+    printed = capsys.readouterr().out
+    assert "growth  Plan · attempt 1/3" in printed
+    assert "● growth  Ready" in printed
+    assert shell.display_pub.outputs == []
+
+
+def test_unloading_takes_everything_out_and_cancels(shell: Any, jobs: Any) -> None:
+    before = len(shell.configurables)
+    shell.run("%%autocode growth\nWords")
+    magics.unregister(shell)
+    assert jobs.last.asked == ["cancel"]
+    assert "autocode" not in shell.magics_manager.magics["cell"]
+    assert shell.Completer.custom_matchers == []
+    assert len(shell.configurables) == before - 2
+    assert "CodeGenEvalResult" not in str(shell.display_formatter.formatters["text/html"].deferred_printers)
+    magics.unregister(shell)
+    magics.register(shell, jobs)
+
+
+def test_config_reaches_the_next_cell(shell: Any, jobs: Any) -> None:
+    shell.run("%config Autocode.share = 'stats'")
+    shell.run("%%autocode growth\nWords")
+    assert jobs.last.config.share == "stats"
+
+
+def test_pyproject_reaches_the_next_cell(shell: Any, jobs: Any, here: Path) -> None:
+    (here / "pyproject.toml").write_text("[tool.autocode]\nmax_cost = 0.25\n")
+    shell.run("%%autocode growth\nWords")
+    assert jobs.last.config.max_cost == 0.25
+    assert "of $0.25" not in shell.shown  # nothing is spent yet

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+PROSE = "Monthly revenue of @sales."
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("growth", {}, id="name alone"),
+        pytest.param("-m x/y growth", {"settings": {"model": "x/y"}}, id="name after options"),
+        pytest.param('growth -o "m: DataFrame"', {"outputs": (OutputSpec(name="m", type="DataFrame"),)}, id="output"),
+        pytest.param("growth -o m:str", {"outputs": (OutputSpec(name="m", type="str"),)}, id="output without blank"),
+        pytest.param(
+            'growth --output="m: pd.DataFrame"',
+            {"outputs": (OutputSpec(name="m", type="DataFrame"),)},
+            id="long option with equals sign, dotted type",
+        ),
+        pytest.param(
+            "growth -o a:int -o b:Figure",
+            {"outputs": (OutputSpec(name="a", type="int"), OutputSpec(name="b", type="Figure"))},
+            id="two outputs in order",
+        ),
+        pytest.param("growth -i n:int", {"inputs": (InputSpec(name="n", type="int"),)}, id="required input"),
+        pytest.param('growth -c "a b" -c c', {"constraints": ("a b", "c")}, id="constraints"),
+        pytest.param("growth -c \"isn't empty\"", {"constraints": ("isn't empty",)}, id="apostrophe in quotes"),
+        pytest.param(r'growth -c "say \"x\""', {"constraints": ('say "x"',)}, id="escaped quotes"),
+        pytest.param('growth --check "(m >= 0).all()"', {"checks": ("(m >= 0).all()",)}, id="check"),
+        pytest.param('growth --schema "amount in EUR"', {"schema": "amount in EUR"}, id="schema text"),
+        pytest.param("growth --schema @notes", {"schema": "@notes"}, id="schema variable"),
+        pytest.param("growth -s sales", {"samples": (SampleOption("sales", "sales"),)}, id="sample by name"),
+        pytest.param(
+            'growth -s logs=File("my logs.txt")',
+            {"samples": (SampleOption("logs", 'File("my logs.txt")'),)},
+            id="sample expression keeps its quotes",
+        ),
+        pytest.param(
+            'growth -s "x=df[df.a > 3]"', {"samples": (SampleOption("x", "df[df.a > 3]"),)}, id="quoted sample expression"
+        ),
+        pytest.param("growth -s x=f(a=1)", {"samples": (SampleOption("x", "f(a=1)"),)}, id="sample with keyword"),
+        pytest.param("growth -p a -p b", {"settings": {"packages": ("a", "b")}}, id="packages"),
+        pytest.param("growth --max-cost 0.5", {"settings": {"max_cost": 0.5}}, id="max cost"),
+        pytest.param("growth --max-iterations=3", {"settings": {"max_iterations": 3}}, id="max iterations"),
+        pytest.param("growth --timeout 60", {"settings": {"timeout": 60.0}}, id="timeout"),
+        pytest.param("growth --share stats", {"settings": {"share": "stats"}}, id="share"),
+        pytest.param("growth --sandbox local", {"settings": {"sandbox": "local"}}, id="sandbox"),
+        pytest.param("growth --backend claude", {"settings": {"backend": "claude"}}, id="backend"),
+        pytest.param("growth --cache override", {"settings": {"cache": "override"}}, id="cache"),
+        pytest.param(
+            "growth --allow-network --skip-tests --wait --dry-run --replace",
+            {"settings": dict.fromkeys(("allow_network", "skip_tests", "wait", "dry_run", "replace"), True)},
+            id="flags",
+        ),
+    ],
+)
+def test_a_first_line_is_understood(line: str, expected: dict[str, Any]) -> None:
+    assert parse_cell(line, PROSE) == CellCommand(name="growth", prompt=PROSE, **expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        pytest.param("n: int = 5", 5, id="int"),
+        pytest.param("n: int=-5", -5, id="negative without blanks"),
+        pytest.param("n: float = 5", 5.0, id="float from a whole number"),
+        pytest.param("n: bool = True", True, id="bool"),
+        pytest.param("n: str = 'a = b: c'", "a = b: c", id="text with separators"),
+        pytest.param("n: date = 2024-01-31", "2024-01-31", id="date"),
+        pytest.param("n: date = '2024-01-31'", "2024-01-31", id="quoted date"),
+        pytest.param("n: datetime = 2024-01-31T12:00+02:00", "2024-01-31T12:00:00+02:00", id="datetime"),
+        pytest.param("n: timedelta = PT36H", "PT36H", id="timedelta"),
+        pytest.param("n: list = [1, 'a']", [1, "a"], id="list"),
+        pytest.param("n: dict = {'a': [1]}", {"a": [1]}, id="dict"),
+    ],
+)
+def test_an_input_default_is_a_literal_of_its_type(text: str, default: object) -> None:
+    (spec,) = parse_cell(f'g -i "{text}"', PROSE).inputs
+    assert (spec.required, spec.default, type(spec.default)) == (False, default, type(default))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param("", "no name", id="no name"),
+        pytest.param("2fast", "cannot be the name", id="not an identifier"),
+        pytest.param("class", "is a keyword", id="keyword"),
+        pytest.param("sum", "is a builtin", id="builtin"),
+        pytest.param("g Monthly", "'Monthly' on the first line", id="prose on the first line"),
+        pytest.param("g --modle x", "Did you mean --model?", id="unknown option"),
+        pytest.param("g -x", "There is no option -x", id="unknown short option"),
+        pytest.param("g -m a -m b", "-m is given twice", id="doubled option"),
+        pytest.param("g -m a --model b", "--model is given twice", id="doubled by its other name"),
+        pytest.param("g --wait --wait", "--wait is given twice", id="doubled flag"),
+        pytest.param("g --wait=1", "--wait takes no value", id="flag with a value"),
+        pytest.param("g -m", "-m needs a value", id="missing value at the end"),
+        pytest.param("g -m --wait", "-m needs a value", id="missing value before a flag"),
+        pytest.param("g -c isn't empty", "is not closed", id="unclosed apostrophe"),
+        pytest.param('g -o "m: DataFrame', "is not closed", id="unclosed quote"),
+        pytest.param("g --share row", "Did you mean rows?", id="unknown choice"),
+        pytest.param("g --max-cost cheap", "takes a number", id="not a number"),
+        pytest.param("g --max-cost nan", "takes a number", id="not a finite number"),
+        pytest.param("g --max-cost -1", "0 or more", id="negative cost"),
+        pytest.param("g --max-iterations 0", "1 or more", id="no iterations"),
+        pytest.param("g --max-iterations 2.5", "whole number", id="half an iteration"),
+        pytest.param("g -o monthly", "does not say a type", id="output without a type"),
+        pytest.param("g -o m:Dataframe", "Did you mean DataFrame?", id="misspelled type"),
+        pytest.param("g -o 2m:int", "cannot be a name", id="output with a bad name"),
+        pytest.param("g -o m:int=3", "an output cannot have one", id="output with a default"),
+        pytest.param("g -i f:Figure", "a type of outputs only", id="figure as an input"),
+        pytest.param('g -i "n: int = 5.5"', "is not of type int", id="default of another type"),
+        pytest.param('g -i "n: int = True"', "is not of type int", id="bool is no int"),
+        pytest.param('g -i "n: str = north"', "Write it in quotes", id="text without quotes"),
+        pytest.param('g -i "n: date = 31.1.2024"', "ISO text", id="date that is not ISO"),
+        pytest.param('g -i "n: timedelta = P"', "ISO duration", id="empty duration"),
+        pytest.param('g -i "n: list = [{1}]"', "is not of type list", id="list that is not JSON"),
+        pytest.param('g -i "d: DataFrame = x"', "cannot have a default", id="frame with a default"),
+        pytest.param("g -o m:int -o m:str", "-o names 'm' twice", id="output twice"),
+        pytest.param("g -i m:int -i m:str", "-i names 'm' twice", id="input twice"),
+        pytest.param("g -s m -s m=n", "-s names 'm' twice", id="sample twice"),
+        pytest.param("g -o m:int -i m:int", "both an input and an output", id="input and output"),
+        pytest.param("g -o m:DataFrame -s m", "both an input and an output", id="sample and output"),
+        pytest.param("g -s 2x", "does not begin with a name", id="sample with a bad name"),
+        pytest.param("g -s x=", "no expression", id="sample without an expression"),
+        pytest.param('g -s "x=1 +"', "is not a Python expression", id="sample that is no expression"),
+        pytest.param('g --check "x = 1"', "is not a Python expression", id="check that is a statement"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(line: str, message: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_cell(line, PROSE)
+    assert message in str(caught.value)
+    assert "\n" not in caught.value.what
+
+
+@pytest.mark.parametrize("body", ["", "\n", "  \n\t\n", "-m x\n"])
+def test_a_cell_without_prose_is_refused(body: str) -> None:
+    with pytest.raises(InvalidRequest, match="says nothing to build"):
+        parse_cell("g", body)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        pytest.param("{x} {{y}} $z ${w} %s %(a)s", id="braces, dollars, percent signs"),
+        pytest.param('{"a": [1, "$b"]}', id="json"),
+        pytest.param("mail me@example.org \\n \\", id="mail address and backslashes"),
+        pytest.param("- skip refunds\n- round to cents", id="a list with dashes"),
+        pytest.param("it isn't \"quoted", id="open quotes"),
+        pytest.param("  indented\n\n  kept", id="blank lines and indentation"),
+        pytest.param("-5 degrees is cold", id="a negative number"),
+    ],
+)
+def test_prose_stays_as_it_was_written(prose: str) -> None:
+    assert parse_cell("g", prose).prompt == prose
+
+
+def test_option_lines_directly_below_the_first_belong_to_it() -> None:
+    command = parse_cell("g", '  -o "m: DataFrame" -m x\n--share stats\n\nProse\n--wait is prose here\n')
+    assert command.outputs == (OutputSpec(name="m", type="DataFrame"),)
+    assert command.settings == {"model": "x", "share": "stats"}
+    assert command.prompt == "Prose\n--wait is prose here"
+
+
+@pytest.mark.parametrize("line", ["-h", "--help", "growth -h", "2bad --help --nonsense"])
+def test_help_is_never_an_error(line: str) -> None:
+    assert parse_cell(line, "") == CellCommand(help=True)
+
+
+def test_an_h_inside_a_value_is_no_cry_for_help() -> None:
+    assert parse_cell('g -c "-h is a flag"', PROSE).constraints == ("-h is a flag",)

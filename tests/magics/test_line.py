@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.events import StageStarted
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.errors import Cancelled, InvalidRequest
+from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, TestOutcome, Usage
+
+CELL = "%%autocode growth\nWords"
+
+
+def record(root: Path, run_id: str, code: str, **fields: Any) -> None:
+    journal = Journal(root / ".autocode", "growth")
+    journal.begin(run_id)
+    journal.write_request({"prompt": "Words"}, {"context": f"sent in {run_id}"})
+    started = dt.datetime(2026, 1, int(run_id[-1]), 12)
+    values: dict[str, Any] = {"success": True, "solution": CodeSolution(code=code), "started": started, **fields}
+    journal.write_report(Report(name="growth", run_id=run_id, prompt="Words", **values))
+
+
+@pytest.fixture
+def started(shell: Any) -> None:
+    shell.run(CELL)
+
+
+def test_every_subcommand_has_its_function() -> None:
+    import importlib
+
+    for name, command in SUBCOMMANDS.items():
+        assert callable(getattr(importlib.import_module(f"autocoder_jupyter.magics.line.{command.module}"), name))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param("stauts", "Did you mean status?", id="unknown subcommand"),
+        pytest.param("show", "Write %autocode show NAME", id="too few words"),
+        pytest.param("insert a b", "Write %autocode insert NAME", id="too many words"),
+        pytest.param("show growth --cod", "Did you mean --code?", id="unknown flag"),
+        pytest.param("show growth --code --tests", "exclude each other", id="two parts"),
+        pytest.param("show grwth", "Did you mean growth?", id="unknown result"),
+        pytest.param("wait grwth", "Did you mean growth?", id="unknown job"),
+        pytest.param("cancel", "cancel NAME, or %autocode cancel --all", id="cancel nothing"),
+        pytest.param("cancel growth --all", "cancel NAME, or %autocode cancel --all", id="cancel both"),
+        pytest.param("approve growth", "waits for no approval", id="approve nothing"),
+        pytest.param("decline growth", "waits for no approval", id="decline nothing"),
+        pytest.param("retry nothing", "There is no job named 'nothing'", id="retry what never ran"),
+        pytest.param("insert growth", "not done yet", id="insert too early"),
+        pytest.param("diff growth", "not done yet", id="diff too early"),
+        pytest.param("diff growth 1", "Two versions make a difference", id="diff of one"),
+        pytest.param("preview growth", "holds nothing that growth sent", id="preview without a journal"),
+        pytest.param("history nothing", "There is no result named", id="history of nothing"),
+        pytest.param('show "gro', "is not closed", id="open quote"),
+    ],
+)
+@pytest.mark.usefixtures("started")
+def test_a_wrong_line_says_what_to_write(line: str, message: str, shell: Any) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        shell.run(f"%autocode {line}")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["%autocode", "%autocode status"])
+def test_status_lists_jobs_and_what_they_do(line: str, shell: Any, jobs: Any) -> None:
+    shell.run(CELL)
+    jobs.last.tell(StageStarted("tests", 2, 4))
+    shell.run(line)
+    assert "growth  running  Tests · attempt 2/4" in shell.shown
+
+
+def test_status_of_nothing_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run("%autocode status")
+    assert "No jobs yet" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("started")
+def test_cancel_ends_one_and_says_when_it_is_over(shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run("%autocode cancel growth")
+    shell.run("%autocode cancel growth")
+    assert jobs.last.asked == ["cancel"]
+    assert "has ended already (cancelled)" in capsys.readouterr().out
+
+
+def test_cancel_all_ends_what_runs(shell: Any, jobs: Any) -> None:
+    shell.run(CELL)
+    shell.run("%%autocode other\nWords")
+    jobs.submitted[0].end()
+    shell.run("%autocode cancel --all")
+    assert [job.asked for job in jobs.submitted] == [[], ["cancel"]]
+
+
+def test_wait_waits_and_raises_how_it_ended(shell: Any, jobs: Any) -> None:
+    shell.run(CELL)
+    threading.Timer(0.1, jobs.last.end, ("cancelled", Cancelled("growth was cancelled."))).start()
+    with pytest.raises(Cancelled):
+        shell.run("%autocode wait growth")
+
+
+@pytest.mark.usefixtures("started")
+def test_retry_asks_anew_for_the_same(shell: Any, jobs: Any) -> None:
+    shell.run("%autocode retry growth")
+    first, second = jobs.submitted
+    assert second.request is first.request
+    assert (first.config.cache, second.config.cache) == ("auto", "override")
+    assert shell.user_ns["growth"] is second.result
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"), [("approve growth", "approve"), ("approve growth b, a", "approve"), ("decline growth", "decline")]
+)
+@pytest.mark.usefixtures("started")
+def test_a_person_decides_about_packages(line: str, asked: str, shell: Any, jobs: Any) -> None:
+    jobs.last.ask("a", "b")
+    shell.run(f"%autocode {line}")
+    assert jobs.last.asked == [asked]
+
+
+@pytest.mark.usefixtures("started")
+def test_approving_other_packages_is_refused(shell: Any, jobs: Any) -> None:
+    jobs.last.ask("a", "b")
+    with pytest.raises(InvalidRequest, match="waits for a, b, not for a"):
+        shell.run("%autocode approve growth a")
+    assert jobs.last.asked == []
+
+
+@pytest.mark.usefixtures("started")
+def test_show_of_a_pending_result_does_not_wait(shell: Any) -> None:
+    shell.run("%autocode show growth")
+    assert "autocode growth running" in shell.shown
+
+
+@pytest.mark.parametrize(
+    ("flag", "seen", "unseen"),
+    [
+        pytest.param("", "SECRET_SOURCE", "nothing", id="all"),
+        pytest.param("--code", "SECRET_SOURCE", "test_adds", id="code"),
+        pytest.param("--tests", "test_adds", "SECRET_SOURCE", id="tests"),
+        pytest.param("--report", "adds up", "SECRET_SOURCE", id="report"),
+    ],
+)
+@pytest.mark.usefixtures("started")
+def test_show_shows_the_part_that_is_asked_for(flag: str, seen: str, unseen: str, shell: Any, jobs: Any) -> None:
+    outcome = TestOutcome(id="test_adds", outcome="passed", sentence="adds up")
+    jobs.last.end(
+        solution=CodeSolution(code="SECRET_SOURCE = 1"),
+        tests="def test_adds(): ...",
+        evidence=Evidence(tests=(outcome,)),
+        declared_outputs=(OutputSpec(name="m", type="int"),),
+    )
+    before = len(shell.display_pub.outputs)
+    shell.run(f"%autocode show growth {flag}")
+    page = shell.display_pub.outputs[before]["data"]
+    assert seen in page["text/html"] and seen in page["text/plain"]
+    assert unseen not in page["text/html"] and unseen not in page["text/plain"]
+
+
+@pytest.mark.usefixtures("started")
+def test_a_result_as_the_last_expression_is_its_page(shell: Any, jobs: Any) -> None:
+    formats, _ = shell.display_formatter.format(jobs.last.result)
+    assert "autocode growth running" in formats["text/html"]
+    jobs.last.end()
+    formats, _ = shell.display_formatter.format(jobs.last.result)
+    assert "growth.run()" in formats["text/html"]
+    assert formats["text/plain"].startswith("<autocode growth ready")
+
+
+@pytest.mark.usefixtures("started")
+def test_diff_compares_attempts(shell: Any, jobs: Any) -> None:
+    history = tuple(Attempt(number=n, code=f"x = {n}\n", tests="", evidence=Evidence()) for n in (1, 2, 3))
+    jobs.last.end(history=history)
+    shell.run("%autocode diff growth")
+    shell.run("%autocode diff growth 1 3")
+    assert "-x = 2\n+x = 3" in shell.shown.replace("\\n", "\n")
+    assert "-x = 1\n+x = 3" in shell.shown.replace("\\n", "\n")
+    with pytest.raises(InvalidRequest, match="There is no version '9'"):
+        shell.run("%autocode diff growth 1 9")
+    with pytest.raises(InvalidRequest, match="the same version"):
+        shell.run("%autocode diff growth 1 1")
+
+
+def test_the_journal_alone_serves_show_diff_history_and_preview(shell: Any, here: Path) -> None:
+    record(here, "aaaa1", "x = 1\n", usage=Usage(input_tokens=1200, output_tokens=30, cost=None))
+    record(here, "bbbb2", "x = 2\n", success=False, error="1 test failed")
+    for line in ("show growth", "diff growth", "diff growth bbbb aaaa", "history growth", "preview growth"):
+        shell.run(f"%autocode {line}")
+    shown = shell.shown.replace("\\n", "\n")
+    assert "-x = 1\n+x = 2" in shown and "-x = 2\n+x = 1" in shown
+    assert "aaaa1  2026-01-01 12:00  ready" in shown and "1.2K in / 30 out · cost unknown" in shown
+    assert "bbbb2  2026-01-02 12:00  failed" in shown and "1 test failed" in shown
+    assert "sent in bbbb2" in shown
+
+
+def test_a_result_from_the_journal_cannot_be_exported(shell: Any, here: Path) -> None:
+    record(here, "aaaa1", "x = 1\n")
+    with pytest.raises(InvalidRequest, match="from the journal only"):
+        shell.run("%autocode export growth growth.py")
+
+
+@pytest.mark.usefixtures("started")
+def test_diff_of_one_version_says_so(shell: Any, jobs: Any) -> None:
+    jobs.last.end()
+    with pytest.raises(InvalidRequest, match="only one version"):
+        shell.run("%autocode diff growth")
+
+
+@pytest.mark.usefixtures("started")
+def test_insert_offers_the_code_as_the_next_cell(shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: list[str] = []
+    monkeypatch.setattr(shell, "set_next_input", lambda text, replace: offered.append(text))
+    jobs.last.end()
+    shell.run("%autocode insert growth")
+    assert offered == ["def run():\n    return 'growth'\n"]
+
+
+def test_config_shows_values_origins_and_refusals(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOCODE_MAX_COST", "0.5")
+    shell.run("%config Autocode.share = 'stats'")
+    shell.run("%config Autocode.sandbox = 'dokcer'")
+    shell.run("%config Autocode.env_vars = {'TOKEN': 'hunter2'}")
+    shell.run("%autocode config")
+    text = " ".join(shell.display_pub.outputs[-1]["data"]["text/plain"].split())
+    assert "share stats %config" in text
+    assert "max_cost 0.5 environment" in text
+    assert "sandbox auto default refused: 'dokcer'" in text
+    assert "TOKEN" in text and "hunter2" not in text
+
+
+def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from autocoder_jupyter.magics import doctor
+
+    def broken(settings: Any) -> Any:
+        raise OSError("engine gone")
+
+    monkeypatch.setattr(doctor, "_sandboxes", broken)
+    monkeypatch.setattr(doctor, "_model", lambda settings: [("model", "m/x", "set by default")])
+    shell.run("%autocode doctor")
+    text = shell.display_pub.outputs[-1]["data"]["text/plain"]
+    assert "sandbox  cannot be examined  OSError: engine gone" in text
+    assert "model  m/x" in text and "ipython" in text and "MB" in text

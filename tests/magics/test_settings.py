@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traitlets import TraitError
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
+from autocoder_jupyter.magics.settings import Autocode, resolve
+from autocoder_jupyter.request import AgentConfig
+
+
+def write(folder: Path, table: str) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.autocode]\n{table}\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "traits", "toml", "environ", "value", "origin"),
+    [
+        pytest.param({"model": "f"}, {"model": "c"}, 'model = "p"', {"AUTOCODE_MODEL": "e"}, "f", "flag", id="flag"),
+        pytest.param({}, {"model": "c"}, 'model = "p"', {"AUTOCODE_MODEL": "e"}, "c", "%config", id="config"),
+        pytest.param({}, {}, 'model = "p"', {"AUTOCODE_MODEL": "e"}, "p", "pyproject.toml", id="pyproject"),
+        pytest.param({}, {}, "", {"AUTOCODE_MODEL": "e"}, "e", "environment", id="environment"),
+        pytest.param({}, {}, "", {"AUTOCODE_MODEL": ""}, AgentConfig().model, "default", id="default"),
+    ],
+)
+def test_the_nearest_setting_wins(
+    tmp_path: Path,
+    flags: dict[str, Any],
+    traits: dict[str, Any],
+    toml: str,
+    environ: dict[str, str],
+    value: str,
+    origin: str,
+) -> None:
+    write(tmp_path, toml)
+    settings = resolve(flags, traits, tmp_path, environ)
+    assert (settings["model"], settings.origins["model"]) == (value, origin)
+
+
+def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
+    write(tmp_path, 'share = "stats"')
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert resolve({}, {}, inner, {})["share"] == "stats"
+    write(tmp_path / "a", 'share = "schema"')
+    assert resolve({}, {}, inner, {})["share"] == "schema"
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        pytest.param("max_cots = 1", "Did you mean max_cost?", id="misspelled key"),
+        pytest.param('max_cost = "1"', "takes a number", id="text for a number"),
+        pytest.param("max_cost = true", "takes a number", id="bool for a number"),
+        pytest.param('share = "row"', "takes rows or stats or schema", id="unknown choice"),
+        pytest.param("packages = [1]", "takes a list of names", id="list of numbers"),
+        pytest.param("model = ", "cannot be read", id="no TOML"),
+    ],
+)
+def test_a_mistake_in_pyproject_is_an_error(tmp_path: Path, toml: str, message: str) -> None:
+    write(tmp_path, toml)
+    with pytest.raises(InvalidRequest) as caught:
+        resolve({}, {}, tmp_path, {})
+    assert message in str(caught.value)
+    assert "pyproject.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "value"),
+    [
+        ("AUTOCODE_WAIT", "1", True),
+        ("AUTOCODE_WAIT", "off", False),
+        ("AUTOCODE_MAX_COST", "0.5", 0.5),
+        ("AUTOCODE_PACKAGES", "a, b c", ("a", "b", "c")),
+    ],
+)
+def test_the_environment_gives_text(tmp_path: Path, variable: str, text: str, value: object) -> None:
+    write(tmp_path, "")
+    assert resolve({}, {}, tmp_path, {variable: text})[variable.removeprefix("AUTOCODE_").lower()] == value
+
+
+@pytest.mark.parametrize(("variable", "text"), [("AUTOCODE_WAIT", "maybe"), ("AUTOCODE_LITELLM_PARAMS", "{}")])
+def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path, variable: str, text: str) -> None:
+    write(tmp_path, "")
+    with pytest.raises(InvalidRequest, match=variable):
+        resolve({}, {}, tmp_path, {variable: text})
+
+
+def test_traits_take_what_the_options_take() -> None:
+    traits = Autocode(max_iterations=3, packages=["a"], max_cost=1)
+    assert traits.given() == {"max_iterations": 3, "packages": ("a",), "max_cost": 1.0}
+
+
+def test_a_refused_trait_keeps_the_old_value_and_is_remembered() -> None:
+    traits = Autocode(share="stats")
+    with pytest.raises(TraitError, match="takes rows or stats or schema"):
+        traits.share = "row"
+    assert (traits.share, traits.refused) == ("stats", {"share": "row"})
+    traits.share = "rows"
+    assert traits.refused == {}
+
+
+def test_every_setting_reaches_the_engine(tmp_path: Path) -> None:
+    write(tmp_path, "")
+    flags = {"allow_network": True, "packages": ("a",), "max_seconds": 9.0, "share": "schema", "timeout": 7.0}
+    config = resolve(flags, {}, tmp_path, {}).agent_config()
+    assert config == AgentConfig(
+        block_network=False,
+        base_packages=("a",),
+        approved_packages=("a",),
+        max_seconds=9.0,
+        share="schema",
+        timeout=7.0,
+    )
+
+
+def test_the_table_of_options_is_consistent() -> None:
+    flags = [flag for option in OPTIONS for flag in option.flags]
+    fields = {field.name for field in dataclasses.fields(AgentConfig)}
+    assert len(set(flags)) == len(flags)
+    assert len({option.name for option in OPTIONS}) == len(OPTIONS)
+    assert {option.field for option in SETTINGS.values() if option.field} <= fields
+    assert all(option.flags for option in OPTIONS if not option.is_setting)
+    assert all(bool(option.choices) == (option.kind == "choice") for option in OPTIONS)

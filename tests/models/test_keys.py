@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.types import CodePlan
+
+CONFIG = ModelConfig("openai/gpt-4.1", params={"top_p": 0.5, "stop": {"b", "a", "c"}})
+QUESTION = Question("plan", ({"role": "user", "content": "Zürich?"},), answer_type=CodePlan)
+
+
+class Other(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"messages": ({"role": "user", "content": "Zurich?"},)},
+        {"answer_type": None},
+        {"answer_type": Other},
+        {"max_tokens": 1},
+        {"temperature": 0.0},
+        {"variant": 1},
+    ],
+    ids=str,
+)
+def test_another_question_has_another_key(changes: dict[str, Any]) -> None:
+    assert question_key(dataclasses.replace(QUESTION, **changes), CONFIG) != question_key(QUESTION, CONFIG)
+
+
+@pytest.mark.parametrize("changes", [{"model": "openai/gpt-5"}, {"params": {"top_p": 0.6}}], ids=str)
+def test_another_model_or_parameter_makes_another_key(changes: dict[str, Any]) -> None:
+    assert question_key(QUESTION, dataclasses.replace(CONFIG, **changes)) != question_key(QUESTION, CONFIG)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"api_base": "https://proxy.example/v1"},
+        {"api_key": "OTHER_KEY"},
+        {"seconds": 1.0},
+        {"params": {**CONFIG.params, "timeout": 3, "api_key": "s", "extra_headers": {"a": "b"}}},
+        {"params": dict(reversed(CONFIG.params.items()))},
+    ],
+    ids=str,
+)
+def test_how_the_model_is_reached_is_not_in_the_key(changes: Mapping[str, Any]) -> None:
+    assert question_key(QUESTION, dataclasses.replace(CONFIG, **changes)) == question_key(QUESTION, CONFIG)
+
+
+def test_what_a_question_is_for_is_not_in_the_key() -> None:
+    assert question_key(dataclasses.replace(QUESTION, stage="code"), CONFIG) == question_key(QUESTION, CONFIG)
+
+
+def test_a_parameter_of_the_person_takes_the_place_of_ours() -> None:
+    params = {"temperature": 1.0}
+    hot = dataclasses.replace(QUESTION, temperature=1.0)
+    assert question_key(QUESTION, ModelConfig("m", params=params)) == question_key(hot, ModelConfig("m"))
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_a_key_is_the_same_in_another_process(seed: str) -> None:
+    program = (
+        "from autocoder_jupyter.models.keys import question_key\n"
+        "from autocoder_jupyter.models.protocol import ModelConfig, Question\n"
+        "from autocoder_jupyter.types import CodePlan\n"
+        "config = ModelConfig('openai/gpt-4.1', params={'top_p': 0.5, 'stop': {'b', 'a', 'c'}})\n"
+        "question = Question('plan', ({'content': 'Z\\u00fcrich?', 'role': 'user'},), answer_type=CodePlan)\n"
+        "print(question_key(question, config))\n"
+    )
+    environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert ran.stdout.strip() == question_key(QUESTION, CONFIG)
+
+
+def test_a_parameter_without_json_form_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="object"):
+        question_key(QUESTION, ModelConfig("m", params={"logit_bias": object()}))

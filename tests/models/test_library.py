@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.models import library
+
+
+def run(program: str, folder: Path) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path)},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def test_our_modules_do_not_import_litellm(tmp_path: Path) -> None:
+    program = """
+        import sys
+        from autocoder_jupyter.models import client, code, dialect, faults, prices, replay, structured
+        print(sorted({"litellm", "openai", "pandas", "httpx"} & set(sys.modules)))
+    """
+    assert run(program, tmp_path) == "[]\n"
+
+
+def test_loading_leaves_the_environment_alone_and_asks_no_network(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("FROM_DOTENV=1\n")
+    program = """
+        import os, socket, sys
+        def refuse(*args, **more):
+            raise AssertionError(f"network: {args}")
+        socket.getaddrinfo = socket.socket.connect = refuse
+        del sys.argv[:]
+        before = dict(os.environ)
+        from autocoder_jupyter.models import library
+        litellm = library.load()
+        print(dict(os.environ) == before, len(litellm.model_cost) > 1000)
+    """
+    assert run(program, tmp_path) == "True True\n"
+
+
+async def test_the_event_loop_goes_on_while_litellm_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = library.load()
+    monkeypatch.setattr(library, "_litellm", None)
+    preload = asyncio.create_task(library.preload())
+    await asyncio.sleep(0)
+    assert not preload.done()
+    assert await preload is loaded

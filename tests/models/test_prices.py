@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from autocoder_jupyter.models.prices import describe, known_models
+from autocoder_jupyter.models.protocol import ModelConfig
+
+
+def test_a_known_model_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sesame-open")
+    facts = describe(ModelConfig("anthropic/claude-sonnet-4-5"))
+    assert facts == {
+        "model": "anthropic/claude-sonnet-4-5",
+        "provider": "anthropic",
+        "api_base": None,
+        "key_variable": "ANTHROPIC_API_KEY",
+        "key_set": True,
+        "context_window": 200000,
+        "max_output": 64000,
+        "input_price": 3.0,
+        "output_price": 15.0,
+        "structured_output": "json_schema",
+    }
+    assert "sesame" not in str(facts)
+
+
+def test_a_key_that_is_missing_is_named() -> None:
+    facts = describe(ModelConfig("gpt-4.1"))
+    assert (facts["provider"], facts["key_variable"], facts["key_set"]) == ("openai", "OPENAI_API_KEY", False)
+
+
+def test_the_persons_own_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "x")
+    facts = describe(ModelConfig("openai/gpt-4.1", api_key="MY_KEY"))
+    assert (facts["key_variable"], facts["key_set"]) == ("MY_KEY", True)
+
+
+@pytest.mark.parametrize("model", ["nonsense", "openai/scripted"])
+def test_of_an_unknown_model_nothing_is_made_up(model: str) -> None:
+    facts = describe(ModelConfig(model))
+    assert facts["context_window"] is None
+    assert facts["input_price"] is None
+
+
+def test_models_are_listed_as_they_are_given() -> None:
+    openai = known_models("openai")
+    assert "openai/gpt-4.1" in openai
+    assert all(model.startswith("openai/") for model in openai)
+    assert openai == sorted(openai)
+    assert "anthropic/claude-sonnet-4-5" in known_models()
+    assert known_models("nobody") == []

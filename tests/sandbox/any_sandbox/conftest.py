@@ -1,0 +1,42 @@
+"""Each test runs once in every sandbox that works here; workers are shared unless a test is likely to end one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
+from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
+
+LIMITS = Limits(cpu=1.0, memory=600 * 2**20, seconds=20.0, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20)
+
+
+@pytest.fixture(scope="session", params=EACH)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    return open_sandbox(request.param)
+
+
+@pytest.fixture(scope="session")
+def environment(sandbox: Sandbox) -> Environment:
+    return sandbox.build(base_spec(sandbox.name))
+
+
+@pytest.fixture(scope="session")
+def pool(sandbox: Sandbox) -> Iterator[Pool]:
+    pool = Pool(sandbox)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
+def limits() -> Limits:
+    return LIMITS
+
+
+@pytest.fixture
+def worker(pool: Pool, environment: Environment, limits: Limits) -> Iterator[Worker]:
+    """A worker, new only when the test before ended its one."""
+    with pool.lease(environment, limits) as leased:
+        yield leased

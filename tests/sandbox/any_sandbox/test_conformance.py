@@ -1,0 +1,361 @@
+"""What every sandbox promises to the rest of the house, in its own words: `sandbox/protocol.py`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import (
+    EngineGone,
+    InvalidRequest,
+    OutOfMemory,
+    OutputRefused,
+    SandboxCrash,
+    SandboxTimeout,
+    SolutionError,
+    UnsupportedData,
+    WrongType,
+)
+from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
+from tests.sandbox.sandboxes import program, say
+
+
+def test_the_probe_says_that_it_works_and_is_cheap_when_repeated(sandbox: Sandbox) -> None:
+    began = time.perf_counter()
+    probe = sandbox.probe()
+    assert probe.available
+    assert probe.name == sandbox.name
+    assert time.perf_counter() - began < 0.1
+
+
+def test_an_environment_that_is_known_is_found_at_once(sandbox: Sandbox, environment: Environment) -> None:
+    from tests.sandbox.sandboxes import base_spec
+
+    began = time.perf_counter()
+    again = sandbox.build(base_spec(sandbox.name))
+    assert again == environment
+    assert time.perf_counter() - began < 0.1
+
+
+def test_a_lock_given_back_gives_the_same_environment(sandbox: Sandbox, environment: Environment) -> None:
+    from tests.sandbox.sandboxes import base_spec
+
+    spec = base_spec(sandbox.name)
+    locked = type(spec)((), spec.python_version, lock=environment.lock)
+    assert sandbox.build(locked) == environment
+
+
+def test_a_frame_goes_in_and_comes_out(worker: Worker) -> None:
+    frame = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-03-30", periods=3, freq="D", tz="Europe/Berlin"),
+            "kind": pd.Categorical(["a", "b", None]),
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "text": ["ä", None, "日本"],
+        },
+        index=pd.Index(["x", "y", "z"], name="key"),
+    )
+    outcome = worker.call(program("return frame", {"frame": "DataFrame"}, {"frame": "DataFrame"}), {"frame": frame})
+    pd.testing.assert_frame_equal(outcome.values["frame"], frame)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("str", "snowman ☃ and \U0001f600"),
+        ("int", 2**40),
+        ("float", 0.1),
+        ("bool", True),
+        ("date", dt.date(2024, 2, 29)),
+        ("datetime", dt.datetime(2024, 2, 29, 12, 30, tzinfo=dt.UTC)),
+        ("timedelta", dt.timedelta(days=2, microseconds=3)),
+        ("dict", {"a": [1, None, "x"]}),
+        ("list", [1.5, "two", {"three": 3}]),
+    ],
+)
+def test_a_scalar_keeps_its_type(worker: Worker, kind: str, value: object) -> None:
+    outcome = worker.call(program("return value", {"value": kind}, {"value": kind}), {"value": value})  # type: ignore[dict-item]
+    assert outcome.values["value"] == value
+    assert type(outcome.values["value"]) is type(value)
+
+
+def test_a_series_keeps_its_name_and_index(worker: Worker) -> None:
+    series = pd.Series([1.5, np.nan], index=pd.Index([10, 20], name="id"), name="price")
+    outcome = worker.call(program("return s", {"s": "Series"}, {"s": "Series"}), {"s": series})
+    pd.testing.assert_series_equal(outcome.values["s"], series)
+
+
+def test_several_outputs_come_in_declared_order(worker: Worker) -> None:
+    outcome = worker.call(program("return 1, 'two'", outputs={"one": "int", "two": "str"}), {})
+    assert list(outcome.values.items()) == [("one", 1), ("two", "two")]
+
+
+def test_a_default_counts_when_no_argument_is_given(worker: Worker) -> None:
+    counted = Program(
+        "def run(n: int = 3) -> int:\n    return n * 2\n",
+        (InputSpec(name="n", type="int", required=False, default=3),),
+        (OutputSpec(name="twice", type="int"),),
+    )
+    assert worker.call(counted, {}).values["twice"] == 6
+    assert worker.call(counted, {"n": 5}).values["twice"] == 10
+
+
+def test_files_and_folders_cross_both_ways(worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("hello", "utf-8")
+    (tmp_path / "folder" / "deep").mkdir(parents=True)
+    (tmp_path / "folder" / "deep" / "b.bin").write_bytes(b"\x00\xff")
+    body = """
+        out = Path("answer.txt"); out.write_text(text.read_text() + " " + (folder / "deep" / "b.bin").read_bytes().hex())
+        made = Path("made"); made.mkdir(); (made / "c.txt").write_text("c")
+        return out, made
+    """
+    outcome = worker.call(
+        program(body, {"text": "File", "folder": "Dir"}, {"answer": "File", "made": "Dir"}),
+        {"text": File(tmp_path / "in.txt"), "folder": Dir(tmp_path / "folder")},
+    )
+    assert Path(outcome.values["answer"]).read_text("utf-8") == "hello 00ff"
+    assert (Path(outcome.values["made"]) / "c.txt").read_text("utf-8") == "c"
+
+
+def test_a_large_payload_arrives_whole(worker: Worker) -> None:
+    frame = pd.DataFrame(np.arange(4_000_000, dtype="float64").reshape(-1, 4), columns=list("abcd"))
+    outcome = worker.call(program("return f", {"f": "DataFrame"}, {"f": "DataFrame"}), {"f": frame})
+    pd.testing.assert_frame_equal(outcome.values["f"], frame)
+
+
+def test_an_empty_frame_arrives_empty(worker: Worker) -> None:
+    frame = pd.DataFrame({"a": pd.Series([], dtype="int64"), "b": pd.Series([], dtype="datetime64[ns]")})
+    outcome = worker.call(program("return f", {"f": "DataFrame"}, {"f": "DataFrame"}), {"f": frame})
+    pd.testing.assert_frame_equal(outcome.values["f"], frame)
+
+
+def test_what_the_program_prints_is_kept(worker: Worker) -> None:
+    outcome = worker.call(program("print('out ☃'); print('err', file=sys.stderr); return ''"), {})
+    assert outcome.stdout == "out ☃\n"
+    assert outcome.stderr == "err\n"
+
+
+def test_long_output_keeps_head_and_tail(worker: Worker, limits: Limits) -> None:
+    outcome = worker.call(program("print('first' + 'x' * 1_000_000 + 'last'); return ''"), {})
+    assert outcome.stdout.startswith("first")
+    assert outcome.stdout.rstrip().endswith("last")
+    assert len(outcome.stdout) < 2 * limits.text_bytes
+
+
+def test_equal_values_have_equal_digests_in_two_workers(pool: Pool, environment: Environment, limits: Limits) -> None:
+    made = program("return pd.DataFrame({'a': [1, 2], 'b': ['x', None]})", outputs={"f": "DataFrame"})
+    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=one.id) as other:
+        assert one.id != other.id
+        assert one.call(made, {}).digests["f"] == other.call(made, {}).digests["f"]
+
+
+def test_a_seed_makes_randomness_repeat_and_another_shows_it(worker: Worker) -> None:
+    random = program("import random; return f'{random.random()} {np.random.rand()}'")
+    first, same, other = (worker.call(random, {}, seed=seed).values["said"] for seed in (1, 1, 2))
+    assert first == same != other
+
+
+def test_an_exception_tells_its_type_line_and_standard_error(worker: Worker) -> None:
+    with pytest.raises(SolutionError) as caught:
+        say(worker, "print('before', file=sys.stderr)\nraise KeyError('price')")
+    assert caught.value.exception_type == "KeyError"
+    assert caught.value.source == "raise KeyError('price')"
+    assert caught.value.line == 6
+    assert "before" in caught.value.stderr
+    assert worker.alive
+
+
+def test_a_wrong_type_is_told_apart(worker: Worker) -> None:
+    with pytest.raises(WrongType):
+        say(worker, "return 3")
+    assert worker.alive
+
+
+def test_an_argument_that_cannot_cross_is_refused_before_anything_runs(worker: Worker) -> None:
+    frame = pd.DataFrame({"bad": [object()]})
+    with pytest.raises(UnsupportedData, match="bad"):
+        worker.call(program("return ''", {"frame": "DataFrame"}), {"frame": frame})
+    assert worker.alive
+
+
+def test_an_argument_that_is_missing_is_refused(worker: Worker) -> None:
+    with pytest.raises(InvalidRequest):
+        worker.call(program("return ''", {"frame": "DataFrame"}), {})
+
+
+def test_an_endless_program_is_stopped_in_time(worker: Worker) -> None:
+    began = time.monotonic()
+    with pytest.raises(SandboxTimeout):
+        say(worker, "while True: pass", seconds=0.5)
+    assert time.monotonic() - began < 2.0
+    assert not worker.alive
+
+
+def test_too_much_memory_is_told_as_such(worker: Worker) -> None:
+    with pytest.raises(OutOfMemory):
+        say(worker, "held = [np.ones(2**24) for _ in range(40)]; return str(len(held))")
+
+
+def test_an_absurd_allocation_is_told_as_such(worker: Worker) -> None:
+    with pytest.raises(OutOfMemory):
+        say(worker, "return str(np.ones((1_000_000, 1_000_000)).sum())")
+
+
+def test_a_crash_tells_its_signal(worker: Worker) -> None:
+    with pytest.raises(SandboxCrash) as caught:
+        say(worker, "ctypes.string_at(0)")
+    assert caught.value.signal == 11
+
+
+def test_an_abort_tells_its_signal(worker: Worker) -> None:
+    with pytest.raises(SandboxCrash) as caught:
+        say(worker, "os.abort()")
+    assert caught.value.signal == 6
+
+
+@pytest.mark.parametrize("how", ["sys.exit(3)", "os._exit(3)"])
+def test_an_exit_in_the_middle_of_a_call_is_no_result(worker: Worker, how: str) -> None:
+    with pytest.raises(SandboxCrash) as caught:
+        say(worker, how)
+    assert caught.value.signal is None
+    assert "3" in str(caught.value)
+
+
+def test_an_output_over_the_limit_is_refused(worker: Worker) -> None:
+    with pytest.raises((OutputRefused, OutOfMemory)):
+        worker.call(program("return 'x' * (80 * 2**20)"), {})
+
+
+def test_state_does_not_leak_between_calls(worker: Worker) -> None:
+    say(worker, "import builtins; builtins.left = 1; Path('left').write_text('x'); os.environ['LEFT'] = 'x'; return ''")
+    assert say(
+        worker, "import builtins; return str([hasattr(builtins, 'left'), Path('left').exists(), 'LEFT' in os.environ])"
+    ) == ("[False, False, False]")
+
+
+def test_reuse_keeps_one_child_for_one_program(worker: Worker) -> None:
+    counting = Program(
+        "n = 0\ndef run() -> int:\n    global n\n    n += 1\n    return n\n", (), (OutputSpec(name="n", type="int"),)
+    )
+    assert [worker.call(counting, {}, reuse=True).values["n"] for _ in range(3)] == [1, 2, 3]
+    assert worker.call(counting, {}).values["n"] == 1
+
+
+def test_a_program_sees_only_the_environment_variables_that_it_is_given(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    given = program("return json.dumps(dict(os.environ))", env_vars={"REGION": "north"})
+    said = worker.call(given, {}).values["said"]
+    assert '"REGION": "north"' in said
+    assert "canary" not in said
+    assert "REGION" not in say(worker, "return json.dumps(dict(os.environ))")
+
+
+def test_the_time_zone_is_utc(worker: Worker) -> None:
+    assert say(worker, "import datetime as d; return str(d.datetime.now().astimezone().utcoffset())") == "0:00:00"
+
+
+def test_time_zones_are_known(worker: Worker) -> None:
+    assert say(worker, "return str(pd.Timestamp('2024-07-01', tz='America/New_York').utcoffset())").startswith("-1 day")
+
+
+def test_python_is_the_one_of_the_environment(worker: Worker, environment: Environment) -> None:
+    assert say(worker, "return repr(sys.version_info[:2])") == repr(environment.python_version)
+
+
+def test_honest_tools_work(worker: Worker) -> None:
+    body = """
+        import asyncio, concurrent.futures, shutil, tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a").write_text("x")
+            shutil.copy2(Path(folder, "a"), Path(folder, "b"))
+            shutil.copytree(folder, "tree")
+        async def wait():
+            await asyncio.sleep(0)
+            return 1
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            total = sum(threads.map(lambda n: n, range(3)))
+        done = subprocess.run([sys.executable, "-c", "print(2)"], capture_output=True, text=True)
+        return f"{sorted(p.name for p in Path('tree').iterdir())} {asyncio.run(wait())} {total} {done.stdout.strip()}"
+    """
+    assert say(worker, body) == "['a', 'b'] 1 3 2"
+
+
+def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: Limits) -> None:
+    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=one.id) as other:
+        with ThreadPoolExecutor(2) as threads:
+            crash = threads.submit(say, one, "time.sleep(0.2); os.abort()")
+            fine = threads.submit(say, other, "time.sleep(0.5); return 'fine'")
+            assert fine.result() == "fine"
+            assert isinstance(crash.exception(), SandboxCrash)
+
+
+def test_kill_from_another_thread_ends_a_call_at_once(
+    sandbox: Sandbox, environment: Environment, limits: Limits
+) -> None:
+    worker = sandbox.start(environment, limits)
+    began = time.monotonic()
+    threading.Timer(0.3, worker.kill).start()
+    with pytest.raises(EngineGone):
+        say(worker, "time.sleep(60)")
+    assert time.monotonic() - began < 5.0
+    assert not worker.alive
+    worker.kill()
+
+
+def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
+    worker = sandbox.start(environment, limits)
+    worker.kill()
+    with pytest.raises(EngineGone):
+        say(worker, "return ''")
+
+
+def test_tests_are_reported_one_by_one(worker: Worker) -> None:
+    tests = "from solution import run\ndef test_good():\n    assert run() == 'x'\ndef test_bad():\n    assert run() == 'y'\n"
+    seen = []
+    outcome = worker.test(program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], on_report=seen.append)
+    assert {test.id: test.outcome for test in outcome.outcomes} == {
+        "test_good": "passed",
+        "test_bad": "failed",
+        "test_absent": "missing",
+    }
+    assert [test.id for test in seen] == ["test_good", "test_bad"]
+    assert not outcome.passed
+
+
+def test_a_missing_module_is_named(worker: Worker) -> None:
+    outcome = worker.test(
+        Program("import not_there\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)),
+        "from solution import run\ndef test_it():\n    assert run() == 1\n",
+        ["test_it"],
+    )
+    assert outcome.missing_module == "not_there"
+    assert not outcome.passed
+
+
+def test_the_sandbox_has_no_more_cores_than_allowed(worker: Worker) -> None:
+    if sys.platform != "linux":
+        pytest.skip("affinity is Linux's")
+    body = """
+        def spin(): 
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end: pass
+        for _ in range(3):
+            if not os.fork():
+                spin(); os._exit(0)
+        for _ in range(3): os.wait()
+        used = os.times()
+        return str(used.children_user + used.children_system)
+    """
+    assert float(say(worker, body)) < 1.1

@@ -1,0 +1,92 @@
+"""An engine for the tests that need one; without it they are skipped, except in CI, where they must run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.docker.engine import Engine, find_engine
+from autocoder_jupyter.sandbox.docker.reaper import PROCESS, ROLE
+from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+
+
+@pytest.fixture(scope="session")
+def engine() -> Engine:
+    try:
+        return find_engine()
+    except SandboxUnavailable as unavailable:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(unavailable))
+
+
+@pytest.fixture(scope="session")
+def image(engine: Engine) -> str:
+    """The base image's name."""
+    probe = DockerSandbox().probe()
+    if not probe.available:
+        assert os.environ.get("CI") != "true", probe.reason
+        pytest.skip(probe.reason)
+    return probe.details["base image"]
+
+
+@pytest.fixture(scope="session")
+def environment(image: str) -> Environment:
+    """The base packages and nothing else."""
+    return DockerSandbox().build(EnvironmentSpec(packages=(), python_version=(3, 11)))
+
+
+@pytest.fixture
+def containers_of(engine: Engine) -> Callable[[int], list[str]]:
+    """The containers, running or not, that a process of this machine owns."""
+
+    def find(pid: int) -> list[str]:
+        client = engine.client()
+        try:
+            found = client.containers(all=True, filters={"label": [ROLE, f"{PROCESS}={pid}"]})
+            return [str(container["Id"]) for container in found]
+        finally:
+            client.close()
+
+    return find
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], bool]:
+    """Whether a condition comes true in time; the engine tells nobody when a removal is over."""
+
+    def wait(condition: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + 5
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    return wait
+
+
+@pytest.fixture
+def no_container_left(containers_of: Callable[[int], list[str]], eventually: Callable[..., bool]) -> Iterator[None]:
+    """Afterwards this process owns no container any more."""
+    yield
+    assert eventually(lambda: not containers_of(os.getpid()))
+
+
+@pytest.fixture
+def dangling(engine: Engine) -> Callable[[], set[str]]:
+    """The images without a name that nothing is built upon."""
+
+    def find() -> set[str]:
+        client = engine.client()
+        try:
+            return {str(found["Id"]) for found in client.images(filters={"dangling": True})}
+        finally:
+            client.close()
+
+    return find

@@ -1,0 +1,72 @@
+"""The sandboxes that every promise is tested on, and short ways to say what runs in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.sandbox.choice import get
+from autocoder_jupyter.sandbox.protocol import CallOutcome, EnvironmentSpec, Program, Sandbox, Worker
+from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
+
+EACH = [
+    pytest.param("local", marks=pytest.mark.local_sandbox),
+    pytest.param("docker", marks=pytest.mark.docker),
+]
+
+
+def open_sandbox(name: str) -> Sandbox:
+    """The sandbox of this name, or a skipped test with the reason; in CI a missing sandbox is a failure."""
+    sandbox = get(name)  # type: ignore[arg-type]
+    probe = sandbox.probe()
+    if not probe.available:
+        assert os.environ.get("CI") != "true", probe.reason
+        pytest.skip(f"{name}: {probe.reason}")
+    return sandbox
+
+
+def base_spec(name: str) -> EnvironmentSpec:
+    """Only the base packages; the notebook's Python, or the one of the base image."""
+    return EnvironmentSpec((), sys.version_info[:2] if name == "local" else (3, 11))
+
+
+def program(
+    body: str,
+    inputs: Mapping[str, TypeName] | None = None,
+    outputs: Mapping[str, TypeName] | None = None,
+    *,
+    env_vars: Mapping[str, str] | None = None,
+) -> Program:
+    """A program whose function has this body. One output, a str called `said`, unless others are declared."""
+    inputs = inputs or {}
+    code = "\n".join(
+        [
+            "import os, sys, time, signal, socket, ctypes, glob, json, subprocess, threading",
+            "from pathlib import Path",
+            "import numpy as np, pandas as pd",
+            f"def run({', '.join(inputs)}):",
+            textwrap.indent(textwrap.dedent(body).strip(), "    "),
+            "",
+        ]
+    )
+    return Program(
+        code,
+        tuple(InputSpec(name=name, type=kind) for name, kind in inputs.items()),
+        tuple(OutputSpec(name=name, type=kind) for name, kind in (outputs or {"said": "str"}).items()),
+        env_vars=env_vars or {},
+    )
+
+
+def say(worker: Worker, body: str, **options: Any) -> str:
+    """What a program with this body returns."""
+    said = worker.call(program(body), {}, **options).values["said"]
+    assert isinstance(said, str)
+    return said
+
+
+Attempt = Callable[..., CallOutcome]

@@ -1,0 +1,381 @@
+"""A language model whose answers are written beforehand, behind real HTTP on the loopback.
+
+It speaks OpenAI's chat completions (`…/chat/completions`) and Anthropic's messages (`…/messages`), streamed and
+plain, so the real client libraries are tested as they are. Standard library only.
+
+    with ScriptedModel(["first answer", Answer(status=429, headers={"retry-after": "0"}), "second"]) as model:
+        LiteLLMModel(model.config())            # or AgentConfig(**model.settings)
+    ScriptedModel(by_marker({"# Write the code": [...], "# Write the tests": [...]}))   # for calls side by side
+    ScriptedModel(lambda request: "yes" if "?" in prompt_of(request) else Answer(status=500))
+
+A request that the script does not foresee gets a 400, which no client retries, and is kept in `unforeseen`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from autocoder_jupyter.models.protocol import ModelConfig
+
+COUNTED: Mapping[str, int] = {}
+"""Stands for usage counted by the endpoint: four characters a token."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, or one fault.
+
+    Args:
+        text: what the model says.
+        finish_reason: in OpenAI's words; `"length"` plays a truncated answer.
+        usage: OpenAI's usage object; None sends none.
+        status: of HTTP; anything but 200 makes an error with `error` as its message.
+        error: message of the error.
+        code: machine-readable code of the error, such as `"context_length_exceeded"`.
+        headers: further headers, such as `retry-after`.
+        delay: seconds before the first byte.
+        hold: nothing is sent until this event is set; a client that hangs up meanwhile is noticed.
+        hold_after: characters that are streamed before `hold` counts.
+        drop_after: characters that are streamed before the connection is reset.
+        end_after: characters that are streamed before the stream ends as if all were said.
+        raw: sent as the body, whatever it is.
+        piece: characters of one streamed piece.
+    """
+
+    text: str = ""
+    finish_reason: str = "stop"
+    usage: Mapping[str, Any] | None = field(default_factory=lambda: COUNTED)
+    status: int = 200
+    error: str = "played fault"
+    code: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    hold: threading.Event | None = None
+    hold_after: int = 0
+    drop_after: int | None = None
+    end_after: int | None = None
+    raw: str | None = None
+    piece: int = 80
+
+
+Script = Sequence[str | Answer] | Callable[[dict[str, Any]], "str | Answer"]
+
+
+class Unforeseen(LookupError):
+    """The script has no answer to this request."""
+
+
+class ScriptedModel:
+    """The endpoint; a context manager.
+
+    Args:
+        script: answers in order, or a function of the request's JSON. The function is called by one thread at a time.
+        refuse: request fields that get a 400, such as `"temperature"`; also kinds of `response_format`, such as
+            `"json_schema"`.
+        latency: seconds before every answer.
+    """
+
+    def __init__(self, script: Script = (), *, refuse: Collection[str] = (), latency: float = 0.0) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.unforeseen: list[dict[str, Any]] = []
+        self.hung_up = threading.Event()
+        self._answer = script if callable(script) else in_order(script)
+        self._refuse = frozenset(refuse)
+        self._latency = latency
+        self._changed = threading.Condition()
+        handler = type("Handler", (_Handler,), {"endpoint": self})
+        self._server = _Server(("127.0.0.1", 0), handler)
+
+    def __enter__(self) -> ScriptedModel:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """OpenAI's base address. Anthropic's client appends `/v1/messages` itself: give it `root`."""
+        return f"{self.root}/v1"
+
+    @property
+    def root(self) -> str:
+        """The address without `/v1`."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What an `AgentConfig` or a `ModelConfig` needs to reach it. An own address needs no key."""
+        return {"model": "openai/scripted", "api_base": self.url}
+
+    def config(self, **changes: Any) -> ModelConfig:
+        """A `ModelConfig` that reaches it."""
+        return ModelConfig(**{**self.settings, **changes})
+
+    def wait_for_requests(self, count: int, timeout: float = 30.0) -> None:
+        """Wait until so many requests have arrived."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
+                raise TimeoutError(f"{len(self.requests)} of {count} requests arrived in {timeout:g} s")
+
+    def answer_to(self, request: dict[str, Any], headers: dict[str, str]) -> Answer:
+        """Record a request and find its answer."""
+        with self._changed:
+            self.requests.append(request)
+            self.headers.append(headers)
+            self._changed.notify_all()
+            for name in self._refuse & _offered(request):
+                return Answer(status=400, error=f"Unsupported parameter: '{name}' is not supported with this model.")
+            try:
+                answer = self._answer(request)
+            except Unforeseen as error:
+                self.unforeseen.append(request)
+                return Answer(status=400, error=str(error))
+        if self._latency:
+            time.sleep(self._latency)
+        return Answer(answer) if isinstance(answer, str) else answer
+
+
+def in_order(answers: Sequence[str | Answer]) -> Callable[[dict[str, Any]], str | Answer]:
+    """A script that gives these answers one after the other, whatever is asked."""
+    remaining = iter(answers)
+
+    def script(_: dict[str, Any]) -> str | Answer:
+        for answer in remaining:
+            return answer
+        raise Unforeseen("the script is at its end")
+
+    return script
+
+
+def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | Answer]:
+    """A script for each kind of question: the first marker that stands in the prompt says which."""
+    scripts = {marker: script if callable(script) else in_order(script) for marker, script in routes.items()}
+
+    def route(request: dict[str, Any]) -> str | Answer:
+        prompt = prompt_of(request)
+        for marker, script in scripts.items():
+            if marker in prompt:
+                return script(request)
+        raise Unforeseen(f"none of {list(routes)} stands in the prompt")
+
+    return route
+
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    """All text of a request, system prompt included."""
+    contents = [request.get("system") or "", *(message.get("content") or "" for message in request["messages"])]
+    return "\n".join(filter(None, map(_text, contents)))
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _offered(request: Mapping[str, Any]) -> set[str]:
+    kind = (request.get("response_format") or {}).get("type")
+    return {*request, kind} if kind else set(request)
+
+
+def _counted(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    if answer.usage is not COUNTED:
+        return None if answer.usage is None else dict(answer.usage)
+    asked, said = len(prompt_of(request)) // 4 + 1, len(answer.text) // 4 + 1
+    return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+
+
+class _HungUp(Exception):
+    """The client closed the connection."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: clients may hang up between two requests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    endpoint: ScriptedModel
+    _numbers = itertools.count(1)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        answer = self.endpoint.answer_to(request, {name.lower(): value for name, value in self.headers.items()})
+        try:
+            self._play(request, answer)
+        except (_HungUp, ConnectionError):
+            self.endpoint.hung_up.set()
+            self.close_connection = True
+
+    def _play(self, request: dict[str, Any], answer: Answer) -> None:
+        time.sleep(answer.delay)
+        if not answer.hold_after:
+            self._hold(answer)
+        anthropic = self.path.split("?")[0].endswith("/messages")
+        if answer.status != 200:
+            error = {"message": answer.error, "type": "played_error", "code": answer.code}
+            self._send(json.dumps({"type": "error", "error": error}), answer)
+        elif answer.raw is not None:
+            self._send(answer.raw, answer, "text/event-stream" if request.get("stream") else "application/json")
+        elif not request.get("stream"):
+            whole = _anthropic_whole if anthropic else _openai_whole
+            self._send(json.dumps(whole(request, answer, next(self._numbers))), answer)
+        else:
+            events = _anthropic_events if anthropic else _openai_events
+            self._stream(events(request, answer, next(self._numbers)), answer)
+
+    def _hold(self, answer: Answer) -> None:
+        while answer.hold is not None and not answer.hold.wait(0.02):
+            readable, _, _ = select.select([self.connection], [], [], 0)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                raise _HungUp
+
+    def _send(self, body: str, answer: Answer, kind: str = "application/json") -> None:
+        data = body.encode()
+        self.send_response(answer.status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **answer.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: Iterator[tuple[int, str]], answer: Answer) -> None:
+        self.send_response(200)
+        for name, value in {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        held = not answer.hold_after
+        for said, event in events:
+            if answer.drop_after is not None and said > answer.drop_after:
+                return self._reset()
+            if answer.end_after is not None and said > answer.end_after:
+                break
+            if not held and said > answer.hold_after:
+                self._hold(answer)
+                held = True
+            self._chunk(event.encode())
+        self._chunk(b"")
+        return None
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+
+def _pieces(answer: Answer) -> Iterator[tuple[int, str]]:
+    """Pieces of the text, each with the number of characters said once it is out."""
+    for start in range(0, len(answer.text), answer.piece):
+        piece = answer.text[start : start + answer.piece]
+        yield start + len(piece), piece
+
+
+# OpenAI's wire
+
+
+def _openai_whole(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer.text}
+    whole = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request.get("model"),
+        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish_reason}],
+    }
+    usage = _counted(answer, request)
+    return whole if usage is None else {**whole, "usage": usage}
+
+
+def _openai_events(request: dict[str, Any], answer: Answer, number: int) -> Iterator[tuple[int, str]]:
+    base = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": request.get("model"),
+    }
+
+    def event(choices: list[dict[str, Any]], **more: Any) -> str:
+        return f"data: {json.dumps({**base, 'choices': choices, **more})}\n\n"
+
+    def choice(delta: dict[str, Any], finish_reason: str | None = None) -> list[dict[str, Any]]:
+        return [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
+
+    end = len(answer.text) + 1
+    yield 0, event(choice({"role": "assistant", "content": ""}))
+    for said, piece in _pieces(answer):
+        yield said, event(choice({"content": piece}))
+    yield end, event(choice({}, answer.finish_reason))
+    usage = _counted(answer, request)
+    if usage is not None and (request.get("stream_options") or {}).get("include_usage"):
+        yield end, event([], usage=usage)
+    yield end, "data: [DONE]\n\n"
+
+
+# Anthropic's wire
+
+_STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+
+
+def _anthropic_message(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
+    usage = _counted(answer, request) or {}
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": request.get("model"),
+        "stop_sequence": None,
+        "usage": {"input_tokens": usage.get("prompt_tokens", 0), "output_tokens": usage.get("completion_tokens", 0)},
+    }
+
+
+def _anthropic_block(request: dict[str, Any], answer: Answer, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The empty block and the delta that fills it: a forced tool gets the text as its input."""
+    choice = request.get("tool_choice") or {}
+    if choice.get("type") == "tool":
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": choice["name"], "input": {}}
+        return block, {"type": "input_json_delta"}
+    return {"type": "text", "text": ""}, {"type": "text_delta"}
+
+
+def _anthropic_whole(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
+    block, _ = _anthropic_block(request, answer, number)
+    filled = {**block, "input": json.loads(answer.text)} if "input" in block else {**block, "text": answer.text}
+    stop = _STOP_REASONS[answer.finish_reason]
+    return {**_anthropic_message(request, answer, number), "content": [filled], "stop_reason": stop}
+
+
+def _anthropic_events(request: dict[str, Any], answer: Answer, number: int) -> Iterator[tuple[int, str]]:
+    def event(kind: str, **data: Any) -> str:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+
+    message = _anthropic_message(request, answer, number)
+    block, delta = _anthropic_block(request, answer, number)
+    slot = "partial_json" if "input" in block else "text"
+    stop = "tool_use" if "input" in block else _STOP_REASONS[answer.finish_reason]
+    end = len(answer.text) + 1
+    yield 0, event("message_start", message={**message, "content": [], "stop_reason": None})
+    yield 0, event("content_block_start", index=0, content_block=block)
+    for said, piece in _pieces(answer):
+        yield said, event("content_block_delta", index=0, delta={**delta, slot: piece})
+    yield end, event("content_block_stop", index=0)
+    yield end, event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=message["usage"])
+    yield end, event("message_stop")

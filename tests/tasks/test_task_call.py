@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import background
+from autocoder_jupyter.errors import (
+    EngineGone,
+    GenerationFailed,
+    InvalidRequest,
+    SandboxUnavailable,
+    SolutionError,
+)
+from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.tasks.call import call
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.tasks.outputs import field_names, landed
+from autocoder_jupyter.tasks.task import Task
+from autocoder_jupyter.types import Dir, Figure, File, InputSpec, OutputSpec, Secret
+
+SALES = InputSpec(name="sales", type="DataFrame")
+TOTAL = "def run(sales): return float(sales['v'].sum())"
+TWO = (OutputSpec(name="total", type="float"), OutputSpec(name="best.month", type="str"))
+
+
+def run(target: Function, *args: Any, options: CallOptions | None = None, **keywords: Any) -> Any:
+    return background.run(call(target, options or CallOptions(), args, keywords))
+
+
+def frame(*values: float) -> pd.DataFrame:
+    return pd.DataFrame({"v": values})
+
+
+@pytest.mark.parametrize("cache", ["disable", "auto", "override"])
+def test_three_different_frames_give_three_answers(pool: Any, cache: Any, function: Any) -> None:
+    options = CallOptions(cache=cache)
+    frames = (frame(450), frame(750), frame(1050))
+    assert [run(function(TOTAL, (SALES,)), each, options=options) for each in frames] == [450, 750, 1050]
+
+
+def test_five_results_called_side_by_side_give_their_own_answers(pool: Any, function: Any) -> None:
+    functions = [function(f"def run(): return {number}.0") for number in range(5)]
+
+    async def together() -> list[float]:
+        return await asyncio.gather(*(call(each, CallOptions(), (), {}) for each in functions))
+
+    assert background.run(together()) == [0, 1, 2, 3, 4]
+
+
+def test_several_outputs_are_a_named_tuple_in_declared_order(pool: Any, function: Any) -> None:
+    outputs = run(function("def run(): return 1.5, 'May'", outputs=TWO))
+    assert outputs == (1.5, "May")
+    assert outputs.total == 1.5
+    assert outputs.best_month == "May"
+    assert pickle.loads(pickle.dumps(outputs)) == outputs
+
+
+def test_names_of_outputs_become_fields_that_python_accepts() -> None:
+    names = ["summary.csv", "class", "2024", "_x", "a b", "a_b", "ünïcode"]
+    assert field_names(names) == ("summary_csv", "class_", "output_2024", "output_x", "a_b", "a_b_2", "ünïcode")
+
+
+def test_a_crashed_program_is_never_a_value(pool: Any, function: Any) -> None:
+    pool.faults = [SolutionError("ZeroDivisionError: division by zero")]
+    with pytest.raises(SolutionError, match="division"):
+        run(function("def run(): return 1.0"), options=CallOptions(retries=5))
+    assert len(pool.calls) == 1
+
+
+def test_a_lost_engine_is_asked_again_as_often_as_told(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+    monkeypatch.setattr("autocoder_jupyter.tasks.call.BACKOFF_SECONDS", 0.001)
+    pool.faults = [EngineGone("gone"), SandboxUnavailable("not yet back")]
+    assert run(function("def run(): return 1.0"), options=CallOptions(retries=2)) == 1.0
+    pool.faults = [EngineGone("gone"), EngineGone("gone")]
+    with pytest.raises(EngineGone):
+        run(function("def run(): return 1.0"), options=CallOptions(retries=1))
+
+
+def test_a_sandbox_that_never_worked_is_not_asked_again(pool: Any, function: Any) -> None:
+    pool.faults = [SandboxUnavailable("no sandbox here")]
+    with pytest.raises(SandboxUnavailable):
+        run(function("def run(): return 1.0"), options=CallOptions(retries=3))
+    assert len(pool.calls) == 1
+
+
+def test_the_options_of_the_generation_reach_the_sandbox(pool: Any, function: Any) -> None:
+    config = AgentConfig(timeout=7, env_vars={"MODE": "full"}, block_network=False)
+    options = CallOptions.of(config).changed({"resources": {"cpu": 2, "memory": "512Mi"}, "reuse": True})
+    assert run(function("def run(): return env['MODE']"), options=options) == "full"
+    _, limits, network = pool.leases[0]
+    assert (limits.cpu, limits.memory, limits.seconds, network) == (2, 512 * 2**20, 7, True)
+    assert (pool.calls[0]["seconds"], pool.calls[0]["reuse"]) == (7, True)
+
+
+def test_another_timeout_finds_the_same_workers(pool: Any, function: Any) -> None:
+    options = CallOptions().changed({"timeout": 3})
+    run(function("def run(): return 1.0"), options=options)
+    assert pool.leases[0][1].seconds == CallOptions().worker_seconds
+    assert pool.calls[0]["seconds"] == 3
+
+
+def test_a_secret_is_looked_up_for_the_call_and_never_shown(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+    options = CallOptions(secrets=(Secret(key="DB_PASSWORD", as_env_var="PASSWORD"),), name="nightly")
+    with pytest.raises(InvalidRequest, match="DB_PASSWORD is not set"):
+        run(function("def run(): return env['PASSWORD']"), options=options)
+    monkeypatch.setenv("DB_PASSWORD", "hunter2-hunter2")
+    assert run(function("def run(): return env['PASSWORD']"), options=options) == "hunter2-hunter2"
+    assert "hunter2" not in repr(options)
+    assert "hunter2" not in repr(pool.calls[0]["program"])
+    pool.faults = [SolutionError("login with hunter2-hunter2 failed", stderr="hunter2-hunter2", traceback="…")]
+    with pytest.raises(SolutionError) as failed:
+        run(function("def run(): return 1.0"), options=options)
+    assert "hunter2" not in str(failed.value) + str(vars(failed.value)) + repr(failed.value)
+    assert failed.value.what == "nightly: login with <PASSWORD> failed"
+
+
+def test_an_unchanged_call_is_answered_from_disk_only_when_asked(pool: Any, function: Any) -> None:
+    target = function("def run(sales): return float(sales['v'].sum()), 'May'", (SALES,), TWO)
+    auto = CallOptions(cache="auto")
+    assert run(target, frame(1), options=auto) == run(target, frame(1), options=auto) == (1.0, "May")
+    assert len(pool.calls) == 1
+    run(target, frame(1))
+    run(target, frame(1), options=CallOptions(cache="override"))
+    assert len(pool.calls) == 3
+
+
+def test_other_code_another_variable_or_another_dtype_is_another_call(pool: Any, function: Any) -> None:
+    auto = CallOptions(cache="auto")
+    run(function(TOTAL, (SALES,)), frame(1), options=auto)
+    run(function(TOTAL + " ", (SALES,)), frame(1), options=auto)
+    run(function(TOTAL, (SALES,)), frame(1), options=CallOptions(cache="auto", env_vars={"A": "1"}))
+    run(function(TOTAL, (SALES,)), frame(1).astype("float32"), options=auto)
+    assert len(pool.calls) == 4
+
+
+def test_every_kind_of_output_comes_back_from_disk(pool: Any, tmp_path: Path, function: Any) -> None:
+    code = f"""
+import pandas as pd, pathlib
+from autocoder_jupyter.types import File, Dir, Figure
+def run():
+    root = pathlib.Path({str(tmp_path)!r}) / "made"
+    root.mkdir(exist_ok=True)
+    (root / "a.txt").write_text("a")
+    folder = root / "folder"
+    folder.mkdir(exist_ok=True)
+    (folder / "b.txt").write_text("b")
+    return pd.DataFrame({{"v": [1]}}), File(root / "a.txt"), Dir(folder), {{"k": [1]}}, False
+"""
+    kinds = {"table": "DataFrame", "file": "File", "folder": "Dir", "facts": "dict", "flag": "bool"}
+    outputs = tuple(OutputSpec(name=name, type=kind) for name, kind in kinds.items())  # type: ignore[arg-type]
+    target = function(code, outputs=outputs, root=tmp_path / ".autocode")
+    first = run(target, options=CallOptions(cache="auto"))
+    again = run(target, options=CallOptions(cache="auto"))
+    assert len(pool.calls) == 1
+    pd.testing.assert_frame_equal(first.table, again.table)
+    assert (again.facts, again.flag) == ({"k": [1]}, False)
+    assert Path(again.file).read_text() == "a"
+    assert (again.folder.path / "b.txt").read_text() == "b"
+    assert again.file.path.parent == tmp_path / ".autocode" / "growth" / "outputs" / "2"
+
+
+def test_a_picture_comes_back_from_disk(pool: Any, function: Any) -> None:
+    code = """
+import matplotlib
+matplotlib.use("Agg")
+from matplotlib.figure import Figure as Drawn
+import io
+from autocoder_jupyter.types import Figure
+def run():
+    drawn = io.BytesIO()
+    Drawn(figsize=(1, 1), dpi=20).savefig(drawn, format="png")
+    return Figure(drawn.getvalue(), 20, 20)
+"""
+    target = function(code, outputs=(OutputSpec(name="picture", type="Figure"),))
+    first, again = (run(target, options=CallOptions(cache="auto")) for _ in range(2))
+    assert isinstance(again, Figure)
+    assert first == again
+    assert len(pool.calls) == 1
+
+
+def test_the_store_of_outcomes_is_bounded(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+    monkeypatch.setattr("autocoder_jupyter.tasks.outcome_cache.MAX_OUTCOMES", 2)
+    target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
+    for value in (1, 2, 3, 3, 1):
+        run(target, frame(value), options=auto)
+    assert len(pool.calls) == 4
+
+
+def test_files_land_in_a_fresh_folder_or_where_the_caller_says(tmp_path: Path) -> None:
+    def made(name: str) -> File:
+        folder = tmp_path / "from_sandbox" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.txt").write_text(name)
+        return File(folder / "report.txt")
+
+    home = tmp_path / "outputs"
+    first = landed({"a": made("a"), "n": 1}, None, home)
+    second = landed({"a": made("a")}, None, home)
+    assert (first["n"], first["a"].path) == (1, home / "1" / "report.txt")
+    assert second["a"].path == home / "2" / "report.txt"
+    both = landed({"a": made("a"), "b": made("b")}, tmp_path / "given", home)
+    assert (both["a"].path.read_text(), both["b"].path.name) == ("a", "b-report.txt")
+
+
+def test_interrupting_a_call_kills_its_worker(pool: Any, function: Any) -> None:
+    target = function("def run():\n    started.set(); killed.wait(30); return 1.0")
+
+    async def interrupted() -> None:
+        task = asyncio.ensure_future(call(target, CallOptions(), (), {}))
+        await background.call_blocking(lambda: pool.started.wait(30))
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    assert pool.workers[0].killed.wait(5)
+
+
+def test_a_task_has_the_signature_and_the_words_of_its_function(pool: Any, function: Any) -> None:
+    least = InputSpec(name="least", type="int", required=False, default=5, meaning="orders a month")
+    target = function(TOTAL, (SALES, least), samples={"sales": frame(1)})
+    task = Task("total", target, CallOptions())
+    shown = str(task.__signature__)
+    assert task.__name__ == "total"
+    assert "sales: pandas" in shown and "least: int = 5" in shown and shown.endswith("-> float")
+    assert "orders a month" in (task.__doc__ or "")
+
+
+def test_a_task_pickles_and_runs_in_both_ways(pool: Any, function: Any) -> None:
+    task = pickle.loads(pickle.dumps(Task("total", function(TOTAL, (SALES,), samples={"sales": frame(2)}), CallOptions())))
+    assert task() == 2.0
+    assert task(frame(3)) == 3.0
+    assert asyncio.run(task.aio(sales=frame(4), timeout=3)) == 4.0
+    assert pool.calls[-1]["seconds"] == 3
+
+
+def test_a_failed_generation_gives_no_function(report: Any) -> None:
+    with pytest.raises(ValueError, match="no function that passed"):
+        Function.of(report("def run(): ...", success=False, error="3 tests failed"), {}, Path())
+    with pytest.raises(GenerationFailed, match="3 tests failed"):
+        Function.of(report("def run(): ...", success=False, error="3 tests failed"), {}, Path())
+
+
+def test_calls_from_many_threads_do_not_meet(pool: Any, function: Any) -> None:
+    answers: dict[int, float] = {}
+
+    def one(number: int) -> None:
+        answers[number] = run(function(TOTAL, (SALES,)), frame(number))
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert answers == {number: float(number) for number in range(8)}
+
+
+@pytest.mark.parametrize("option", ["resources", "retries", "timeout", "env_vars", "secrets", "cache", "reuse", "name"])
+def test_a_wrong_option_is_named(option: str) -> None:
+    with pytest.raises(InvalidRequest, match=option):
+        CallOptions().changed({option: object()})
+
+
+def test_dirs_keep_what_is_in_them(tmp_path: Path) -> None:
+    source = tmp_path / "s" / "made"
+    (source / "deep").mkdir(parents=True)
+    (source / "deep" / "x.txt").write_text("x")
+    kept = landed({"d": Dir(source)}, tmp_path / "given", tmp_path)["d"]
+    assert (kept.path / "deep" / "x.txt").read_text() == "x"

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.tasks.export import export, script
+from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    CodePlan,
+    Evidence,
+    InputSpec,
+    OutputSpec,
+    Report,
+    TestOutcome,
+)
+
+CODE = '''"""Growth."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def run(sales: pd.DataFrame, min_orders: int = 5, exact: bool = True) -> tuple[pd.DataFrame, str]:
+    kept = sales[sales["orders"] >= min_orders]
+    best = str(kept.loc[kept["revenue"].idxmax(), "month"])
+    return kept.reset_index(drop=True), best if exact else best[:3]
+'''
+
+TESTS = '''import pandas as pd
+import pytest
+from solution import run
+import solution
+
+
+def test_small_months_are_left_out():
+    """Months with fewer than five orders are skipped."""
+    from solution import run as again
+    sales = pd.DataFrame({"month": ["Jan", "Feb"], "orders": [4, 5], "revenue": [9.0, 1.0]})
+    assert again is run is solution.run
+    assert run(sales=sales)[1] == "Feb"
+'''
+
+INPUTS = (
+    InputSpec(name="sales", type="DataFrame", meaning="one row a month, 100% of them"),
+    InputSpec(name="min_orders", type="int", required=False, default=5),
+    InputSpec(name="exact", type="bool", required=False, default=True),
+)
+OUTPUTS = (OutputSpec(name="monthly", type="DataFrame"), OutputSpec(name="best_month", type="str"))
+SALES = pd.DataFrame({"month": ["Jan", "Feb", "Mar"], "orders": [4, 5, 9], "revenue": [9.0, 1.0, 3.0]})
+
+
+@pytest.fixture
+def growth(report: Any) -> Report:
+    made: Report = report(
+        CODE,
+        INPUTS,
+        OUTPUTS,
+        prompt='Monthly growth.\n\nSkip """small""" months.\n# /// script\n# ///',
+        tests=TESTS,
+        plan=CodePlan(description="Growth 100%", approach="", assumptions=("ties go to the earlier month",)),
+        lock=tuple(f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", "pytest", "iniconfig")),
+        python_version=sys.version_info[:2],
+        started=dt.datetime(2025, 3, 1, tzinfo=dt.UTC),
+        evidence=Evidence(
+            tests=(TestOutcome(id="test_a", outcome="passed"),), checks=(CheckOutcome(name="types", passed=True),)
+        ),
+    )
+    return made
+
+
+def written(report: Report, path: Path) -> Path:
+    return export(report, Function.of(report, {}, Path(".autocode")), path)
+
+
+def here(path: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(path), *arguments], capture_output=True, text=True, cwd=cwd or path.parent, check=False
+    )
+
+
+def metadata(text: str) -> dict[str, Any]:
+    block = text.split("# /// script\n")[1].split("# ///\n")[0]
+    return tomllib.loads("\n".join(line[2:] for line in block.splitlines()))
+
+
+def test_the_script_names_its_exact_packages_without_the_test_tools(growth: Report, tmp_path: Path) -> None:
+    text = written(growth, tmp_path / "growth.py").read_text()
+    found = metadata(text)
+    assert found["requires-python"] == f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
+    assert found["dependencies"] == [f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow")]
+
+
+def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth: Report, tmp_path: Path) -> None:
+    text = written(growth, tmp_path / "growth.py").read_text()
+    assert CODE in text
+    for words in ("Skip", "2025-03-01", "1 of 1 tests passed", "ties go to the earlier month"):
+        assert words in text
+    assert "autocoder_jupyter" not in text
+
+
+def test_the_script_runs_from_its_command_line(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    SALES.to_parquet(tmp_path / "sales.parquet")
+    done = here(path, "--sales", "sales.parquet", "--min-orders", "0", "--no-exact", "--output-dir", "out")
+    assert done.stderr == ""
+    assert "best_month: Jan" in done.stdout
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / "monthly.parquet"), SALES)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "feather", "parquet"])
+def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: str) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    write = {
+        "csv": lambda target: SALES.to_csv(target, index=False),
+        "tsv": lambda target: SALES.to_csv(target, index=False, sep="\t"),
+        "json": lambda target: SALES.to_json(target, orient="records"),
+        "feather": SALES.to_feather,
+        "parquet": SALES.to_parquet,
+    }
+    write[suffix](tmp_path / f"sales.{suffix}")
+    assert "best_month: Mar" in here(path, "--sales", f"sales.{suffix}").stdout
+
+
+def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    assert "required: --sales" in here(path).stderr
+    assert "--min-orders" in here(path, "--sales", "x", "--min-orders", "many").stderr
+    assert "100% of them" in here(path, "--help").stdout
+
+
+def test_a_container_finds_inputs_and_leaves_outputs_by_name(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    path.write_text(path.read_text().replace("/var/", f"{tmp_path}/var/"))
+    mounted, outputs = tmp_path / "var" / "inputs", tmp_path / "var" / "outputs"
+    mounted.mkdir(parents=True)
+    outputs.mkdir()
+    SALES.to_parquet(mounted / "sales")
+    (mounted / "min_orders").write_text("0")
+    (mounted / "exact").write_text("false\n")
+    done = here(path)
+    assert done.stderr == ""
+    assert (outputs / "best_month").read_text() == "Jan"
+    assert len(pd.read_parquet(outputs / "monthly")) == 3
+
+
+def test_every_type_has_a_command_line(report: Any, tmp_path: Path) -> None:
+    code = """
+import json, pathlib
+def run(text, number, ratio, flag, at, day, span, file, folder, table, column, facts, items):
+    shown = [text, number, ratio, flag, at.isoformat(), day.isoformat(), span.total_seconds(), file.read_text(),
+             sorted(path.name for path in folder.iterdir()), len(table), int(column.sum()), facts, items]
+    made = pathlib.Path("made"); made.mkdir(exist_ok=True)
+    (made / "a.txt").write_text("a")
+    from matplotlib.figure import Figure
+    return shown, facts, flag, at, span, made / "a.txt", made, column, Figure(figsize=(1, 1)), table
+"""
+    kinds = dict(
+        text="str", number="int", ratio="float", flag="bool", at="datetime", day="date", span="timedelta",
+        file="File", folder="Dir", table="DataFrame", column="Series", facts="dict", items="list",
+    )  # fmt: skip
+    given = dict(
+        shown="list", facts="dict", flag="bool", at="datetime", span="timedelta", file="File", folder="Dir",
+        column="Series", picture="Figure",
+    )  # fmt: skip
+    inputs = tuple(InputSpec(name=name, type=kind) for name, kind in kinds.items())  # type: ignore[arg-type]
+    outputs = tuple(OutputSpec(name=name, type=kind) for name, kind in given.items())  # type: ignore[arg-type]
+    outputs = (*outputs, OutputSpec(name="t.csv", type="DataFrame"))
+    path = written(report(code, inputs, outputs), tmp_path / "everything.py")
+    (tmp_path / "f.txt").write_text("content")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "inside").write_text("")
+    pd.DataFrame({"v": [1, 2]}).to_csv(tmp_path / "v.csv", index=False)
+    done = here(
+        path, "--text=--x 'y' $(id)", "--number=-3", "--ratio", "1e-3", "--no-flag", "--at", "2025-01-01T00:00:00+01:00",
+        "--day", "2025-01-02", "--span", "-90", "--file", "f.txt", "--folder", "d", "--table", "v.csv", "--column",
+        "v.csv", "--facts", '{"a": [1, null]}', "--items", "[1, \"x\"]", "--output-dir", "out",
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert '"--x \'y\' $(id)", -3, 0.001, false, "2025-01-01T00:00:00+01:00", "2025-01-02", -90.0' in done.stdout
+    assert '"content", ["inside"], 2, 3, {"a": [1, null]}, [1, "x"]' in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "file.txt", "folder", "column.parquet", "picture.png", "t.csv",
+    }  # fmt: skip
+
+
+def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Path) -> None:
+    for name, hint in (
+        ("my-growth.py", "my_growth.py"),
+        ("pandas.py", "my_pandas.py"),
+        ("json.py", "my_json.py"),
+        ("growth.txt", "growth.py"),
+    ):
+        with pytest.raises(InvalidRequest, match=hint):
+            written(growth, tmp_path / name)
+
+
+def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
+    hostile = growth.model_copy(update={"prompt": "x\r\nimport os\x0bimport os\u2028import os\n# ///\n# /// script"})
+    text = script(hostile, Function.of(hostile, {}, Path()))
+    compile(text, "growth.py", "exec")
+    head = text.split('"""Growth."""')[0]
+    assert all(line.startswith("#") or not line for line in head.splitlines())
+    assert sum(line == "# /// script" for line in text.splitlines()) == 1
+
+
+def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    SALES.to_parquet(tmp_path / "sales.parquet")
+    environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
+
+    def uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["uv", *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False, timeout=240
+        )
+
+    assert "--min-orders" in uv("run", path.name, "--help").stdout
+    ran = uv("run", path.name, "--sales", "sales.parquet")
+    assert "best_month: Mar" in ran.stdout, ran.stderr
+    line = next(line for line in (tmp_path / "test_growth.py").read_text().splitlines() if "uv run" in line)
+    tested = uv(*line.removeprefix("#").split()[1:])
+    assert "1 passed" in tested.stdout, tested.stderr + tested.stdout
