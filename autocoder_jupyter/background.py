@@ -32,6 +32,14 @@ def loop() -> asyncio.AbstractEventLoop:
         return _loop
 
 
+def is_current() -> bool:
+    """Whether the caller runs on the background loop, where waiting would stop everything."""
+    try:
+        return asyncio.get_running_loop() is _loop
+    except RuntimeError:
+        return False
+
+
 def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
     """Run a coroutine on the background loop."""
     return asyncio.run_coroutine_threadsafe(coroutine, loop())
@@ -42,7 +50,10 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None) -> 
 
     Raises:
         TimeoutError: `timeout` seconds passed; the work goes on.
+        RuntimeError: called on the background loop itself, which would wait for ever.
     """
+    if is_current() and not future.done():
+        raise RuntimeError("this would wait on the background loop for the background loop; await it instead")
     waited = 0.0
     while True:
         step = POLL_SECONDS if timeout is None else min(POLL_SECONDS, max(timeout - waited, 0.0))

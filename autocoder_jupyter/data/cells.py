@@ -10,6 +10,7 @@ import decimal
 import enum
 import fractions
 import math
+import re
 import uuid
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -19,7 +20,12 @@ import numpy as np
 import pandas as pd
 
 CELL_CHARACTERS = 60
-"""A cell is cut after so many characters."""
+"""A cell is shown with so many characters."""
+
+RAW_CHARACTERS = 240
+"""So many are kept until masking is done, so that no half of a secret escapes it by having been cut off."""
+
+_CUT = re.compile(r"…\(\+(\d+)\)$")
 
 _ITEMS = 5
 _DEPTH = 3
@@ -36,18 +42,18 @@ def is_null(value: Any) -> bool:
     return isinstance(value, decimal.Decimal) and value.is_nan()
 
 
-def cell_text(value: Any, limit: int = CELL_CHARACTERS, depth: int = 0) -> str:
+def cell_text(value: Any, limit: int = RAW_CHARACTERS, depth: int = 0) -> str:
     """One cell, at most about `limit` characters; empty for a missing one."""
-    if is_null(value):
-        return ""
-    return shorten(_text(value, limit, depth), limit)
+    return "" if is_null(value) else shorten(_text(value, limit, depth), limit)
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut a text and say how much is missing."""
+    """Cut a text and say how much is missing, also when it had been cut before."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}…(+{len(text) - limit})"
+    before = _CUT.search(text)
+    missing = len(text) - limit if before is None else before.start() - limit + int(before.group(1))
+    return f"{text[:limit]}…(+{missing})" if missing > 0 else text
 
 
 def number_text(value: float, digits: int = 12) -> str:
@@ -99,8 +105,7 @@ def _text(value: Any, limit: int, depth: int) -> str:
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, str):
-        # One cell of several megabytes must not be copied about; what is beyond is only counted.
-        return str(value) if len(value) <= 4 * limit else f"{value[:limit]}…(+{len(value) - limit})"
+        return str(value)
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.item()
     for kinds, render in _RENDERERS:
@@ -128,7 +133,7 @@ _RENDERERS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     ((bytes, bytearray, memoryview), _bytes_text),
     ((pd.Timestamp, dt.datetime), time_text),
     ((dt.date, dt.time), lambda value: str(value.isoformat())),
-    ((pd.Timedelta, dt.timedelta), lambda value: str(pd.Timedelta(value))),
+    ((pd.Timedelta, dt.timedelta), str),
     ((pd.Period, pd.Interval, decimal.Decimal, fractions.Fraction, uuid.UUID), str),
 )
 
@@ -139,7 +144,7 @@ def _container_text(value: Any, limit: int, depth: int) -> str:
 
     def item(one: Any) -> str:
         if isinstance(one, str):
-            return repr(_text(one, limit, depth + 1)[: 4 * limit])
+            return repr(shorten(str(one), limit))
         return "None" if is_null(one) else cell_text(one, limit, depth + 1)
 
     def joined(items: Iterable[str], size: int) -> str:

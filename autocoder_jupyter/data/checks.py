@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from autocoder_jupyter.data.cells import cell_text
 from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.types import CheckOutcome
 
 CheckKind = Literal[
@@ -85,7 +86,7 @@ def evaluate(
         message = _rows_message(check, frame, others or {}) if check.column is None else None
         if check.column is not None:
             message = _column_message(check, frame, show_values)
-    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, NotImplementedError) as error:
         message = f"{_place(check)} cannot be compared: {type(error).__name__}"
     return CheckOutcome(name=name, passed=message is None, message=message or "")
 
@@ -93,7 +94,9 @@ def evaluate(
 def find_column(frame: pd.DataFrame | pd.Series[Any], column: str) -> pd.Series[Any] | None:
     """A column, or else an index level, by its name; case, blanks and underscores are forgiven when it is clear."""
     table = frame if isinstance(frame, pd.DataFrame) else frame.to_frame()
-    for same in (lambda label: str(label) == column, lambda label: fold(label) == fold(column)):
+    exact: Callable[[Any], bool] = lambda label: str(label) == column  # noqa: E731
+    alike: Callable[[Any], bool] = lambda label: fold(label) == fold(column)  # noqa: E731
+    for same in (exact, alike):
         places = [place for place, label in enumerate(table.columns) if same(label)]
         if len(places) == 1:
             return table.iloc[:, places[0]]
@@ -114,9 +117,9 @@ def _column_message(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any], sh
     if column is None:
         return f"{check.target} has no column {check.column!r}"
     if check.kind == "not_null":
-        count = int(column.isna().sum())
+        count = int(missing_in(column).sum())
         return f"{_place(check)} is missing in {count} of {len(column)} rows" if count else None
-    present = column.dropna()
+    present = column[~missing_in(column).to_numpy()]
     bad = present[~_holds(check, present).astype(bool).to_numpy()]
     if len(bad) == 0:
         return None
@@ -163,7 +166,7 @@ def _bound(value: Scalar | None, present: pd.Series[Any]) -> Any:
         return value
     moment = pd.Timestamp(value)
     if isinstance(present.dtype, pd.PeriodDtype):
-        return pd.Period(moment, freq=present.dtype.freq)
+        return moment.to_period(present.dtype.freq.freqstr)
     zone = getattr(present.dtype, "tz", None)
     if zone is not None and moment.tzinfo is None:
         return moment.tz_localize(zone)

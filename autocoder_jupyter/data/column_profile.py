@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api import types as pdt
 
 from autocoder_jupyter.data.cells import cell_text, is_null, number_text, shorten
-from autocoder_jupyter.data.sample import cells_of
+from autocoder_jupyter.data.sample import cells_of, missing_in
 from autocoder_jupyter.data.text_formats import text_formats
 
 Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
@@ -113,9 +113,9 @@ def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: in
     kind: Kind = "other"
     nulls: int | None = None
     try:
-        nulls = int(series.isna().sum())
+        nulls = int(missing_in(series).sum())
         if isinstance(sampled.dtype, pd.SparseDtype):
-            sampled = sampled.sparse.to_dense()
+            sampled = pd.Series(np.asarray(sampled.array), index=sampled.index)
             series = sampled if len(sampled) == len(series) else series
         kind = _kind(sampled)
         with np.errstate(all="ignore"):
@@ -195,7 +195,8 @@ def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts
     if not isinstance(sampled.dtype, pd.PeriodDtype):
         times = sampled.dropna()
         if len(times) and bool((times == times.dt.normalize()).all()):
-            facts.notes.append("no clock times")
+            first = "always the first of a month" if bool((times.dt.day == 1).all()) else ""
+            facts.notes.append(first or "no clock times")
 
 
 def _gather_durations(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
@@ -299,8 +300,6 @@ def _bounded_text(sampled: pd.Series[Any]) -> pd.Series[Any]:
 
 def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
     categories = dtype.categories
-    if categories is None:
-        return
     if facts.distinct is not None and len(categories) > facts.distinct:
         facts.notes.append(f"{len(categories)} categories")
     if dtype.ordered:
@@ -318,7 +317,7 @@ def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None) -
     elif nulls == 0 and facts.distinct == facts.looked_at:
         if facts.looked_at == rows or _strictly_ascending(series):
             facts.notes.append("unique")
-        else:
+        elif not pdt.is_float_dtype(series.dtype):
             facts.notes.append(f"no repeats among {facts.looked_at} sampled rows")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.profile import index_levels
+from autocoder_jupyter.data.sample import missing_in
 
 _NAMED = 5
 
@@ -55,8 +56,6 @@ def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[
         changed = _changes([["its values", now["columns"][0][1]]], [["its values", shape["columns"][0][1]]], frame)
         return _sentence(name, [], changed)
     missing = _missing(now["columns"], shape["columns"])
-    if missing and shape.get("index") != now["index"]:
-        missing = [column for column in missing if column not in {literal for literal, _ in now["index"]}] or missing
     lost = [literal for literal, _ in shape.get("index", []) if literal != "None"]
     lost = [f"index level {literal}" for literal in lost if literal not in {label for label, _ in now["index"]}]
     return _sentence(name, missing + lost, _changes(now["columns"], shape["columns"], frame))
@@ -92,7 +91,7 @@ def _compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
         present = column.dropna()
         return bool((present == present.round()).all())
     # A column without any value has whatever dtype its reader chose.
-    return bool(column.isna().all())
+    return bool(missing_in(column).all())
 
 
 def _family(dtype: str) -> str:

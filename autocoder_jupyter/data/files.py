@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import re
@@ -159,9 +160,8 @@ def _describe_binary(path: Path, size: int, compression: str, magic: str) -> Fil
 
 
 def _describe_parquet(path: Path, size: int) -> FileProfile:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pa: Any = importlib.import_module("pyarrow")
+    pq: Any = importlib.import_module("pyarrow.parquet")
     with pq.ParquetFile(path) as file:
         batches = list(islice(file.iter_batches(batch_size=READ_ROWS), 1))
         table = pa.Table.from_batches(batches, schema=file.schema_arrow)
@@ -171,9 +171,8 @@ def _describe_parquet(path: Path, size: int) -> FileProfile:
 
 
 def _describe_arrow(path: Path, size: int) -> FileProfile:
-    import pyarrow as pa
-    import pyarrow.feather as feather
-
+    pa: Any = importlib.import_module("pyarrow")
+    feather: Any = importlib.import_module("pyarrow.feather")
     try:
         with pa.memory_map(str(path)) as source:
             file = pa.ipc.open_file(source)
@@ -213,8 +212,7 @@ def _describe_zip(path: Path, size: int) -> FileProfile:
 
 
 def _excel_rows(path: Path) -> int | None:
-    import openpyxl
-
+    openpyxl: Any = importlib.import_module("openpyxl")
     workbook = openpyxl.load_workbook(path, read_only=True)
     try:
         rows = sum(any(cell is not None for cell in row) for row in workbook.worksheets[0].iter_rows(values_only=True))
@@ -383,7 +381,9 @@ def _excerpt(value: Any) -> str:
 
 
 _TIMESTAMP = re.compile(
-    r"\[?\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(?::\d{2})?|\[?\d{1,2}/[A-Z][a-z]{2}/\d{4}:|[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}"
+    r"\[?\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}"
+    r"|\[?\d{1,2}/[A-Z][a-z]{2}/\d{4}:"
+    r"|[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}"
 )
 _LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b")
 

@@ -72,7 +72,7 @@ def _luhn(digits: str) -> bool:
 
 def _is_card(text: str) -> bool:
     digits = re.sub(r"[ -]", "", text)
-    if not digits.isascii() or len(set(digits)) < 3 or not _luhn(digits):
+    if not digits.isascii() or len(set(digits)) < 2 or not _luhn(digits):
         return False
     size, head = len(digits), int(digits[:4])
     issuers = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -10,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.cells import cell_text, label_literal, shorten
+from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.masking import Masker
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
-from autocoder_jupyter.data.sample import sample_positions
+from autocoder_jupyter.data.sample import cells_of, sample_positions
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.request import Share
 
@@ -161,9 +162,8 @@ class TableText:
         name = f"{self._name(column.label)} {column.dtype}"
         if self._share == "schema":
             return name
-        mask = self._masker.for_column(
-            [text for text, _ in column.top] + list(column.examples) + [column.low, column.high]
-        )
+        texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high]
+        mask = _then_cut(self._masker.for_column(texts), CELL_CHARACTERS)
         facts = [
             *self._count_facts(column),
             *self._range_facts(column, mask),
@@ -179,7 +179,7 @@ class TableText:
             yield f"{column.nulls} missing ({share:.2g}%)" if column.nulls < column.rows else "all missing"
         told = {"unique", "constant"} & set(column.notes)
         if column.distinct and not told and not any(note.startswith("no repeats") for note in column.notes):
-            yield f"{column.distinct} distinct" + ("" if column.exact else f" in {column.looked_at}")
+            yield f"{column.distinct} distinct" + ("" if column.exact else " in the sample")
 
     def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
         if column.low == "":
@@ -193,9 +193,10 @@ class TableText:
         yield spread
 
     def _value_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
-        quote = (
-            (lambda text: repr(neutral(mask(text)))) if column.kind == "text" else (lambda text: neutral(mask(text)))
-        )
+        def quote(text: str) -> str:
+            shown = neutral(mask(text))
+            return f"'{shown}'" if column.kind == "text" else shown
+
         if self._share == "stats":
             if column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES:
                 yield "values " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
@@ -238,18 +239,18 @@ class TableText:
         columns: list[list[str]] = []
         names: list[str] = []
         if not is_default_index(frame.index) and self._view.profile.index:
-            columns.append([cell_text(label, _ROW_CELL) for label in frame.index])
+            columns.append([cell_text(label) for label in frame.index])
             names.append("(index)")
         for place, label in enumerate(frame.columns):
-            columns.append([_row_cell(value) for value in _values(frame, place)])
+            columns.append([_row_cell(value) for value in cells_of(frame.iloc[:, place])])
             names.append(self._name(label).strip("'"))
-        masked = [
-            [_quoted(neutral(mask(text))) for text in texts]
-            for texts in columns
-            for mask in (self._masker.for_column(texts),)
-        ]
+        masked = [self._masked_cells(texts) for texts in columns]
         lines = [shorten(",".join(row), _ROW_CHARACTERS) for row in zip(*masked, strict=True)]
         return [",".join(map(_quoted, names)), *lines]
+
+    def _masked_cells(self, texts: list[str]) -> list[str]:
+        mask = _then_cut(self._masker.for_column(texts), _ROW_CELL)
+        return [_quoted(neutral(mask(text))) for text in texts]
 
     def _fitting_rows(self, room: int) -> tuple[list[str], str]:
         if not self._rows:
@@ -273,7 +274,12 @@ class TableText:
         return neutral(self._masker.mask(text, secrets_only=True))
 
     def _value(self, text: str) -> str:
-        return neutral(self._masker.mask(text))
+        return neutral(shorten(self._masker.mask(text), CELL_CHARACTERS))
+
+
+def _then_cut(mask: Callable[[str], str], limit: int) -> Callable[[str], str]:
+    """Masked first and cut afterwards: half a secret has no shape to be known by."""
+    return lambda text: shorten(mask(text), limit)
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
@@ -285,17 +291,11 @@ def _fitting(lines: Sequence[str], room: int) -> int:
     return len(lines)
 
 
-def _values(frame: pd.DataFrame, place: int) -> list[Any]:
-    column = frame.iloc[:, place]
-    try:
-        return list(column.astype(object))
-    except Exception:
-        # An extension array may refuse object; iterating is what it must support.
-        return list(column.array)
-
-
 def _row_cell(value: Any) -> str:
-    return '""' if isinstance(value, str) and value == "" else cell_text(value, _ROW_CELL)
+    if isinstance(value, float) and math.isfinite(value):
+        # Rows show what values look like; further digits are noise that costs tokens.
+        return number_text(value, 8)
+    return '""' if isinstance(value, str) and value == "" else cell_text(value)
 
 
 def _quoted(text: str) -> str:

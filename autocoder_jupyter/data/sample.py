@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from autocoder_jupyter.data.cells import is_null
+
 FIRST_ROWS = 3
 """So many rows come from the top, where a table shows its order; the others from anywhere."""
 
@@ -45,6 +47,14 @@ def sample_rows(frame: pd.DataFrame, count: int, first: int = FIRST_ROWS) -> pd.
     if count >= len(frame):
         return frame
     return frame.iloc[sample_positions(len(frame), count, first)]
+
+
+def missing_in(series: pd.Series[Any]) -> pd.Series[bool]:
+    """Which cells are missing, also where pandas cannot say it (it stumbles over a signalling NaN of decimal)."""
+    try:
+        return series.isna()
+    except ArithmeticError:
+        return pd.Series([is_null(value) for value in cells_of(series)], index=series.index)
 
 
 def cells_of(series: pd.Series[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import is_literal, label_literal
 from autocoder_jupyter.data.checks import ColumnCheck, evaluate, find_column, pandera_check
 from autocoder_jupyter.data.column_profile import dtype_text
+from autocoder_jupyter.data.sample import missing_in
 
 SCHEMA_COLUMNS = 300
 """Columns beyond are left out of the source, with a comment; the schema lets them pass."""
@@ -30,7 +31,7 @@ def schema_source(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnC
         checks: conditions on this sample. One that the sample violates becomes a comment.
     """
     if isinstance(value, pd.Series):
-        arguments = _column_arguments(value, value.isna().any(), _checks_of(value, value, checks))
+        arguments = _column_arguments(value, missing_in(value).any(), _checks_of(value, value, checks))
         return f"{_HEADER}schema = pa.SeriesSchema({arguments})\n"
     lines = [f"{_HEADER}schema = pa.DataFrameSchema(", "    {"]
     lines += _column_lines(value, checks)
@@ -55,7 +56,7 @@ def _column_lines(frame: pd.DataFrame, checks: Sequence[ColumnCheck]) -> list[st
 
 def _column_line(frame: pd.DataFrame, literal: str, places: list[int], checks: Sequence[ColumnCheck]) -> list[str]:
     columns = [frame.iloc[:, place] for place in places]
-    nullable = any(bool(column.isna().any()) for column in columns)
+    nullable = any(bool(missing_in(column).any()) for column in columns)
     if len(columns) > 1:
         # A name that stands twice: pandera applies the line to each of the columns.
         same = all(column.dtype == columns[0].dtype for column in columns)
@@ -72,7 +73,7 @@ def _column_arguments(column: pd.Series[Any], nullable: Any, checks: list[Column
     sources = [source for check in checks if (source := pandera_check(check, _zone(column))) is not None]
     if sources:
         arguments.append(f"checks=[{', '.join(sources)}]")
-    if any(check.kind == "unique" for check in checks) and not column.isna().any():
+    if any(check.kind == "unique" for check in checks) and not missing_in(column).any():
         arguments.append("unique=True")
     return ", ".join(arguments)
 
@@ -89,6 +90,8 @@ def _dtype_source(dtype: Any) -> str:
         return "None" if dtype.ordered else '"category"'
     if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM" and dtype.itemsize <= 16:
         return f'"{dtype}"'
+    if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
+        return f'"string[{dtype.storage}]"'
     plain = pd.DatetimeTZDtype | pd.PeriodDtype | pd.StringDtype
     if isinstance(dtype, plain) or str(dtype) in _NULLABLE:
         return f'"{dtype_text(dtype)}"'

@@ -21,7 +21,7 @@ def render_html(result: Any, part: Part = "all") -> str:
     """
     if not getattr(result, "done", True):
         return f'<div style="{markup.FRAME.format(colour=markup.BUSY)}">{markup.text(repr(result))}</div>'
-    report: Report = result
+    report: Report = getattr(result, "report", result)
     if part == "code":
         return markup.code(_source(report))
     if part == "tests":
@@ -49,7 +49,7 @@ def render_text(result: Any, part: Part = "all") -> str:
     """The same in words."""
     if not getattr(result, "done", True):
         return markup.plain(repr(result))
-    report: Report = result
+    report: Report = getattr(result, "report", result)
     if part == "code":
         return markup.plain(_source(report))
     if part == "tests":

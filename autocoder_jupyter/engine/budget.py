@@ -1,4 +1,4 @@
-"""What a generation may spend: attempts, tokens, money, seconds."""
+"""What a generation may spend: tokens, money, seconds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ class Budget:
     """Limits, and what is used of them so far. None is no limit.
 
     Args:
-        attempts: runs of the tests at most.
         tokens: in and out together.
         cost: US dollars.
         seconds: wall clock since the budget was made.
     """
 
-    attempts: int
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None

@@ -23,7 +23,7 @@ def preview(request: Request, config: AgentConfig) -> str:
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = sum(len(message["content"]) for message in messages)
     head = (
-        f"To {config.model}: {size:,} characters, {size // 4:,} tokens or so; share: {config.share}; masked: {masked}.\n"
+        f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
     )
     return f"{head}\n\n{json.dumps(messages, indent=1, ensure_ascii=False)}"

@@ -12,6 +12,10 @@ Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "diagno
 """The steps of the loop, in the order in which a first attempt meets them."""
 
 
+EndState = Literal["ready", "failed", "cancelled", "over_budget"]
+"""How a generation can end."""
+
+
 @dataclass(frozen=True)
 class StageStarted:
     """A stage began. `attempt` counts from 1, `of` is the most there can be; `detail` is one short line."""
@@ -136,7 +140,7 @@ class EvidenceGathered:
 class Finished:
     """The generation ended. `state` is what the card shows."""
 
-    state: Literal["ready", "failed", "cancelled", "over_budget"]
+    state: EndState
     reason: str = ""
 
 

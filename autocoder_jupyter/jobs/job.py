@@ -35,7 +35,8 @@ class Job:
         request: what to build.
         config: how.
         journal_root: the `.autocode` folder.
-        listeners: are told every event, from the first on, on the background thread.
+        listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
+            last, the result can be read; before that, reading its fields there raises RuntimeError.
     """
 
     def __init__(
@@ -116,14 +117,10 @@ class Job:
 
     def _settle(self, task: asyncio.Task[Report]) -> None:
         resolution = self._resolution(task)
-        if self._finished is None:
-            error = resolution.exception
-            reason = error.what if isinstance(error, AutocodeError) else resolution.report.error or ""
-            self._emit(Finished(resolution.state, reason))
-        with self._lock:
-            self._state = resolution.state
-            self._question = None
-        self._pending.resolve(resolution)
+        error = resolution.exception
+        reason = error.what if isinstance(error, AutocodeError) else resolution.report.error or ""
+        finished = self._finished or Finished(resolution.state, reason)
+        self._pending.resolve(resolution, tell=lambda: self._tell_all(finished))
 
     def _resolution(self, task: asyncio.Task[Report]) -> Resolution:
         error: BaseException | None
@@ -160,11 +157,15 @@ class Job:
             return tuple(self._events)
 
     def _emit(self, event: Event) -> None:
+        if self._finished is not None or self.done:
+            return  # nothing comes after the end
+        if isinstance(event, Finished):
+            self._finished = event  # told when the result is there to be read
+        else:
+            self._tell_all(event)
+
+    def _tell_all(self, event: Event) -> None:
         with self._lock:
-            if self._finished is not None:
-                return  # nothing comes after the end
-            if isinstance(event, Finished):
-                self._finished = event
             if not isinstance(event, TextStreamed):
                 self._events.append(event)
             for listener in tuple(self._listeners):

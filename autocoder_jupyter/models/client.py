@@ -139,7 +139,7 @@ class LiteLLMModel:
 
     async def _patiently(self, session: _Session, messages: Messages, room: int) -> _Reply:
         """One response; passing faults are waited out, refused options left out."""
-        failures, waited = 0, 0.0
+        failures, started = 0, time.monotonic()
         while True:
             offered = self._offered(session, messages, room)
             try:
@@ -153,13 +153,12 @@ class LiteLLMModel:
                 if isinstance(fault, ModelError):
                     raise fault from error
                 failures += 1
-                seconds = self._patience.pause(failures, waited, fault.retry_after)
+                seconds = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
                 if seconds is None:
                     raise self._unavailable(fault.reason, failures) from error
             if session.on_retry is not None:
                 session.on_retry(fault.reason, seconds)
             await asyncio.sleep(seconds)
-            waited += seconds
 
     def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
         """Our options: those that the model takes and that the person has not set."""

@@ -12,6 +12,9 @@ from autocoder_jupyter.models.dialect import dialect_of
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
 
+_FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
+"""Providers that run on one's own machine."""
+
 
 def cost_of(usage: Usage, model: str, litellm: ModuleType) -> float | None:
     """US dollars of `usage`, or None when the price of `model` is not known.
@@ -27,7 +30,10 @@ def cost_of(usage: Usage, model: str, litellm: ModuleType) -> float | None:
         )
     except Exception:  # of many kinds, and always for one reason: the model is not in the table
         return None
-    return float(asked + said)
+    cost = float(asked + said)
+    if cost == 0 and credentials.provider(model, litellm) not in _FREE:
+        return None  # listed without a price
+    return cost
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:

@@ -14,16 +14,16 @@ class Patience:
         tries: calls at most, the first included.
         first: seconds before the second call; doubled from call to call.
         longest: seconds of one pause at most, whatever the service asks for.
-        total: seconds of waiting over all pauses at most.
+        total: seconds from the start of the first call; no call begins later.
     """
 
     tries: int = 6
     first: float = 1.0
     longest: float = 30.0
-    total: float = 120.0
+    total: float = 300.0
 
-    def pause(self, failures: int, waited: float, retry_after: float | None) -> float | None:
-        """Seconds to wait after so many failures, or None when it is enough.
+    def pause(self, failures: int, elapsed: float, retry_after: float | None) -> float | None:
+        """Seconds to wait after so many failures and `elapsed` seconds, or None when it is enough.
 
         `retry_after` is the service's own wish; it is at least honoured up to `longest`.
         """
@@ -31,4 +31,4 @@ class Patience:
             return None
         backoff = self.first * 2.0 ** (failures - 1) * random.uniform(0.5, 1.0)
         seconds = min(max(backoff, retry_after or 0.0), self.longest)
-        return seconds if waited + seconds <= self.total else None
+        return seconds if elapsed + seconds <= self.total else None

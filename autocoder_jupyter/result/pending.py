@@ -46,6 +46,7 @@ class Pending:
     ) -> None:
         self._state = state
         self.cancel = cancel
+        self._resolution: Resolution | None = None
         self._future: concurrent.futures.Future[Resolution] = concurrent.futures.Future()
         # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
         self._future.set_running_or_notify_cancel()
@@ -57,20 +58,28 @@ class Pending:
         pending.resolve(resolution)
         return pending
 
-    def resolve(self, resolution: Resolution) -> None:
-        """Set the outcome and wake everybody. Only the first counts."""
-        if not self._future.done():
+    def resolve(self, resolution: Resolution, tell: Callable[[], None] = lambda: None) -> None:
+        """Set the outcome, then wake everybody. Only the first counts.
+
+        Args:
+            resolution: the outcome.
+            tell: called in between, so that a listener can read the result, and has ended before a cell that waits
+                goes on.
+        """
+        if self._resolution is None:
+            self._resolution = resolution
+            tell()
             self._future.set_result(resolution)
 
     @property
     def state(self) -> State:
         """Where the generation stands, without waiting."""
-        return self._future.result().state if self._future.done() else self._state()
+        return self._state() if self._resolution is None else self._resolution.state
 
     @property
     def done(self) -> bool:
         """Whether it has ended, in whatever way."""
-        return self._future.done()
+        return self._resolution is not None
 
     def wait(self, timeout: float | None = None) -> Resolution:
         """Block until it has ended. An interrupt leaves the generation running.
@@ -78,6 +87,8 @@ class Pending:
         Raises:
             TimeoutError: `timeout` seconds passed.
         """
+        if self._resolution is not None and background.is_current():
+            return self._resolution
         return background.wait(self._future, timeout)
 
     async def settled(self) -> Resolution:

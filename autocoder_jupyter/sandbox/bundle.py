@@ -9,8 +9,6 @@ import functools
 import json
 from pathlib import Path
 
-
-
 LOADER = """
 import importlib.abc, importlib.util, json, os, sys
 
@@ -38,10 +36,10 @@ class Sources(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
 
 sys.meta_path.insert(0, Sources(json.loads(read(int.from_bytes(read(4), "big")))))
-from autocoder_worker.zygote import main
+from autocoder_worker.start import main
 main()
 """.strip()
-"""What the interpreter in the sandbox runs. Our modules bear the file name `<name>`, so tracebacks can leave them out."""
+"""What the interpreter in the sandbox runs. Our modules bear the file name `<name>`."""
 
 
 def worker_command(python: str) -> list[str]:

@@ -55,7 +55,7 @@ def connect(
         limits: what the worker may use; the sandbox enforces memory and processes, the worker the rest.
         network: allow internet sockets inside.
         preload: further modules to import before anything runs; missing ones are passed over.
-        hide_memory: close the zygote's /proc entries to its children. False under a supervisor that must read its memory.
+        hide_memory: close the zygote's /proc entries to its children. False under a supervisor that reads its memory.
         address_space: bytes of address space of one process, where the sandbox has no better limit of memory.
         seconds: how long starting may take.
 
@@ -176,8 +176,9 @@ class ChannelWorker:
             output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
         else:
-            output = stable(report["stdout"], self._folder).strip() or verdicts.collection_error
             exit_code = verdicts.exit_code or 0
+            told = report["stdout"] if exit_code in (0, 1) else report["stdout"] + report["stderr"]
+            output = stable(told, self._folder).strip() or verdicts.collection_error
         return TestRun(
             outcomes=verdicts.outcomes(expected),
             exit_code=exit_code,
@@ -362,5 +363,3 @@ def _new_folder() -> Path:
 
 def _no_frame(_header: dict[str, Any], _payload: memoryview) -> None:
     raise Malformed("a frame before any program ran")
-
-

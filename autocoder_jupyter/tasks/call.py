@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,7 +59,8 @@ class _Call:
 
     def values(self) -> dict[str, Any]:
         """The outputs by name, their files where they stay."""
-        home = self._function.root / self._function.name / "outputs"
+        # A name from a loaded file may be anything; as a folder it must stay below the root.
+        home = self._function.root / (re.sub(r"\W", "_", self._function.name) or "_") / "outputs"
         return landed(self._remembered_or_computed(), self._options.output_dir, home)
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ class CallOptions:
     """The options of `run()`, `as_task()` and `with_options()`.
 
     Args:
-        name: label of the call, in errors and in the names of its workers; the function's own name by default.
+        name: label of the call in its errors.
         resources: cores and memory of the sandbox.
         retries: how often a call is repeated when the sandbox, not the program, gave way.
         timeout: seconds, wall clock; the whole process tree is killed then.

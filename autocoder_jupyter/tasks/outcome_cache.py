@@ -60,7 +60,7 @@ def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | Non
         values = {}
         for number, output in enumerate(outputs):
             payload = memoryview((folder / f"{number}.bin").read_bytes())
-            place = Path(tempfile.mkdtemp(prefix="autocode-"))
+            place = Path(tempfile.mkdtemp(prefix="autocode-")) if output.type in ("File", "Dir") else Path()
             value = decode(headers[number], payload, folder=place, wrap_path=_wrapped, trusted=True)
             values[output.name] = Figure(value.png, value.width, value.height) if output.type == "Figure" else value
         os.utime(folder)

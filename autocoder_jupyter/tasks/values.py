@@ -71,7 +71,7 @@ def _float(value: Any) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    """numpy counts its durations, and Python its truth values, among the whole numbers."""
+    """Durations of numpy and truth values count as whole numbers in Python; not here."""
     return not isinstance(value, bool) and type(value).__name__ != "timedelta64"
 
 

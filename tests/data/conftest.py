@@ -84,6 +84,7 @@ def _columns() -> dict[str, pd.Series[Any]]:
         "tuples": pd.Series([(1, 2), (), (None,), ("a",)]),
         "bytes": pd.Series([b"abc", b"", None, bytes(range(256))]),
         "decimal": pd.Series([decimal.Decimal("1.10"), decimal.Decimal("NaN"), None, decimal.Decimal("1e500")]),
+        "decimal_signalling": pd.Series([decimal.Decimal("sNaN"), decimal.Decimal(1), None, None], dtype=object),
         "uuid": pd.Series([uuid.UUID(int=5)] * 4),
         "huge_int": pd.Series([2**70, -(2**70), 1, 2], dtype=object),
         "mixed": pd.Series([1, "a", 2.5, None], dtype=object),
@@ -123,7 +124,9 @@ def _indexed() -> dict[str, pd.DataFrame]:
         "number_columns": pd.DataFrame([[1, 2, 3]], columns=[0, 1.5, True]),
         "time_columns": pd.DataFrame([[1, 2]], columns=pd.date_range("2024", periods=2)),
         "missing_columns": pd.DataFrame([[1, 2, 3]], columns=pd.Index([None, np.nan, pd.NaT], dtype=object)),
-        "multi_columns": pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("b", "x")], names=["p", None])),
+        "multi_columns": pd.DataFrame(
+            [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("b", "x")], names=["p", None])
+        ),
         "mixed_columns": pd.DataFrame([[1, 2, 3]], columns=["a", 1, ("t", 2)]),
         "odd_names": pd.DataFrame([[1] * 5], columns=["", " ", "a\nb", '"', "</data>"]),
         "duplicate_rows": pd.DataFrame({"a": [1, 1, 1], "b": ["x", "x", "x"]}),

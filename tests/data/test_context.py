@@ -58,16 +58,28 @@ def test_the_text_is_the_same_in_another_process() -> None:
     def run(seed: str) -> bytes:
         root = Path(__file__).parents[2]
         return subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}, capture_output=True, check=True
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+            capture_output=True,
+            check=True,
         ).stdout
 
     assert run("1") == run("2")
 
 
-_dtypes = st.sampled_from(["int64", "float64", "bool", "datetime64[ns]", "timedelta64[ns]", "object", "complex128", "uint8"])
+_dtypes = st.sampled_from(
+    ["int64", "float64", "bool", "datetime64[ns]", "timedelta64[ns]", "object", "complex128", "uint8"]
+)
 _cells = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=80) | st.binary(max_size=20)
-    | st.dates() | st.decimals() | st.timedeltas(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=80)
+    | st.binary(max_size=20)
+    | st.dates()
+    | st.decimals()
+    | st.timedeltas(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=4,
 )
@@ -75,7 +87,13 @@ _cells = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.lists(st.tuples(st.one_of(st.text(max_size=10), st.integers(), st.none(), st.floats()), st.lists(_cells, min_size=3, max_size=3)), max_size=4),
+    st.lists(
+        st.tuples(
+            st.one_of(st.text(max_size=10), st.integers(), st.none(), st.floats()),
+            st.lists(_cells, min_size=3, max_size=3),
+        ),
+        max_size=4,
+    ),
     st.integers(-1, 5),
     st.sampled_from(SHARES),
 )
@@ -86,7 +104,15 @@ def test_arbitrary_cells_never_crash_it(columns: list[tuple[Any, list[Any]]], ro
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_dtypes.flatmap(lambda dtype: hpd.series(dtype=np.dtype(dtype), index=hpd.range_indexes(max_size=20)) if dtype != "object" else st.just(pd.Series([], dtype=object))))
+@given(
+    _dtypes.flatmap(
+        lambda dtype: (
+            hpd.series(dtype=np.dtype(dtype), index=hpd.range_indexes(max_size=20))
+            if dtype != "object"
+            else st.just(pd.Series([], dtype=object))
+        )
+    )
+)
 def test_arbitrary_series_never_crash_it(series: pd.Series[Any]) -> None:
     assert_bounded(build_context({"s": series}).text)
 
@@ -113,7 +139,14 @@ def test_long_cells_are_cut() -> None:
     text = build_context({"t": frame}).text
     assert_bounded(text)
     assert len(text) < 2_000
-    assert "(+299" in text
+    assert "(+2999940)" in text
+
+
+def test_a_secret_at_the_edge_of_a_cut_does_not_half_escape() -> None:
+    key = "sk-" + "a1B2" * 10
+    for before in range(15, 62):
+        frame = pd.DataFrame({"t": ["x" * (before - 1) + " " + key, "b"]})
+        assert "sk-a1B2" not in build_context({"t": frame}).text
 
 
 def test_dense_foreign_text_fits() -> None:
@@ -123,7 +156,9 @@ def test_dense_foreign_text_fits() -> None:
 
 @pytest.mark.parametrize("count", [2, 10, 30, 60])
 def test_many_samples_share_the_room(count: int) -> None:
-    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(100, 30)), columns=[f"column number {i}" for i in range(30)])
+    frame = pd.DataFrame(
+        np.random.default_rng(1).normal(size=(100, 30)), columns=[f"column number {i}" for i in range(30)]
+    )
     context = build_context({f"table_{i}": frame for i in range(count)})
     assert_bounded(context.text)
     assert "table_0" in context.text
@@ -233,7 +268,9 @@ def test_a_likely_join_is_told() -> None:
     customers = pd.DataFrame({"id": range(100), "name": [f"n{i}" for i in range(100)]})
     orders = pd.DataFrame({"customer_id": [i % 90 for i in range(500)], "total": 1.5})
     text = build_context({"orders": orders, "customers": customers}).text
-    assert "Likely join: orders['customer_id'] → customers['id'], 100% of its values are found there, unique there" in text
+    assert (
+        "Likely join: orders['customer_id'] → customers['id'], 100% of its values are found there, unique there" in text
+    )
 
 
 def test_keys_of_different_dtypes_are_pointed_out() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 from autocoder_jupyter.engine import Services, generate
 from autocoder_jupyter.engine.events import Event
@@ -22,6 +21,7 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.pool import shared_pool
 from autocoder_jupyter.types import OutputSpec, Report
+from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 MARKERS = {
     "plan": "You plan one Python function",

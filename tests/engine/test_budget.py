@@ -13,16 +13,16 @@ def spent(budget, **usage):
 
 
 def test_nothing_is_limited_by_default():
-    spent(Budget(3), input_tokens=10**9, cost=None).require()
+    spent(Budget(), input_tokens=10**9, cost=None).require()
 
 
 @pytest.mark.parametrize(
     ("budget", "usage", "words"),
     [
-        (Budget(3, tokens=100), {"input_tokens": 60, "output_tokens": 40}, "100 tokens"),
-        (Budget(3, cost=0.5), {"cost": 0.5}, r"\$0.5 is spent"),
-        (Budget(3, cost=0.5), {"cost": None}, "unknown"),
-        (Budget(3, seconds=5, started=time.monotonic() - 6), {}, "5 seconds"),
+        (Budget(tokens=100), {"input_tokens": 60, "output_tokens": 40}, "100 tokens"),
+        (Budget(cost=0.5), {"cost": 0.5}, r"\$0.5 is spent"),
+        (Budget(cost=0.5), {"cost": None}, "unknown"),
+        (Budget(seconds=5, started=time.monotonic() - 6), {}, "5 seconds"),
     ],
     ids=["tokens", "cost", "unknown cost", "seconds"],
 )
@@ -32,4 +32,4 @@ def test_a_spent_budget_is_named(budget, usage, words):
 
 
 def test_an_unknown_cost_stays_unknown():
-    assert spent(spent(Budget(1), cost=None), cost=0.1).used.cost is None
+    assert spent(spent(Budget(), cost=None), cost=0.1).used.cost is None

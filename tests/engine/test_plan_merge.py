@@ -18,7 +18,12 @@ def test_declared_outputs_keep_their_types_and_gain_meaning_and_columns():
     plan = merge(
         answer(
             outputs=[
-                {"name": "monthly", "type": "pd.DataFrame", "meaning": "one row a month", "columns": [{"name": "m", "dtype": "str"}]},
+                {
+                    "name": "monthly",
+                    "type": "pd.DataFrame",
+                    "meaning": "one row a month",
+                    "columns": [{"name": "m", "dtype": "str"}],
+                },
                 {"name": "unasked", "type": "int"},
             ]
         ),

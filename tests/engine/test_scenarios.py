@@ -6,12 +6,12 @@ import json
 
 import pandas as pd
 import pytest
-from tests.engine.conftest import CODE, PLAN, TESTS, Theatre, fenced, sales
-from tests.scripted_model import Answer
 
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.engine.conftest import CODE, PLAN, TESTS, Theatre, fenced, sales
+from tests.scripted_model import Answer
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -35,7 +35,9 @@ def verdict(name, kind, replacement=None):
 
 def play(theatre, code=CODE, tests=TESTS, **script):
     settings = script.pop("settings", None)
-    extra = {key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script}
+    extra = {
+        key: script.pop(key) for key in ("checks", "constraints_", "samples", "outputs", "inputs") if key in script
+    }
     if "constraints_" in extra:
         extra["constraints"] = extra.pop("constraints_")
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **script}
@@ -212,7 +214,15 @@ async def test_whoever_rederives_a_test_sees_neither_code_nor_result(theatre: Th
 async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(theatre: Theatre):
     code = CODE.replace("    return", "    assert len(sales) < 3, 'too long for me'\n    return")
     edit = json.dumps(
-        {"edits": [{"find": "    assert len(sales) < 3, 'too long for me'\n", "replace": "", "mends": ["runs on the sample"]}]}
+        {
+            "edits": [
+                {
+                    "find": "    assert len(sales) < 3, 'too long for me'\n",
+                    "replace": "",
+                    "mends": ["runs on the sample"],
+                }
+            ]
+        }
     )
     played = await play(theatre, code, fix_code=[edit])
     assert played.report.attempts == 2 and played.report.success
@@ -292,7 +302,9 @@ async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept
 
 
 async def test_a_fix_on_the_last_allowed_attempt_counts(theatre: Theatre):
-    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2})
+    played = await play(
+        theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")], settings={"max_iterations": 2}
+    )
     assert played.report.success and played.report.attempts == 2
 
 
@@ -416,7 +428,9 @@ async def test_nothing_that_varies_is_in_a_prompt(theatre: Theatre, tmp_path):
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "tests": [fenced(TESTS)], "diagnose": [diagnosis()]}
     settings = {"cache": "disable", "max_iterations": 2}
     first = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})
-    second = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})
+    second = await theatre.play(
+        {**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()}
+    )
 
     def asked(played):
         return sorted(json.dumps(request["messages"]) for request in played.model.requests)

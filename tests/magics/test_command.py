@@ -30,7 +30,7 @@ PROSE = "Monthly revenue of @sales."
         ),
         pytest.param("growth -i n:int", {"inputs": (InputSpec(name="n", type="int"),)}, id="required input"),
         pytest.param('growth -c "a b" -c c', {"constraints": ("a b", "c")}, id="constraints"),
-        pytest.param("growth -c \"isn't empty\"", {"constraints": ("isn't empty",)}, id="apostrophe in quotes"),
+        pytest.param('growth -c "isn\'t empty"', {"constraints": ("isn't empty",)}, id="apostrophe in quotes"),
         pytest.param(r'growth -c "say \"x\""', {"constraints": ('say "x"',)}, id="escaped quotes"),
         pytest.param('growth --check "(m >= 0).all()"', {"checks": ("(m >= 0).all()",)}, id="check"),
         pytest.param('growth --schema "amount in EUR"', {"schema": "amount in EUR"}, id="schema text"),
@@ -42,7 +42,9 @@ PROSE = "Monthly revenue of @sales."
             id="sample expression keeps its quotes",
         ),
         pytest.param(
-            'growth -s "x=df[df.a > 3]"', {"samples": (SampleOption("x", "df[df.a > 3]"),)}, id="quoted sample expression"
+            'growth -s "x=df[df.a > 3]"',
+            {"samples": (SampleOption("x", "df[df.a > 3]"),)},
+            id="quoted sample expression",
         ),
         pytest.param("growth -s x=f(a=1)", {"samples": (SampleOption("x", "f(a=1)"),)}, id="sample with keyword"),
         pytest.param("growth -p a -p b", {"settings": {"packages": ("a", "b")}}, id="packages"),

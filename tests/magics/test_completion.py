@@ -25,14 +25,18 @@ def frames(shell: Any) -> None:
     ("text", "expected"),
     [
         pytest.param("%%autocode g --max|\n", ["%%autocode g --max-iterations", "%%autocode g --max-cost"], id="flag"),
-        pytest.param("%%autocode g --share s|\n", ["%%autocode g --share stats", "%%autocode g --share schema"], id="value"),
+        pytest.param(
+            "%%autocode g --share s|\n", ["%%autocode g --share stats", "%%autocode g --share schema"], id="value"
+        ),
         pytest.param("%%autocode g --share=r|\n", ["%%autocode g --share=rows"], id="value after an equals sign"),
         pytest.param('%%autocode g -o "m: Da|', ['%%autocode g -o "m: DataFrame'], id="type of an output"),
         pytest.param('%%autocode g -i "m: Fig|', [], id="no figures as inputs"),
         pytest.param("%%autocode g -s sal|\n", ["%%autocode g -s sales", "%%autocode g -s sales_2024"], id="sample"),
         pytest.param("%%autocode g --wait --wai|\n", [], id="a flag is offered once"),
         pytest.param("%%autocode g\n--sandbox do|\nx", ["%%autocode g\n--sandbox docker"], id="option line"),
-        pytest.param("%%autocode g\njoin @sal|", ["%%autocode g\njoin @sales", "%%autocode g\njoin @sales_2024"], id="reference"),
+        pytest.param(
+            "%%autocode g\njoin @sal|", ["%%autocode g\njoin @sales", "%%autocode g\njoin @sales_2024"], id="reference"
+        ),
         pytest.param("%%autocode g\nme@sal|", [], id="mail address"),
         pytest.param("%%autocode g\n@li|", [], id="no reference to a number"),
         pytest.param("%autocode sta|", ["%autocode status"], id="subcommand"),

@@ -113,7 +113,8 @@ def test_retry_asks_anew_for_the_same(shell: Any, jobs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "asked"), [("approve growth", "approve"), ("approve growth b, a", "approve"), ("decline growth", "decline")]
+    ("line", "asked"),
+    [("approve growth", "approve"), ("approve growth b, a", "approve"), ("decline growth", "decline")],
 )
 @pytest.mark.usefixtures("started")
 def test_a_person_decides_about_packages(line: str, asked: str, shell: Any, jobs: Any) -> None:

@@ -99,9 +99,7 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
         pytest.param("-o sales:DataFrame", "@sales", "both an input and an output", id="output that is mentioned"),
     ],
 )
-def test_what_cannot_be_referred_to_is_refused(
-    line: str, prose: str, message: str, namespace: dict[str, Any]
-) -> None:
+def test_what_cannot_be_referred_to_is_refused(line: str, prose: str, message: str, namespace: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest) as caught:
         collect(line, prose, namespace)
     assert message in str(caught.value)
@@ -111,7 +109,9 @@ def test_hidden_names_and_other_values_are_not_offered(namespace: dict[str, Any]
     assert data_names(namespace) == ["sales", "prices", "report", "folder"]
 
 
-@pytest.mark.parametrize(("given", "read"), [(None, None), ("text @notes", "text @notes"), ("@notes", "amounts in EUR")])
+@pytest.mark.parametrize(
+    ("given", "read"), [(None, None), ("text @notes", "text @notes"), ("@notes", "amounts in EUR")]
+)
 def test_a_schema_is_text_or_a_variable(given: str | None, read: str | None, namespace: dict[str, Any]) -> None:
     assert read_schema(given, namespace) == read
 

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from autocoder_jupyter.models.protocol import Question
-from autocoder_jupyter.models.retries import Patience
-
-HASTE = Patience(tries=3, first=0.001, longest=0.05)
 
 
 @pytest.fixture

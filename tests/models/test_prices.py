@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.models.prices import describe, known_models
+from autocoder_jupyter.models import library
+from autocoder_jupyter.models.prices import cost_of, describe, known_models
 from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.types import Usage
 
 
 def test_a_known_model_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,3 +51,21 @@ def test_models_are_listed_as_they_are_given() -> None:
     assert openai == sorted(openai)
     assert "anthropic/claude-sonnet-4-5" in known_models()
     assert known_models("nobody") == []
+
+
+USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=10)
+
+
+@pytest.mark.parametrize(
+    ("model", "cost"),
+    [
+        ("openai/gpt-4.1", (600 * 2 + 400 * 0.5 + 10 * 8) / 1e6),
+        ("anthropic/claude-sonnet-4-5", (600 * 3 + 400 * 0.3 + 10 * 15) / 1e6),
+        ("ollama/llama3", 0.0),
+        ("openai/scripted", None),
+        ("heroku/claude-4-sonnet", None),
+        ("nonsense", None),
+    ],
+)
+def test_an_unknown_cost_is_not_zero(model: str, cost: float | None) -> None:
+    assert cost_of(USAGE, model, library.load()) == (cost if cost is None else pytest.approx(cost))

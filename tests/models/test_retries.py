@@ -24,5 +24,5 @@ def test_it_ends_after_so_many_tries() -> None:
     assert PATIENCE.pause(5, 0.0, None) is None
 
 
-def test_it_ends_after_so_much_waiting() -> None:
+def test_no_call_begins_after_so_many_seconds() -> None:
     assert PATIENCE.pause(2, 59.9, None) is None

@@ -68,7 +68,9 @@ def test_defaults_of_time_are_revived_from_json(function: Any) -> None:
         ((), {"sales": None}, "must be a DataFrame, not None"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_in_words(positional: tuple[Any, ...], keywords: dict[str, Any], said: str, function: Any) -> None:
+def test_arguments_that_do_not_fit_are_refused_in_words(
+    positional: tuple[Any, ...], keywords: dict[str, Any], said: str, function: Any
+) -> None:
     with pytest.raises(InvalidRequest, match=said):
         bind(function("", (SALES, LEAST)), positional, keywords)
 

@@ -74,7 +74,9 @@ def test_a_crashed_program_is_never_a_value(pool: Any, function: Any) -> None:
     assert len(pool.calls) == 1
 
 
-def test_a_lost_engine_is_asked_again_as_often_as_told(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+def test_a_lost_engine_is_asked_again_as_often_as_told(
+    pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
+) -> None:
     monkeypatch.setattr("autocoder_jupyter.tasks.call.BACKOFF_SECONDS", 0.001)
     pool.faults = [EngineGone("gone"), SandboxUnavailable("not yet back")]
     assert run(function("def run(): return 1.0"), options=CallOptions(retries=2)) == 1.0
@@ -106,7 +108,9 @@ def test_another_timeout_finds_the_same_workers(pool: Any, function: Any) -> Non
     assert pool.calls[0]["seconds"] == 3
 
 
-def test_a_secret_is_looked_up_for_the_call_and_never_shown(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+def test_a_secret_is_looked_up_for_the_call_and_never_shown(
+    pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
+) -> None:
     options = CallOptions(secrets=(Secret(key="DB_PASSWORD", as_env_var="PASSWORD"),), name="nightly")
     with pytest.raises(InvalidRequest, match="DB_PASSWORD is not set"):
         run(function("def run(): return env['PASSWORD']"), options=options)
@@ -234,7 +238,9 @@ def test_a_task_has_the_signature_and_the_words_of_its_function(pool: Any, funct
 
 
 def test_a_task_pickles_and_runs_in_both_ways(pool: Any, function: Any) -> None:
-    task = pickle.loads(pickle.dumps(Task("total", function(TOTAL, (SALES,), samples={"sales": frame(2)}), CallOptions())))
+    task = pickle.loads(
+        pickle.dumps(Task("total", function(TOTAL, (SALES,), samples={"sales": frame(2)}), CallOptions()))
+    )
     assert task() == 2.0
     assert task(frame(3)) == 3.0
     assert asyncio.run(task.aio(sales=frame(4), timeout=3)) == 4.0
@@ -274,3 +280,12 @@ def test_dirs_keep_what_is_in_them(tmp_path: Path) -> None:
     (source / "deep" / "x.txt").write_text("x")
     kept = landed({"d": Dir(source)}, tmp_path / "given", tmp_path)["d"]
     assert (kept.path / "deep" / "x.txt").read_text() == "x"
+
+
+def test_a_hostile_name_does_not_lead_out_of_the_journal(pool: Any, tmp_path: Path, function: Any) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "a.txt").write_text("a")
+    code = f"from autocoder_jupyter.types import File\ndef run(): return File({str(tmp_path / 'made' / 'a.txt')!r})"
+    outputs = (OutputSpec(name="file", type="File"),)
+    kept = run(function(code, outputs=outputs, root=tmp_path / "root", name="../../evil"))
+    assert kept.path.is_relative_to(tmp_path / "root")

@@ -136,7 +136,9 @@ def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: s
 def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path) -> None:
     path = written(growth, tmp_path / "growth.py")
     assert "required: --sales" in here(path).stderr
-    assert "--min-orders" in here(path, "--sales", "x", "--min-orders", "many").stderr
+    assert "--sales: 'x' cannot be read" in here(path, "--sales", "x").stderr
+    SALES.to_parquet(tmp_path / "s.parquet")
+    assert "--min-orders: invalid int" in here(path, "--sales", "s.parquet", "--min-orders", "many").stderr
     assert "100% of them" in here(path, "--help").stdout
 
 
@@ -166,14 +168,15 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
     from matplotlib.figure import Figure
     return shown, facts, flag, at, span, made / "a.txt", made, column, Figure(figsize=(1, 1)), table
 """
-    kinds = dict(
-        text="str", number="int", ratio="float", flag="bool", at="datetime", day="date", span="timedelta",
-        file="File", folder="Dir", table="DataFrame", column="Series", facts="dict", items="list",
-    )  # fmt: skip
-    given = dict(
-        shown="list", facts="dict", flag="bool", at="datetime", span="timedelta", file="File", folder="Dir",
-        column="Series", picture="Figure",
-    )  # fmt: skip
+    kinds = {
+        "text": "str", "number": "int", "ratio": "float", "flag": "bool", "at": "datetime", "day": "date",
+        "span": "timedelta", "file": "File", "folder": "Dir", "table": "DataFrame", "column": "Series",
+        "facts": "dict", "items": "list",
+    }  # fmt: skip
+    given = {
+        "shown": "list", "facts": "dict", "flag": "bool", "at": "datetime", "span": "timedelta", "file": "File",
+        "folder": "Dir", "column": "Series", "picture": "Figure",
+    }  # fmt: skip
     inputs = tuple(InputSpec(name=name, type=kind) for name, kind in kinds.items())  # type: ignore[arg-type]
     outputs = tuple(OutputSpec(name=name, type=kind) for name, kind in given.items())  # type: ignore[arg-type]
     outputs = (*outputs, OutputSpec(name="t.csv", type="DataFrame"))
@@ -183,8 +186,9 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
     (tmp_path / "d" / "inside").write_text("")
     pd.DataFrame({"v": [1, 2]}).to_csv(tmp_path / "v.csv", index=False)
     done = here(
-        path, "--text=--x 'y' $(id)", "--number=-3", "--ratio", "1e-3", "--no-flag", "--at", "2025-01-01T00:00:00+01:00",
-        "--day", "2025-01-02", "--span", "-90", "--file", "f.txt", "--folder", "d", "--table", "v.csv", "--column",
+        path, "--text=--x 'y' $(id)", "--number=-3", "--ratio", "1e-3", "--no-flag",
+        "--at", "2025-01-01T00:00:00+01:00", "--day", "2025-01-02",
+        "--span", "-90", "--file", "f.txt", "--folder", "d", "--table", "v.csv", "--column",
         "v.csv", "--facts", '{"a": [1, null]}', "--items", "[1, \"x\"]", "--output-dir", "out",
     )  # fmt: skip
     assert done.stderr == ""

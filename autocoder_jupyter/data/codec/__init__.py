@@ -1,7 +1,9 @@
 """Values across the border of a sandbox: as Arrow and JSON, never as pickle, unchanged or refused by name.
 
 The source of this package also travels into the sandbox, where it is called `autocoder_codec`. It therefore imports
-the standard library, numpy, pandas and pyarrow only, and keeps to Python 3.9's syntax.
+the standard library, numpy, pandas and pyarrow only, and keeps to what Python 3.10 and pandas 2.2 know.
+
+Between two versions of pandas a dtype that one lacks comes back as the nearest: `str` is object before pandas 2.3.
 """
 
 from __future__ import annotations

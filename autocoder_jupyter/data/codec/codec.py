@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional
+from typing import Any
 
 from .encoded import Encoded
 from .faults import Corrupt, Unencodable
@@ -41,7 +42,7 @@ def decode(
     payload: memoryview,
     *,
     folder: Path,
-    wrap_path: Optional[Callable[[str, Path], Any]] = None,
+    wrap_path: Callable[[str, Path], Any] | None = None,
     trusted: bool,
 ) -> Any:
     """Decode what `encode` wrote.

@@ -6,7 +6,8 @@ which of the missing markers it was. The note's `kind` picks the reader.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from .ipc import ArrowReader, ArrowWriter
 from .plain import from_json, plain_dtype, to_json
 from .zones import zone_from_json, zone_to_json
 
-Note = Dict[str, Any]
+Note = dict[str, Any]
 
 _MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
 _UNITS = ("s", "ms", "us", "ns")
@@ -35,23 +36,25 @@ def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
     Raises:
         Unencodable: the dtype, or a cell, cannot cross.
     """
-    if type(values) is pd.arrays.NumpyExtensionArray:  # arrays of text derive from it
+    if isinstance(values, pd.arrays.NumpyExtensionArray) and not isinstance(values.dtype, pd.StringDtype):
         values = values.to_numpy()
-    dtype = values.dtype
+    dtype: Any = values.dtype
     if isinstance(values, np.ndarray):
         return _write_numpy(values, out, path)
     if isinstance(dtype, pd.DatetimeTZDtype):
         return {**_write_ticks(values, "datetime", out, path), "zone": zone_to_json(dtype.tz, path)}
-    if isinstance(values, pd.arrays.PeriodArray):
+    if isinstance(dtype, pd.PeriodDtype):
         return {"kind": "period", "freq": _period_freq(dtype, path), "at": out.add(pa.array(values.asi8), path)}
-    if isinstance(values, (pd.arrays.DatetimeArray, pd.arrays.TimedeltaArray)):
-        return _write_ticks(values, "datetime" if dtype.kind == "M" else "timedelta", out, path)
+    if isinstance(values, pd.arrays.DatetimeArray):
+        return _write_ticks(values, "datetime", out, path)
+    if isinstance(values, pd.arrays.TimedeltaArray):
+        return _write_ticks(values, "timedelta", out, path)
     if isinstance(values, pd.Categorical):
         return _write_categorical(values, out, path)
     if isinstance(values, pd.arrays.IntervalArray):
         left, right = write_array(values.left.array, out, path), write_array(values.right.array, out, path)
         return {"kind": "interval", "closed": values.closed, "left": left, "right": right}
-    if isinstance(values, pd.arrays.SparseArray):
+    if isinstance(dtype, pd.SparseDtype):
         return _write_sparse(values, out, path)
     if isinstance(dtype, pd.StringDtype):
         return _write_string(values, out, path)
@@ -78,7 +81,7 @@ def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 def _write_numpy(values: Any, out: ArrowWriter, path: str) -> Note:
     dtype = values.dtype
-    if dtype == object:
+    if dtype.kind == "O":
         return objects.write_objects(values, out, path)
     if dtype.kind in "mM":
         kind = "datetime" if dtype.kind == "M" else "timedelta"
@@ -103,7 +106,11 @@ def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
     if dtype.kind == "c":
         array = source.take(note["at"])
         part = f"f{dtype.itemsize // 2}"
-        if array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2) or array.null_count or array.values.null_count:
+        if (
+            array.type != pa.list_(pa.from_numpy_dtype(np.dtype(part)), 2)
+            or array.null_count
+            or array.values.null_count
+        ):
             raise Corrupt(f"{array.type} where {dtype} belongs")
         return source.view(array.flatten(), part).view(native).astype(dtype, copy=False)
     if dtype.kind not in "iuf":
@@ -165,7 +172,13 @@ def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
 
     codes = out.add(pa.array(np.ascontiguousarray(values.codes)), path)
     levels = write_index(values.categories, out, f"the categories of {path}")
-    return {"kind": "category", "ordered": bool(values.ordered), "width": values.codes.dtype.name, "at": codes, "levels": levels}
+    return {
+        "kind": "category",
+        "ordered": bool(values.ordered),
+        "width": values.codes.dtype.name,
+        "at": codes,
+        "levels": levels,
+    }
 
 
 def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
@@ -195,15 +208,20 @@ def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     values, positions = read_array(note["values"], source), source.numpy(note["at"], "int32")
     length, kind = int(note["length"]), str(note["index"])
     ascending = bool((np.diff(positions) > 0).all())
-    if len(positions) != len(values) or not ascending or (len(values) and not 0 <= positions[0] <= positions[-1] < length):
+    if (
+        len(positions) != len(values)
+        or not ascending
+        or (len(values) and not 0 <= positions[0] <= positions[-1] < length)
+    ):
         raise Corrupt("a sparse column whose positions do not fit")
     dtype = pd.SparseDtype(values.dtype, from_json(note["fill"]))
     make: Any = getattr(pd.arrays.SparseArray, "from_indices", None)
     if make is not None:
         return make(values, positions, length=length, fill_value=dtype.fill_value, kind=kind)
-    from pandas._libs.sparse import IntIndex  # before pandas 3.1 there is no public way
+    from pandas._libs import sparse  # before pandas 3.1 there is no public way
 
-    index: Any = IntIndex(length, positions)
+    make_index: Any = sparse.IntIndex
+    index = make_index(length, positions)
     return pd.arrays.SparseArray(values, sparse_index=index.to_block_index() if kind == "block" else index, dtype=dtype)
 
 
@@ -212,22 +230,28 @@ def _write_string(values: Any, out: ArrowWriter, path: str) -> Note:
     try:
         array = pa.array(values, type=pa.large_string(), from_pandas=True)
     except UnicodeError as error:
-        raise Unencodable(path, f"holds text that is not valid Unicode ({error})", "replace the lone surrogates") from None
+        raise Unencodable(
+            path, f"holds text that is not valid Unicode ({error})", "replace the lone surrogates"
+        ) from None
     missing = "NA" if dtype.na_value is pd.NA else "nan"
-    return {"kind": "string", "storage": dtype.storage, "missing": missing, "at": out.add(array, path)}
+    storage = "python" if dtype.storage == "python" else "pyarrow"  # pandas 2.2 knows a third name, of the same bytes
+    return {"kind": "string", "storage": storage, "missing": missing, "at": out.add(array, path)}
 
 
 def _read_string(note: Mapping[str, Any], source: ArrowReader) -> Any:
     array = source.take(note["at"])
     if array.type != pa.large_string():
         raise Corrupt(f"{array.type} where text belongs")
+    make: Any = pd.StringDtype
+    storage = "python" if note["storage"] == "python" else "pyarrow"
     if note["missing"] == "NA":
-        storage = "python" if note["storage"] == "python" else "pyarrow"
-        return pd.StringDtype(storage).__from_arrow__(array)
+        return make(storage).__from_arrow__(array)
     try:
-        dtype: Any = pd.StringDtype(note["storage"], na_value=np.nan)
-    except TypeError:  # before pandas 2.3 there is no `str` dtype; text was object then
-        return np.asarray(pd.Series(array.to_numpy(zero_copy_only=False), dtype=object).fillna(np.nan), dtype=object)
+        dtype = make(storage, na_value=np.nan)
+    except TypeError:  # before pandas 2.3 there is no `str` dtype; text with NaN was object then
+        cells = array.to_numpy(zero_copy_only=False)
+        cells[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return cells
     return dtype.__from_arrow__(array)
 
 
@@ -279,7 +303,7 @@ def _read_masked(note: Mapping[str, Any], source: ArrowReader) -> Any:
     return make(source.view(array, name), mask)
 
 
-_READERS: Dict[Any, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
+_READERS: dict[Any, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
     "numpy": _read_numpy,
     "datetime": _read_datetime,
     "timedelta": _read_timedelta,

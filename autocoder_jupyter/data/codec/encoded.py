@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,13 @@ class Encoded:
     Args:
         header: JSON-able; says what the bytes are. `header["size"]` is their number.
         buffers: the bytes in pieces, to be written one after the other. They may be views of the value itself, so
-            the value must not change before they are written.
+            the value must not change before they are written, nor before the digest is taken.
         arrays: the Arrow arrays behind the bytes, if there are any; the digest is taken from them.
     """
 
-    header: Dict[str, Any]
-    buffers: Tuple[memoryview, ...]
-    arrays: Tuple[Any, ...] = field(default=(), repr=False)
+    header: dict[str, Any]
+    buffers: tuple[memoryview, ...]
+    arrays: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def size(self) -> int:

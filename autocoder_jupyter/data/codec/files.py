@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any
 
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
@@ -22,7 +23,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BIN
 
 
 class HostFault(Exception):
-    """This machine could not write; wraps the OSError so that it is not taken for a corrupt payload."""
+    """A folder of ours could not be written; wraps the OSError so that it is not taken for a corrupt payload."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -46,9 +47,9 @@ def write_dir(value: Any) -> Encoded:
     root = _as_path(value, "Dir")
     if root.is_symlink() or not root.is_dir():
         raise TypeMismatch("Dir", f"{root.name!r}, which is not a folder")
-    folders: List[List[str]] = []
-    files: List[List[Any]] = []
-    contents: List[bytes] = []
+    folders: list[list[str]] = []
+    files: list[list[Any]] = []
+    contents: list[bytes] = []
     left = MAX_BYTES
     for parent, path in _walk(root, []):
         relative = [*parent, path.name]
@@ -89,10 +90,10 @@ def read_path(header: Mapping[str, Any], payload: memoryview, folder: Path) -> P
 
 
 def _finish(
-    type_name: str, name: str, folders: List[List[str]], files: List[List[Any]], contents: List[bytes]
+    type_name: str, name: str, folders: list[list[str]], files: list[list[Any]], contents: list[bytes]
 ) -> Encoded:
     size = sum(len(content) for content in contents)
-    header: Dict[str, Any] = {"type": type_name, "size": size, "name": name, "folders": folders, "files": files}
+    header: dict[str, Any] = {"type": type_name, "size": size, "name": name, "folders": folders, "files": files}
     return Encoded(header, tuple(memoryview(content) for content in contents if content))
 
 
@@ -105,7 +106,7 @@ def _as_path(value: Any, wanted: str) -> Path:
     return path
 
 
-def _walk(folder: Path, parts: List[str]) -> Any:
+def _walk(folder: Path, parts: list[str]) -> Any:
     if len(parts) >= MAX_DEPTH:
         raise Unencodable("/".join(parts), f"is nested deeper than {MAX_DEPTH} folders", "flatten it")
     for path in sorted(folder.iterdir()):
@@ -128,7 +129,9 @@ def _read_regular(path: Path, limit: int) -> bytes:
         raise Unencodable(path.name, "is not a regular file", "write a plain file")
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size > limit:
-            raise Unencodable(path.name, f"is too large ({status.st_size} bytes)", f"{MAX_BYTES} bytes can cross in all")
+            raise Unencodable(
+                path.name, f"is too large ({status.st_size} bytes)", f"{MAX_BYTES} bytes can cross in all"
+            )
         return file.read(limit)
 
 
@@ -144,7 +147,7 @@ def _checked_name(name: Any) -> str:
     return str(name)
 
 
-def _checked_parts(parts: Sequence[Any]) -> Tuple[str, ...]:
+def _checked_parts(parts: Sequence[Any]) -> tuple[str, ...]:
     if not isinstance(parts, (list, tuple)) or not 0 < len(parts) <= MAX_DEPTH:
         raise Corrupt("a path without parts, or with too many")
     checked = tuple(_checked_name(part) for part in parts)
@@ -155,7 +158,7 @@ def _checked_parts(parts: Sequence[Any]) -> Tuple[str, ...]:
 
 def _plan(
     entries: Sequence[Sequence[Any]], folders: Sequence[Sequence[str]], payload: memoryview, single: bool
-) -> List[Tuple[Tuple[str, ...], memoryview]]:
+) -> list[tuple[tuple[str, ...], memoryview]]:
     """What to write where, everything checked before the first byte is written."""
     plan = []
     taken = {_checked_parts(parts) for parts in folders}
@@ -180,7 +183,11 @@ def _plan(
 
 
 def _write(
-    plan: List[Tuple[Tuple[str, ...], memoryview]], folders: List[Tuple[str, ...]], name: str, single: bool, folder: Path
+    plan: list[tuple[tuple[str, ...], memoryview]],
+    folders: list[tuple[str, ...]],
+    name: str,
+    single: bool,
+    folder: Path,
 ) -> Path:
     root = _new_place(folder) / name
     if not single:

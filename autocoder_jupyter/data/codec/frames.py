@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Tuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,7 @@ def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool
     """The Series that was written."""
     index, source = _open(header, payload, trusted)
     (note,) = header["values"]
-    series = _column(note, source, index)
+    series = pd.Series(_column(note, source, index), index=index, copy=False)
     series.name = from_json(header["name"])
     return _with_extras(series, header)
 
@@ -86,8 +87,8 @@ def _require(value: Any, wanted: type) -> None:
         raise Unencodable(f"the {wanted.__name__}", f"is a {name}", f"convert it with pd.{wanted.__name__}(...)")
 
 
-def _extras(value: Any) -> Dict[str, Any]:
-    extras: Dict[str, Any] = {}
+def _extras(value: Any) -> dict[str, Any]:
+    extras: dict[str, Any] = {}
     if value.attrs:
         extras["attrs"] = to_json(dict(value.attrs), "attrs")
     if not value.flags.allows_duplicate_labels:
@@ -103,13 +104,13 @@ def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
     return value
 
 
-def _finish(header: Dict[str, Any], out: ArrowWriter) -> Encoded:
+def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
     streams, pieces = out.finish()
     size = sum(size for _, size in streams)
     return Encoded({**header, "size": size, "streams": streams}, pieces, tuple(out.arrays))
 
 
-def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> Tuple[Any, ArrowReader]:
+def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> tuple[Any, ArrowReader]:
     source = ArrowReader(header["streams"], payload, trusted=trusted)
     index = read_index(header["index"], source)
     if len(index) != header["rows"]:
@@ -121,5 +122,7 @@ def _column(note: Mapping[str, Any], source: ArrowReader, index: Any) -> Any:
     values = read_array(note, source)
     if len(values) != len(index):
         raise Corrupt(f"{len(values)} values for {len(index)} rows")
-    # Naming the dtype keeps pandas 3 from guessing `str` for objects that happen to be text.
-    return pd.Series(values, index=index, dtype=values.dtype if isinstance(values, np.ndarray) else None, copy=False)
+    if values.dtype.kind == "O" and isinstance(values, np.ndarray):
+        # Naming the dtype keeps pandas 3 from guessing `str` for objects that happen to be text.
+        return pd.Series(values, index=index, dtype=object, copy=False)
+    return values

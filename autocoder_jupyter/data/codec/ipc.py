@@ -9,14 +9,15 @@ that other held the offsets of a text column, pandas would read outside of it.
 from __future__ import annotations
 
 import struct
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from .faults import Corrupt, Unencodable
 
-Reference = List[int]
+Reference = list[int]
 """Where an array is: [its length, its place among the arrays of that length]."""
 
 MAX_ARRAYS = 200_000
@@ -32,7 +33,7 @@ class _Pieces:
     closed = False
 
     def __init__(self) -> None:
-        self.pieces: List[memoryview] = []
+        self.pieces: list[memoryview] = []
         self.size = 0
         self._small = bytearray()
 
@@ -62,22 +63,24 @@ class ArrowWriter:
     """Takes arrays one by one, then gives all of them as bytes."""
 
     def __init__(self) -> None:
-        self.arrays: List[Any] = []
-        self._streams: Dict[int, List[Any]] = {}
+        self.arrays: list[Any] = []
+        self._streams: dict[int, list[Any]] = {}
 
     def add(self, array: Any, path: str) -> Reference:
         """Keep `array` and say where it will be."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
             if isinstance(array, pa.ChunkedArray):
-                raise Unencodable(path, "holds more than 2 GiB of text in Arrow's small string type", "use large_string")
+                raise Unencodable(
+                    path, "holds more than 2 GiB of text in Arrow's small string type", "use large_string"
+                )
         check_type(array.type, path)
         stream = self._streams.setdefault(len(array), [])
         stream.append(array)
         self.arrays.append(array)
         return [len(array), len(stream) - 1]
 
-    def finish(self) -> Tuple[List[List[int]], Tuple[memoryview, ...]]:
+    def finish(self) -> tuple[list[list[int]], tuple[memoryview, ...]]:
         """A list of [length of the arrays, bytes of their stream], and those bytes in pieces."""
         sink = _Pieces()
         sizes = []
@@ -107,7 +110,7 @@ class ArrowReader:
         if len(streams) > MAX_STREAMS:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
-        self._arrays: Dict[Tuple[int, int], Any] = {}
+        self._arrays: dict[tuple[int, int], Any] = {}
         self.trusted = trusted
         start = 0
         for rows, size in streams:
@@ -189,14 +192,14 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
         Unencodable: or the given `fault`, with a sentence about the type.
     """
     types = pa.types
-    children: List[Any] = []
+    children: list[Any] = []
     if types.is_struct(kind):
         children = [kind.field(place).type for place in range(kind.num_fields)]
     elif types.is_map(kind):
         children = [kind.key_type, kind.item_type]
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         children = [kind.value_type]
-    elif type(kind) not in _LEAVES and not str(kind) in _LEAF_NAMES:
+    elif type(kind) not in _LEAVES and str(kind) not in _LEAF_NAMES:
         _refuse_type(kind, path, fault)
     zero_width = (
         (types.is_struct(kind) and not children)
@@ -209,11 +212,11 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
         check_type(child, path, fault, depth + 1)
 
 
-_LEAF_NAMES: Set[str] = {
+_LEAF_NAMES: set[str] = {
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double",
     "string", "large_string", "binary", "large_binary", "date32[day]", "date64[ms]",
 }  # fmt: skip
-_LEAVES: Set[type] = {
+_LEAVES: set[type] = {
     pa.TimestampType,
     pa.Time32Type,
     pa.Time64Type,
@@ -231,7 +234,7 @@ def _refuse_type(kind: Any, path: str, fault: Any) -> None:
     raise Corrupt(f"{path} {reason}")
 
 
-def _writable(payload: memoryview) -> Tuple[memoryview, int]:
+def _writable(payload: memoryview) -> tuple[memoryview, int]:
     """The payload as bytes that may be written to and start at a multiple of 8, copied only if need be; its address."""
     payload = payload.cast("B") if payload.nbytes else memoryview(bytearray())
     address = pa.py_buffer(payload).address if payload.nbytes else 0
@@ -239,7 +242,7 @@ def _writable(payload: memoryview) -> Tuple[memoryview, int]:
         copy = np.empty(payload.nbytes + _ALIGNMENT, dtype=np.uint8)
         shift = -copy.ctypes.data % _ALIGNMENT
         copy[shift : shift + payload.nbytes] = payload
-        payload = memoryview(copy)[shift : shift + payload.nbytes]
+        payload = copy.data[shift : shift + payload.nbytes]
         address = copy.ctypes.data + shift
     return payload, address
 

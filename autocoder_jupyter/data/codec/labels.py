@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from .plain import from_json, to_json
 MAX_RANGE = 2**31  # a range takes no bytes, so nothing else bounds what a stranger may claim
 
 
-def write_index(index: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     """The note that rebuilds `index`; its arrays go to `out`.
 
     A frequency that its name does not fully describe (a custom holiday calendar) is left out: pandas infers nothing
@@ -29,7 +30,9 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
         return {
             "kind": "multi",
             "names": [to_json(name, f"a level name of {path}") for name in index.names],
-            "levels": [write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)],
+            "levels": [
+                write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)
+            ],
             "codes": [out.add(pa.array(np.ascontiguousarray(codes, dtype="int64")), path) for codes in index.codes],
         }
     name = to_json(index.name, f"the name of {path}")

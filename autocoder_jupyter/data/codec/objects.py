@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import Any, Callable, Dict, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,13 +21,14 @@ from .plain import dumps, from_json, plain_dtype, to_json
 
 _MARKERS = (None, float("nan"), pd.NA, pd.NaT)
 _MARKER_TYPES = tuple(type(marker) for marker in _MARKERS)
-_ARROW: Dict[Any, Any] = {str: pa.large_string(), bytes: pa.large_binary(), dt.date: pa.date32()}
+_ARROW: dict[Any, Any] = {str: pa.large_string(), bytes: pa.large_binary(), dt.date: pa.date32()}
+_FIRST_DAY, _LAST_DAY = np.datetime64(dt.date.min), np.datetime64(dt.date.max)
 _NAMES = {str: "text", bytes: "bytes", dt.date: "dates"}
 
 
-def write_objects(values: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+def write_objects(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     """The note of an object array; see `columns.write_array`."""
-    kinds = set(map(type, values))
+    kinds: set[Any] = set(map(type, values))
     content = kinds.difference(_MARKER_TYPES)
     if float in kinds and not all(cell != cell for cell in values if type(cell) is float):
         content.add(float)
@@ -40,13 +42,13 @@ def write_objects(values: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
     return {"kind": "cells", "at": out.add(pa.array(cells, type=pa.large_string()), path)}
 
 
-def _write_uniform(values: Any, kind: Any, out: ArrowWriter, path: str) -> Any:
+def _write_uniform(values: Any, kind: Any, out: ArrowWriter, path: str) -> dict[str, Any] | None:
     """All cells are missing or of one kind that Arrow knows; None if Arrow does not take one of them after all."""
     try:
         array = pa.array(values, type=_ARROW[kind], from_pandas=True)
     except (UnicodeError, pa.ArrowInvalid):  # lone surrogates
         return None
-    note: Dict[str, Any] = {"kind": _NAMES[kind], "at": out.add(array, path)}
+    note: dict[str, Any] = {"kind": _NAMES[kind], "at": out.add(array, path)}
     if array.null_count:
         holes = values[array.is_null().to_numpy(zero_copy_only=False)]
         markers = np.fromiter((_MARKER_TYPES.index(type(hole)) for hole in holes), dtype="int8", count=len(holes))
@@ -59,7 +61,7 @@ def _are_vectors(values: Any) -> bool:
     return first.kind in "iuf" and first.isnative and all(cell.ndim == 1 and cell.dtype == first for cell in values)
 
 
-def _write_vectors(values: Any, out: ArrowWriter, path: str) -> Dict[str, Any]:
+def _write_vectors(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     ends = np.cumsum([cell.size for cell in values], dtype="int64")
     return {
         "kind": "vectors",
@@ -75,8 +77,10 @@ def _read_uniform(note: Mapping[str, Any], source: ArrowReader) -> Any:
     if array.type != _ARROW[wanted]:
         raise Corrupt(f"{array.type} where {note['kind']} belong")
     if wanted is dt.date:
-        cells = np.empty(len(array), dtype=object)
-        cells[:] = array.to_pylist()
+        days = array.to_numpy(zero_copy_only=False)
+        if (days > _LAST_DAY).any() or (days < _FIRST_DAY).any():
+            raise Corrupt("a date beyond the years 1 to 9999")
+        cells = days.astype(object)
     else:
         cells = array.to_numpy(zero_copy_only=False)
     if not array.null_count:
@@ -89,7 +93,7 @@ def _read_uniform(note: Mapping[str, Any], source: ArrowReader) -> Any:
     markers = source.numpy(missing, "int8")
     if len(markers) != array.null_count or not set(markers.tolist()) <= set(range(len(_MARKERS))):
         raise Corrupt("missing markers that do not fit")
-    for place, marker in zip(np.flatnonzero(holes), markers.tolist()):
+    for place, marker in zip(np.flatnonzero(holes).tolist(), markers.tolist(), strict=True):
         cells[place] = _MARKERS[marker]
     return cells
 
@@ -118,7 +122,7 @@ def _read_cells(note: Mapping[str, Any], source: ArrowReader) -> Any:
     return cells
 
 
-READERS: Dict[str, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
+READERS: dict[str, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
     "text": _read_uniform,
     "bytes": _read_uniform,
     "dates": _read_uniform,

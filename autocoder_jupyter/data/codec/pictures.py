@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any
 
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
@@ -15,7 +16,21 @@ MAX_SIDE = 20_000
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 64 * 2**20
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_CHUNKS = (b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"pHYs", b"gAMA", b"sRGB", b"cHRM", b"sBIT", b"bKGD", b"tIME", b"tEXt")
+_CHUNKS = (
+    b"IHDR",
+    b"PLTE",
+    b"IDAT",
+    b"IEND",
+    b"tRNS",
+    b"pHYs",
+    b"gAMA",
+    b"sRGB",
+    b"cHRM",
+    b"sBIT",
+    b"bKGD",
+    b"tIME",
+    b"tEXt",
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,9 @@ def write_picture(value: Any) -> Encoded:
     try:
         savefig(drawn, format="png", metadata={"Software": None})
     except Exception as error:
-        raise Unencodable("the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig") from error
+        raise Unencodable(
+            "the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig"
+        ) from error
     png = drawn.getvalue()
     try:
         _check(png)
@@ -70,7 +87,7 @@ def _savefig_of(value: Any) -> Any:
     return None
 
 
-def _check(png: bytes) -> "tuple[int, int]":
+def _check(png: bytes) -> tuple[int, int]:
     """Width and height of a PNG whose chunks are whole, of known kinds and in place."""
     if len(png) > MAX_BYTES:
         raise Corrupt(f"the picture has {len(png)} bytes, more than {MAX_BYTES}")
@@ -87,7 +104,13 @@ def _check(png: bytes) -> "tuple[int, int]":
             raise Corrupt("the picture has a chunk with a wrong checksum")
         kinds.append(kind)
         position = end
-    if kinds[:1] != [b"IHDR"] or struct.unpack_from(">I", png, 8)[0] != 13 or kinds[-1] != b"IEND" or kinds.count(b"IEND") != 1 or b"IDAT" not in kinds:
+    if (
+        kinds[:1] != [b"IHDR"]
+        or struct.unpack_from(">I", png, 8)[0] != 13
+        or kinds[-1] != b"IEND"
+        or kinds.count(b"IEND") != 1
+        or b"IDAT" not in kinds
+    ):
         raise Corrupt("the picture has no content")
     width, height = struct.unpack_from(">II", png, 16)
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS):

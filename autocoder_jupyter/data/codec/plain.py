@@ -12,8 +12,9 @@ import json
 import math
 import re
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Callable, Dict, Tuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ from .zones import zone_from_json, zone_to_json
 
 TAG = "$"
 MAX_DEPTH = 64
+_ENCODER = json.JSONEncoder(
+    separators=(",", ":"), allow_nan=False
+)  # one for all cells: making it costs more than using it
 
 _NUMBER = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|c8|c16)")
 _TIME = re.compile(r"[<>=]?[mM]8(\[\d{0,6}(Y|M|W|D|h|m|s|ms|us|ns)\])?")
@@ -49,6 +53,10 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
         return value if -(2**63) <= value < 2**64 else {TAG: "int", "v": hex(value)}
     if kind is float:
         return value if math.isfinite(value) else {TAG: "float", "v": repr(value)}
+    writer = _WRITERS.get(kind)
+    if writer is not None:
+        tag, written = writer(value, path)
+        return {TAG: tag, "v": written}
     if depth > MAX_DEPTH:
         raise Unencodable(path, f"is nested deeper than {MAX_DEPTH} levels, or contains itself", "flatten it")
 
@@ -72,11 +80,7 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
         return {TAG: "Interval", "v": [inner(value.left, ".left"), inner(value.right, ".right"), value.closed]}
     if isinstance(value, np.generic):
         return {TAG: "numpy", **_numpy_scalar_to_json(value, path, inner)}
-    writer = _WRITERS.get(kind)
-    if writer is None:
-        raise Unencodable(path, f"holds a {_name(kind)}, which cannot cross into or out of the sandbox", _hint(value))
-    tag, written = writer(value, path)
-    return {TAG: tag, "v": written}
+    raise Unencodable(path, f"holds a {_name(kind)}, which cannot cross into or out of the sandbox", _hint(value))
 
 
 def from_json(value: Any) -> Any:
@@ -100,7 +104,7 @@ def from_json(value: Any) -> Any:
 
 def dumps(value: Any) -> str:
     """Compact, pure-ASCII JSON text; lone surrogates survive in it as escapes."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def _text(value: Any) -> str:
@@ -119,13 +123,13 @@ def _hint(value: Any) -> str:
     return "convert it to text, numbers, dates, lists or dicts"
 
 
-def _dict_to_json(value: Dict[Any, Any], inner: Callable[[Any, str], Any]) -> Any:
+def _dict_to_json(value: dict[Any, Any], inner: Callable[[Any, str], Any]) -> Any:
     if all(type(key) is str for key in value) and TAG not in value:
         return {key: inner(item, f"[{key!r}]") for key, item in value.items()}
     return {TAG: "dict", "v": [[inner(key, " key"), inner(item, f"[{key!r}]")] for key, item in value.items()]}
 
 
-def _array_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Dict[str, Any]:
+def _array_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> dict[str, Any]:
     shape = list(value.shape)
     if value.dtype == object:
         return {"dtype": "O", "shape": shape, "items": [inner(item, "[]") for item in value.ravel().tolist()]}
@@ -145,7 +149,7 @@ def canonical_nan(values: Any) -> Any:
     return values
 
 
-def _array_from_json(value: Dict[str, Any]) -> Any:
+def _array_from_json(value: dict[str, Any]) -> Any:
     shape = tuple(int(size) for size in value["shape"])
     if min(shape, default=0) < 0:
         raise Corrupt("an array of negative size")
@@ -159,14 +163,14 @@ def _array_from_json(value: Dict[str, Any]) -> Any:
     return np.frombuffer(bytearray(_unbase64(value["bytes"])), dtype=dtype).reshape(shape)
 
 
-def _numpy_scalar_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Dict[str, Any]:
+def _numpy_scalar_to_json(value: Any, path: str, inner: Callable[[Any, str], Any]) -> dict[str, Any]:
     _require_plain_dtype(value.dtype, path)
     if value.dtype.kind in "mM":
         return {"dtype": value.dtype.str, "item": int(value.view("i8"))}
     return {"dtype": value.dtype.str, "item": inner(value.item(), "")}
 
 
-def _numpy_scalar_from_json(value: Dict[str, Any]) -> Any:
+def _numpy_scalar_from_json(value: dict[str, Any]) -> Any:
     dtype = plain_dtype(value["dtype"])
     if dtype.kind in "mM":
         return np.array(value["item"], dtype="i8").view(dtype)[()]
@@ -205,7 +209,7 @@ def _complex_from_json(parts: Any) -> complex:
 def _datetime_to_json(value: dt.datetime, path: str) -> Any:
     zone = zone_to_json(value.tzinfo, path)
     if zone is not None and zone.get("pytz"):  # pytz zones are bound to an instant, so the instant is what crosses
-        return [value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat(), value.fold, zone]
+        return [value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat(), value.fold, zone]  # noqa: UP017
     return [value.replace(tzinfo=None).isoformat(), value.fold, zone]
 
 
@@ -216,7 +220,7 @@ def _datetime_from_json(value: Any) -> dt.datetime:
         raise Corrupt("a time zone where none belongs")
     tzinfo = zone_from_json(zone)
     if zone is not None and zone.get("pytz"):
-        instant = naive.replace(tzinfo=dt.timezone.utc)
+        instant = naive.replace(tzinfo=dt.timezone.utc)  # noqa: UP017
         return instant.astimezone(tzinfo).replace(fold=fold)
     return naive.replace(tzinfo=tzinfo, fold=fold)
 
@@ -256,7 +260,7 @@ def _interval_from_json(value: Any) -> Any:
     return pd.Interval(from_json(left), from_json(right), closed=closed)
 
 
-_WRITERS: Dict[type, Callable[[Any, str], Tuple[str, Any]]] = {
+_WRITERS: dict[type, Callable[[Any, str], tuple[str, Any]]] = {
     type(pd.NA): lambda value, path: ("NA", 0),
     type(pd.NaT): lambda value, path: ("NaT", 0),
     bytes: lambda value, path: ("bytes", _base64(value)),
@@ -272,7 +276,7 @@ _WRITERS: Dict[type, Callable[[Any, str], Tuple[str, Any]]] = {
     pd.Period: lambda value, path: ("Period", [value.ordinal, value.freqstr]),
 }
 
-_READERS: Dict[Any, Callable[[Any], Any]] = {
+_READERS: dict[Any, Callable[[Any], Any]] = {
     "NA": lambda _: pd.NA,
     "NaT": lambda _: pd.NaT,
     "int": lambda text: int(text, 16),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import Any, Callable, Dict, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,11 @@ def _as_str(value: Any) -> Any:
 
 
 def _as_int(value: Any) -> Any:
-    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64)) else _NOT_ONE
+    return (
+        int(value)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+        else _NOT_ONE
+    )
 
 
 def _as_float(value: Any) -> Any:
@@ -103,7 +108,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, list) else _NOT_ONE
 
 
-_CONVERTERS: Dict[str, Callable[[Any], Any]] = {
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "str": _as_str,
     "int": _as_int,
     "float": _as_float,
@@ -114,7 +119,7 @@ _CONVERTERS: Dict[str, Callable[[Any], Any]] = {
     "dict": _as_dict,
     "list": _as_list,
 }
-_PYTHON: Dict[str, type] = {
+_PYTHON: dict[str, type] = {
     "str": str,
     "int": int,
     "float": float,

@@ -6,14 +6,14 @@ import datetime as dt
 import re
 import sys
 import zoneinfo
-from typing import Any, Dict, Optional
+from typing import Any
 
 from .faults import Corrupt, Unencodable
 
 _KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 
 
-def zone_to_json(zone: Optional[dt.tzinfo], path: str) -> Optional[Dict[str, Any]]:
+def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
     """`zone` as JSON, None for no zone.
 
     Raises:
@@ -32,7 +32,7 @@ def zone_to_json(zone: Optional[dt.tzinfo], path: str) -> Optional[Dict[str, Any
     raise Unencodable(path, f"has the time zone {zone!r}, which has no name to send", "use a zoneinfo.ZoneInfo")
 
 
-def zone_from_json(value: Any) -> Optional[dt.tzinfo]:
+def zone_from_json(value: Any) -> dt.tzinfo | None:
     """The zone that was written. A pytz zone comes back as one where pytz is at hand, else as a `ZoneInfo`.
 
     Raises:
@@ -43,7 +43,7 @@ def zone_from_json(value: Any) -> Optional[dt.tzinfo]:
     if "offset" in value:
         days, seconds, microseconds = value["offset"]
         offset = dt.timedelta(days, seconds, microseconds)
-        return dt.timezone(offset) if offset else dt.timezone.utc
+        return dt.timezone(offset) if offset else dt.timezone.utc  # noqa: UP017
     key = value["zone"]
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise Corrupt(f"{key!r} is not a time zone")

@@ -26,6 +26,7 @@ USER = "65532:65532"
 START_SECONDS = 60
 CONNECT_SECONDS = 10.0
 EVENT_SECONDS = 3.0
+ENDING_SECONDS = 2.0
 
 
 def restrictions(limits: Limits, *, network: bool, podman: bool) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class ContainerProcess:
         return self.streams.control
 
     def kill(self) -> None:
-        """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program that may not want to."""
+        """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program to agree."""
         from docker.errors import APIError, DockerException
         from requests.exceptions import RequestException
 
@@ -110,7 +111,11 @@ class ContainerProcess:
         try:
             client = self._engine.client()
             try:
-                with suppress(APIError):  # gone already, or ending
+                if self.streams.ended:
+                    # It ended by itself or by another's hand. A kill of ours now would blur whose it was.
+                    with suppress(APIError, RequestException):
+                        client.wait(self.id, timeout=ENDING_SECONDS)
+                with suppress(APIError):  # gone already
                     client.kill(self.id)
                     self._killed_by_us = True
                 with suppress(APIError):
@@ -134,7 +139,9 @@ class ContainerProcess:
         try:
             events = list(self._events())
         except (DockerException, RequestException, OSError) as error:
-            return ExitReason(engine_gone=True, text=f"The Docker engine stopped answering ({self._engine_error or error}).")
+            return ExitReason(
+                engine_gone=True, text=f"The Docker engine stopped answering ({self._engine_error or error})."
+            )
         actions = [action for action, _ in events]
         code = next((_exit_code(details) for action, details in events if action in ("die", "died")), None)
         if "oom" in actions:
@@ -201,10 +208,14 @@ class Start:
                 return self._with_sockets() if transport == "sockets" else self._with_attach()
             except ImageNotFound as error:
                 raise SandboxUnavailable(
-                    f"The image {self.image} is not there.", why=str(error.explanation), hint="Build the environment again."
+                    f"The image {self.image} is not there.",
+                    why=str(error.explanation),
+                    hint="Build the environment again.",
                 ) from None
             except NotConnected as error:
-                raise SandboxUnavailable("The container cannot reach a socket of this machine.", why=str(error)) from None
+                raise SandboxUnavailable(
+                    "The container cannot reach a socket of this machine.", why=str(error)
+                ) from None
 
     def _with_sockets(self) -> ContainerProcess:
         from docker.types import Mount

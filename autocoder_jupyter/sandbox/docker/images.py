@@ -70,7 +70,7 @@ def find_base(
     transport: Transport | None = None,
     on_progress: Progress | None = None,
 ) -> Base:
-    """The image to build upon: the one that is configured, the project's own when it is here, else Docker's official one.
+    """The image to build upon: the configured one, else the project's own when it is here, else Python's official one.
 
     Raises:
         SandboxUnavailable: there is none and none can be pulled, or its Python is another one.

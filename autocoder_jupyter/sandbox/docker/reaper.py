@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,8 @@ ROLE = f"{LABEL}.role"
 HOST = f"{LABEL}.host"
 PROCESS = f"{LABEL}.process"
 STARTED = f"{LABEL}.started"
+
+_PROC = Path("/proc/self")
 
 
 def owner_labels(role: str) -> dict[str, str]:
@@ -57,8 +58,8 @@ def _owner_lives(labels: dict[str, Any]) -> bool:
 
 @cache
 def _host() -> str:
-    """This boot of this machine and, on Linux, this process namespace: where our process ids mean something."""
-    if sys.platform != "linux":
+    """Where our process ids mean something: this boot of this machine and, on Linux, this process namespace."""
+    if not _PROC.is_dir():
         return platform.node()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -66,7 +67,7 @@ def _host() -> str:
 
 def _start_time(pid: int) -> str | None:
     """When a process started, in the system's own words; None when there is no such process."""
-    if sys.platform == "linux":
+    if _PROC.is_dir():
         try:
             # The command's name stands in brackets and may hold anything; start time is the 22nd field of all.
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]

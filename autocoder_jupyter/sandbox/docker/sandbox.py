@@ -12,7 +12,8 @@ from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
 from autocoder_jupyter.sandbox import bundle, environments
 from autocoder_jupyter.sandbox.docker import layers
 from autocoder_jupyter.sandbox.docker.container import Start, Transport
-from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors, find_engine
+from autocoder_jupyter.sandbox.docker.detection import find_engine
+from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
 from autocoder_jupyter.sandbox.docker.reaper import reap
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial

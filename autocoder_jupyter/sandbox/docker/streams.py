@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import shutil
 import socket
 import struct
@@ -24,6 +25,8 @@ from typing import Any
 MOUNT = "/run/autocode"
 SOCKET = "worker"
 PIECE = 1 << 18
+BUFFER = 1 << 20
+"""Of a socket or pipe, in bytes. Large ones mean fewer switches between the two processes; the kernel caps the wish."""
 
 # Runs before the loader in the container: connects three times and puts the sockets in place of the standard streams.
 # The order is the host's order of accepting. After the third one nothing listens any more.
@@ -32,6 +35,7 @@ import os, socket
 for fd in range(3):
     with socket.socket(socket.AF_UNIX) as link:
         link.connect("{MOUNT}/{SOCKET}")
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, {BUFFER})
         os.dup2(link.fileno(), fd)
 """
 
@@ -43,6 +47,16 @@ class Streams:
     requests: io.FileIO
     data: io.FileIO
     control: io.FileIO
+
+    @property
+    def ended(self) -> bool:
+        """Whether the worker's side is gone, whatever is still unread."""
+        watched = select.poll()
+        try:
+            watched.register(self.control, 0)  # a hang-up is always told
+        except ValueError:
+            return False  # closed by us
+        return bool(watched.poll(0))
 
     def hang_up(self) -> None:
         """End the conversation from this side, whoever still holds the descriptors; the worker then ends by itself."""
@@ -107,8 +121,7 @@ class MeetingPlace:
             raise
         for link in links:
             link.setblocking(True)
-        # A larger buffer halves the switches between the two processes; the kernel caps what it grants.
-        links[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        links[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         return Streams(
             requests=io.FileIO(links[0].detach(), "wb"),
             data=io.FileIO(links[1].detach(), "rb"),
@@ -144,7 +157,7 @@ class Attached:
             while True:
                 stream, left = struct.unpack(">BxxxL", self._link.receive_exactly(8))
                 while left:
-                    piece = self._link.receive(min(left, PIECE))
+                    piece = self._link.receive(left)
                     left -= len(piece)
                     _write_all(control if stream == 2 else data, piece)
 
@@ -159,16 +172,20 @@ class _Link:
     def __init__(self, link: Any) -> None:
         self._keep = link  # docker-py hangs the HTTP response on it, and closes the connection when that is collected
         self._socket = getattr(link, "_sock", link)
+        self._unread = memoryview(b"")
         with suppress(AttributeError):
             self._socket.settimeout(None)
 
     def send(self, piece: bytes) -> None:
         self._socket.sendall(piece)
 
-    def receive(self, size: int) -> bytes:
-        piece: bytes = self._socket.recv(size)
-        if not piece:
-            raise EOFError
+    def receive(self, size: int) -> memoryview:
+        """Some bytes, at least one. The engine's frames are small, so several are read at a time."""
+        if not self._unread:
+            self._unread = memoryview(self._socket.recv(PIECE))
+            if not self._unread:
+                raise EOFError
+        piece, self._unread = self._unread[:size], self._unread[size:]
         return piece
 
     def receive_exactly(self, size: int) -> bytes:
@@ -191,7 +208,6 @@ class _Link:
             self._keep._response.close()
 
 
-def _write_all(stream: io.FileIO, piece: bytes) -> None:
-    view = memoryview(piece)
+def _write_all(stream: io.FileIO, view: memoryview) -> None:
     while view:
         view = view[stream.write(view) :]

@@ -100,7 +100,9 @@ def trial(engine: Engine, image: str, image_id: str, transport: Transport | None
 
 def known_transport(engine: Engine) -> Transport | None:
     """What worked with this engine in an earlier trial."""
-    return next((done.transport for (url, _, forced), done in _trials.items() if url == engine.url and not forced), None)
+    return next(
+        (done.transport for (url, _, forced), done in _trials.items() if url == engine.url and not forced), None
+    )
 
 
 def _run(engine: Engine, image: str, transport: Transport | None) -> Trial:

@@ -59,8 +59,6 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "lchown": (94, None),
-    "link": (86, None),
-    "linkat": (265, 37),
     "lremovexattr": (198, 15),
     "lsetxattr": (189, 6),
     "memfd_secret": (447, 447),
@@ -116,18 +114,85 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
 }
 
 _NEVER = (
-    "ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp move_pages "
-    "migrate_pages io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd memfd_secret "
-    "add_key request_key keyctl mount umount2 move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr "
-    "pivot_root chroot setns unshare name_to_handle_at open_by_handle_at fanotify_init kexec_load kexec_file_load "
-    "init_module finit_module delete_module acct swapon swapoff quotactl quotactl_fd reboot syslog settimeofday "
-    "clock_settime sethostname setdomainname vhangup iopl ioperm modify_ldt personality shmget semget msgget mq_open "
-    "link linkat mknod mknodat chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr "
-    "fremovexattr"
-).split()
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "process_mrelease",
+    "pidfd_getfd",
+    "kcmp",
+    "move_pages",
+    "migrate_pages",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "memfd_secret",
+    "add_key",
+    "request_key",
+    "keyctl",
+    "mount",
+    "umount2",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "pivot_root",
+    "chroot",
+    "setns",
+    "unshare",
+    "name_to_handle_at",
+    "open_by_handle_at",
+    "fanotify_init",
+    "kexec_load",
+    "kexec_file_load",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "acct",
+    "swapon",
+    "swapoff",
+    "quotactl",
+    "quotactl_fd",
+    "reboot",
+    "syslog",
+    "settimeofday",
+    "clock_settime",
+    "sethostname",
+    "setdomainname",
+    "vhangup",
+    "iopl",
+    "ioperm",
+    "modify_ldt",
+    "personality",
+    "shmget",
+    "semget",
+    "msgget",
+    "mq_open",
+    "mknod",
+    "mknodat",
+    "chown",
+    "fchown",
+    "lchown",
+    "fchownat",
+    "setxattr",
+    "lsetxattr",
+    "fsetxattr",
+    "removexattr",
+    "lremovexattr",
+    "fremovexattr",
+)
+
+# Links are not among them: named semaphores, and so process pools, are made with one.
 
 # `shutil.copy` sets modes and times; refusing would break honest programs, obeying could reach files of the host.
-_PRETENDED = "chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat".split()
+_PRETENDED = ("chmod", "fchmod", "fchmodat", "fchmodat2")
+_PRETENDED_WITH_TIMES = (("utime", 1), ("utimes", 1), ("futimesat", 2), ("utimensat", 2))
 
 
 @dataclass(frozen=True)
@@ -156,6 +221,8 @@ def worker_rules(*, network: bool) -> tuple[Rule, ...]:
     return (
         *(Rule(call) for call in _NEVER),
         *(Rule(call, _PRETEND) for call in _PRETENDED),
+        # Without times it means now, and tells `Path.touch` whether the file is there.
+        *(Rule(call, _PRETEND, argument=times, others=(0,)) for call, times in _PRETENDED_WITH_TIMES),
         Rule("clone3", _ENOSYS),  # its flags lie in memory, where a filter cannot look; libc falls back to clone
         Rule("clone", argument=0, any_bit=_NEW_NAMESPACES),
         Rule("ioctl", argument=1, values=(_TIOCSTI, _TIOCLINUX)),

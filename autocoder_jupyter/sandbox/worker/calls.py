@@ -53,7 +53,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
     module.__file__ = failures.SOLUTION_FILE
     sys.modules["solution"] = module
     exec(compile(code, failures.SOLUTION_FILE, "exec", dont_inherit=True), module.__dict__)
-    function = module.__dict__.get(name)
+    function: Callable[..., Any] | None = module.__dict__.get(name)
     if not callable(function):
         raise NoFunction(f"the module defines no function {name!r}")
     return function
@@ -168,6 +168,6 @@ def _digest(value: Any, kind: str) -> str:
     if value is None:
         return ""
     try:
-        return encode(value, kind).digest()
+        return str(encode(value, kind).digest())
     except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
         return "unencodable"

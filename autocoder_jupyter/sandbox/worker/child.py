@@ -144,9 +144,9 @@ def _become(folder: Path, stdout: int, stderr: int) -> None:
     for name in ("HOME", "TMPDIR", "MPLCONFIGDIR"):
         os.environ[name] = str(folder)
     tempfile.tempdir = None
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115, PTH123
-    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(  # noqa: SIM115, PTH123
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(  # noqa: SIM115
         2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
     )
 

@@ -1,4 +1,4 @@
-"""What is told about an exception: its kind, where in the solution it came from, and the solution's part of the stack."""
+"""What is told about an exception: its kind, its place in the solution, and the solution's part of the stack."""
 
 from __future__ import annotations
 
@@ -41,22 +41,27 @@ def message_of(error: BaseException) -> str:
 
 def solution_traceback(error: BaseException) -> str:
     """The traceback with the frames of the solution only, its causes too."""
+    return own_traceback(error, SOLUTION_FILE)
+
+
+def own_traceback(error: BaseException, file: str) -> str:
+    """The traceback with the frames of one file only, its causes too."""
     try:
         told = traceback.TracebackException.from_exception(error)
-        _keep_solution(told, set())
+        _keep(told, file, set())
         return "".join(told.format())[-_LONGEST_TRACEBACK:]
     except BaseException:
         return ""
 
 
-def _keep_solution(told: traceback.TracebackException, seen: set[int]) -> None:
+def _keep(told: traceback.TracebackException, file: str, seen: set[int]) -> None:
     if id(told) in seen:
         return
     seen.add(id(told))
-    told.stack = traceback.StackSummary.from_list([entry for entry in told.stack if entry.filename == SOLUTION_FILE])
+    told.stack = traceback.StackSummary.from_list([entry for entry in told.stack if entry.filename == file])
     for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
         if other is not None:
-            _keep_solution(other, seen)
+            _keep(other, file, seen)
 
 
 def _place(error: BaseException) -> tuple[int | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -54,10 +55,8 @@ def allocate(size: int) -> memoryview:
         return memoryview(bytearray(size))
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        try:
+        with contextlib.suppress(OSError):  # a kernel without huge pages
             pages.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:  # a kernel without huge pages
-            pass
     return memoryview(pages)
 
 

@@ -28,7 +28,7 @@ _STACK = 64 * 2**20
 
 @dataclass(frozen=True)
 class Lockdown:
-    """Which parts hold. `system_calls` is the seccomp filter, `hidden_memory` that others cannot look into the zygote."""
+    """Which parts hold. `system_calls` is the seccomp filter, `hidden_memory` closes the zygote's /proc."""
 
     no_new_privileges: bool
     system_calls: bool

@@ -29,6 +29,10 @@ class SolutionGone(RuntimeError):
     """The process of the solution has ended."""
 
 
+class InSolution(Exception):
+    """The traceback of what the solution raised, in its own process."""
+
+
 def serve(fd: int, header: Mapping[str, Any]) -> NoReturn:
     """Load the solution, say how that went, and answer calls until the other end closes."""
     try:
@@ -177,7 +181,10 @@ def _checked(entries: Any, outputs: list[dict[str, Any]]) -> list[dict[str, Any]
 
 
 def _as_raised(reply: Mapping[str, Any]) -> Exception:
-    """The nearest builtin exception to what the solution raised, with its traceback as a note."""
+    """The nearest builtin exception to what the solution raised.
+
+    Its traceback hangs on as the cause and not as a note, which `pytest.raises(match=...)` would look at.
+    """
     error: Exception | None = None
     for name in reply["classes"]:
         kind = getattr(builtins, str(name), None)
@@ -189,8 +196,7 @@ def _as_raised(reply: Mapping[str, Any]) -> Exception:
         error = RuntimeError(f"{reply['exception_type']}: {reply['message']}")
     if isinstance(error, ModuleNotFoundError):
         error.name = reply["missing_module"]
-    if hasattr(error, "add_note"):
-        error.add_note(f"\nIn the solution:\n{reply['traceback']}")
+    error.__cause__ = InSolution(str(reply["traceback"]))
     return error
 
 

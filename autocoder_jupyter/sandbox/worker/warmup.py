@@ -1,4 +1,4 @@
-"""Importing what programs need, and using it once: whatever loads lazily is then loaded in the zygote, not in each child."""
+"""Importing what programs need, and using it once, so that what loads lazily is loaded in the zygote."""
 
 from __future__ import annotations
 

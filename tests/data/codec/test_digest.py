@@ -58,7 +58,9 @@ ARRAYS = {
     "lists": pa.array([[1], [], [2, 3], None, [4]]),
     "fixed lists": pa.array([[1, 2], [3, 4], None, [5, 6], [7, 8]], type=pa.list_(pa.int8(), 2)),
     "structs": pa.array([{"a": 1, "b": "x"}, {"a": None, "b": "y"}, None, {"a": 3, "b": "z"}, {"a": 4, "b": ""}]),
-    "maps": pa.array([[("a", 1)], [], [("b", 2), ("c", None)], None, [("d", 4)]], type=pa.map_(pa.string(), pa.int64())),
+    "maps": pa.array(
+        [[("a", 1)], [], [("b", 2), ("c", None)], None, [("d", 4)]], type=pa.map_(pa.string(), pa.int64())
+    ),
     "decimals": pa.array([1, 2, 3, None, 5], type=pa.decimal128(10, 2)),
     "fixed bytes": pa.array([b"ab", b"cd", b"ef", None, b"gh"], type=pa.binary(2)),
 }
@@ -78,7 +80,9 @@ def test_strides_and_blocks_do_not_count():
     one = pd.DataFrame(values, columns=list("abcd"))
     other = pd.DataFrame({name: values[:, place].copy() for place, name in enumerate("abcd")})
     assert digest(one, "DataFrame") == digest(other, "DataFrame")
-    assert digest(one[::2].reset_index(drop=True), "DataFrame") == digest(one.iloc[[0, 2]].set_axis([0, 1]).set_index(pd.RangeIndex(2)), "DataFrame")
+    assert digest(one[::2].reset_index(drop=True), "DataFrame") == digest(
+        one.iloc[[0, 2]].set_axis([0, 1]).set_index(pd.RangeIndex(2)), "DataFrame"
+    )
 
 
 DIFFERENT = {
@@ -91,7 +95,7 @@ DIFFERENT = {
     "the index": pd.Series([1, 2, 3], index=[0, 1, 3]),
     "the index's name": pd.Series([1, 2, 3], index=pd.RangeIndex(3, name="i")),
     "a null": pd.Series([1, 2, None], dtype="Int64"),
-    "text": pd.Series(["1", "2", "3"]),
+    "text": pd.Series(["1", "2", "3"], dtype="string"),
     "object text": pd.Series(["1", "2", "3"], dtype=object),
     "text cut elsewhere": pd.Series(["12", "", "3"]),
     "a category": pd.Series(pd.Categorical([1, 2, 3])),

@@ -65,7 +65,7 @@ def test_two_files_of_one_name_do_not_meet(tree, cross):
 def test_equal_folders_have_equal_digests_and_others_do_not(tree):
     before = encode(tree, "Dir").digest()
     assert encode(tree, "Dir").digest() == before
-    os.rename(tree / "a.txt", tree / "c.txt")
+    (tree / "a.txt").rename(tree / "c.txt")
     renamed = encode(tree, "Dir").digest()
     (tree / "c.txt").write_bytes(b"b\r\n")
     assert len({before, renamed, encode(tree, "Dir").digest()}) == 3

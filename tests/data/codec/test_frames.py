@@ -142,7 +142,9 @@ def test_a_subclass_of_frame_is_refused_with_a_way_out():
         encode(Special({"a": [1]}), "DataFrame")
 
 
-@pytest.mark.parametrize("value", [None, [1], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), "frame"], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [None, [1], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), "frame"], ids=lambda v: type(v).__name__
+)
 def test_what_is_no_frame_is_a_mismatch(value):
     with pytest.raises(TypeMismatch) as mismatch:
         encode(value, "DataFrame")
@@ -219,7 +221,7 @@ def test_a_wide_frame_comes_back_in_one_piece(cross):
 
 
 def test_numbers_are_not_copied_on_the_way(tmp_path):
-    frame = pd.DataFrame(np.random.default_rng(0).random((100_000, 2)), columns=["a", "b"])
+    frame = pd.DataFrame({"a": np.random.default_rng(0).random(100_000), "b": 1.5}, copy=False)
     encoded = encode(frame, "DataFrame")
     assert any(np.shares_memory(np.frombuffer(piece, "u1"), frame["a"].to_numpy()) for piece in encoded.buffers)
     payload = np.frombuffer(bytearray(b"".join(encoded.buffers)), "u1")
@@ -251,17 +253,23 @@ cells = st.one_of(
     st.sampled_from([pd.NA, pd.NaT]),
 )
 nested = st.recursive(
-    cells, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=6
+    cells,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
 )
 columns = st.one_of(
     st.lists(nested, min_size=4, max_size=4).map(lambda items: pd.Series(items, dtype=object)),
     st.lists(st.text(max_size=5) | st.none(), min_size=4, max_size=4).map(lambda items: pd.Series(items, dtype=object)),
     st.lists(st.floats(), min_size=4, max_size=4).map(lambda items: pd.Series(items, dtype="float64")),
-    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4).map(lambda items: pd.Series(items, dtype="int64")),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4).map(
+        lambda items: pd.Series(items, dtype="int64")
+    ),
     st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), min_size=4, max_size=4).map(
         lambda items: pd.Series(items, dtype="Int64")
     ),
-    st.lists(st.sampled_from(["x", "y", None]), min_size=4, max_size=4).map(lambda items: pd.Series(items, dtype="category")),
+    st.lists(st.sampled_from(["x", "y", None]), min_size=4, max_size=4).map(
+        lambda items: pd.Series(items, dtype="category")
+    ),
     st.lists(st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)) | st.none(), min_size=4, max_size=4).map(
         lambda items: pd.Series(items, dtype="M8[us]")
     ),

@@ -58,13 +58,10 @@ def test_the_frame_of_these_tests_is_sound():
 
 
 def test_offsets_that_point_outside_are_refused():
-    offsets = pa.py_buffer(np.array([0, 5, 10_000_000], dtype="i8"))
-    bad = pa.Array.from_buffers(pa.large_string(), 2, [None, offsets, pa.py_buffer(b"x" * 8)])
     payload = bytearray(stream(pa.array(["abcd", "efgh"], type=pa.large_string())))
     place = payload.find(np.array([0, 4, 8], dtype="i8").tobytes())
     payload[place : place + 24] = np.array([0, 5, 10_000_000], dtype="i8").tobytes()
-    with pytest.raises(pa.ArrowInvalid):
-        bad.validate(full=True)
+    assert place > 0
     with pytest.raises(Corrupt):
         receive(bytes(payload), ARROW, 2)
 
@@ -83,7 +80,10 @@ class Executed:
 
 
 def test_a_pickled_extension_type_is_refused_and_not_run():
-    metadata = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickle.dumps(Executed())}
+    metadata = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(Executed()),
+    }
     with pytest.raises(Corrupt, match="extension"):
         receive(stream(TWO, metadata=metadata), ARROW, 2)
     assert not Executed.ran
@@ -151,14 +151,16 @@ def test_deep_nesting_is_refused():
 
 
 def test_two_arrays_that_share_bytes_are_refused():
-    payload = bytearray(stream(pa.array([1.5, 2.5]), pa.array([3.5, 4.5])))
-    frame = pd.DataFrame({"a": [1.5, 2.5], "b": [3.5, 4.5]})
+    frame = pd.DataFrame({0: [0, 1, 2], 1: [3, 9, 9], "b": ["x", "y", "z"]})  # 0, 1, 2, 3 are sound offsets into xyz
     encoded = encode(frame, "DataFrame")
     payload = bytearray(b"".join(encoded.buffers))
-    # The batch's metadata lists (offset, length) of each buffer; the second column's is at 16.
-    place = payload.find(np.array([16, 16], dtype="i8").tobytes())
-    assert place > 0
-    payload[place : place + 8] = (0).to_bytes(8, "little")
+    # The batch's metadata lists (offset, length) of each buffer: 24 bytes of numbers, then 32 of offsets into text.
+    start, place = next(
+        (start, place)
+        for start in range(48, 128, 8)
+        if (place := payload.find(np.array([start, 32], dtype="i8").tobytes())) > 0
+    )
+    payload[place : place + 8] = (start - 48).to_bytes(8, "little")
     with pytest.raises(Corrupt, match="share"):
         decode(encoded.header, memoryview(payload), folder=HERE, trusted=False)
 
@@ -196,7 +198,9 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a zone that is absolute": lambda h: h["values"][1].update(zone={"zone": "/etc/localtime"}),
     "a zone of nowhere": lambda h: h["values"][1].update(zone={"zone": "Nowhere/None"}),
     "a unit of nothing": lambda h: h["values"][1].update(unit="generic"),
-    "codes beyond the levels": lambda h: h["values"][2].update(levels={"kind": "range", "name": None, "range": [0, 1, 1]}),
+    "codes beyond the levels": lambda h: h["values"][2].update(
+        levels={"kind": "range", "name": None, "range": [0, 1, 1]}
+    ),
     "levels of 2**62": lambda h: h["values"][2].update(levels={"kind": "range", "name": None, "range": [0, 2**62, 1]}),
     "levels deep in levels": lambda h: h["values"][2].update(levels=h["values"][2]),
     "attrs of an unknown kind": lambda h: h.update(attrs={"$": "os.system", "v": "id"}),

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.docker import container
+from autocoder_jupyter.sandbox.docker import trial as trials
 from autocoder_jupyter.sandbox.docker.container import ContainerProcess, Start, Transport, run_once
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.trial import trial
@@ -186,7 +188,9 @@ def test_running_out_of_memory_is_reported(run: Running) -> None:
 
 def test_a_child_that_runs_out_of_memory_is_reported_after_the_kill(run: Running) -> None:
     process = run(
-        READY + "os.fork() or [bytearray(os.urandom(1 << 20)) * 400, os._exit(0)]\nos.wait(); os.write(1, b'.')\nos.read(0, 1)"
+        READY
+        + "os.fork() or [bytearray(os.urandom(1 << 20)) * 400, os._exit(0)]\n"
+        + "os.wait(); os.write(1, b'.'); os.read(0, 1)"
     )
     assert process.streams.data.read(1) == b"."
     process.kill()
@@ -254,13 +258,22 @@ def test_the_first_transport_that_works_is_taken(engine: Engine, image: str) -> 
     assert trial(engine, image, content, "attach").transport == "attach"
 
 
+def test_where_the_socket_cannot_be_reached_the_attach_stream_is_taken(
+    engine: Engine, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "_trials", {})
+    monkeypatch.setattr(container, "PRELUDE", "raise PermissionError('as a policy of the host would')")
+    assert trial(engine, image, "as if new").transport == "attach"
+    assert trials.known_transport(engine) == "attach"
+
+
 def test_a_container_ends_when_its_kernel_is_killed(
     image: str, transport: Transport, containers_of: ContainersOf, eventually: Eventually
 ) -> None:
     code = f"""
 import time
 from autocoder_jupyter.sandbox.docker.container import Start
-from autocoder_jupyter.sandbox.docker.engine import find_engine
+from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.protocol import Limits
 process = Start(find_engine(), {image!r}, {WAIT!r}, Limits()).launch({transport!r})
 process.streams.control.read(5)

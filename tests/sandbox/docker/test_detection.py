@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.engine import Candidate, Engine, candidates, connect, find_engine, release
+from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
+from autocoder_jupyter.sandbox.docker.engine import Engine, release
 
 
 def words(error: pytest.ExceptionInfo[SandboxUnavailable]) -> str:
@@ -151,7 +152,7 @@ def test_permission_denied_is_told_apart_from_not_running(tmp_path: Path) -> Non
         path.chmod(0o600)
         code = f"""
 import os
-from autocoder_jupyter.sandbox.docker.engine import Candidate, connect
+from autocoder_jupyter.sandbox.docker.detection import Candidate, connect
 import docker
 os.setuid(65534)
 try:

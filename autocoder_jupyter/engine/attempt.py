@@ -1,0 +1,84 @@
+"""One attempt: the tests, the real sample, the person's checks and the constraints, all for the present code."""
+
+from __future__ import annotations
+
+import asyncio
+
+from autocoder_jupyter.engine.checks import run_checks
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.events import EvidenceGathered, TestReported, TestsCollected
+from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
+from autocoder_jupyter.engine.vacuity import vacuous_tests
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.sandbox.protocol import Program, TestRun
+from autocoder_jupyter.types import CheckOutcome
+
+
+class Trials:
+    """Runs attempts.
+
+    Args:
+        work: the generation.
+        packages: provides the environment.
+    """
+
+    def __init__(self, work: Work, packages: Packages) -> None:
+        self._work = work
+        self._packages = packages
+        self._passing_on_a_stub: dict[str, tuple[str, ...]] = {}
+
+    async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
+        """Find out what the present code is worth.
+
+        Args:
+            tests_changed: ids of tests that were changed on the way here; only passed on.
+        """
+        work = self._work
+        lacking = await work.stage("environment", self._packages.provide)
+        if lacking is not None:
+            return Verdict(suite=work.suite, failures=(lacking,), error=lacking.error_message)
+        program = work.program()
+        async with asyncio.TaskGroup() as group:
+            run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
+            rest = group.create_task(self._sample_then_stub(program))  # one after the other: two workers do for all
+        sample, vacuous = rest.result()
+        sample, checks = await work.stage("verify", lambda: self._verify(program, sample))
+        failures = (*(sample.failures if sample else ()), *failures_of(checks))
+        verdict = Verdict(work.suite, run.result(), sample, checks, vacuous, failures, tests_changed)
+        work.emit(EvidenceGathered(work.attempt, verdict.evidence))
+        return verdict
+
+    async def _run_tests(self, program: Program) -> TestRun | None:
+        suite, emit = self._work.suite, self._work.emit
+        if suite is None:
+            return None
+        emit(TestsCollected(suite.ids))
+        return await self._work.bench.work(
+            lambda worker: worker.test(
+                program, suite.source, suite.ids, on_report=lambda outcome: emit(TestReported(outcome))
+            )
+        )
+
+    async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
+        sample = await run_on_sample(self._work.bench, program, self._work.request.samples)
+        return sample, await self._stub_passes(program)
+
+    async def _stub_passes(self, program: Program) -> tuple[str, ...]:
+        suite = self._work.suite
+        if suite is None:
+            return ()
+        if suite.source not in self._passing_on_a_stub:
+            passing = await vacuous_tests(self._work.bench, self._work.plan, program, suite)
+            self._passing_on_a_stub[suite.source] = passing
+        return self._passing_on_a_stub[suite.source]
+
+    async def _verify(
+        self, program: Program, first: SampleRun | None
+    ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...]]:
+        samples = self._work.request.samples
+        sample = await run_again(self._work.bench, program, samples, first)
+        if sample is None or sample.error is not None:
+            return sample, ()
+        own = await run_checks(self._work.bench, self._work.request.checks, program, samples, sample.values)
+        return sample, (*own, *self._work.constraints.evaluate(sample.values, samples))

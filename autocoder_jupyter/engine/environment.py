@@ -1,0 +1,109 @@
+"""The packages of a generation: what its code imports, what failures asked for, what cannot be had."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
+from autocoder_jupyter.engine.packages import PackageNeeds, missing_packages, package_needs, requirement_name
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.errors import PackageError, PackageRefused
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
+
+
+class Packages:
+    """Provides the environment of the present code, and learns from failures.
+
+    Needs are read anew from the code each time. So a package that the model invented and then dropped is forgotten,
+    and one that cannot be had is refused before the resolver is asked again.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._extra: set[str] = set()
+        self._extra_system: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._approved: set[str] = set(work.config.approved_packages)
+
+    async def provide_base(self) -> None:
+        """The environment before there is code, with two workers starting in it while the model thinks."""
+        await self._work.bench.provide(self._needs(()).distributions, ())
+        self._work.bench.warm(count=2)
+
+    async def provide(self) -> TestFailure | None:
+        """The environment for the present code and tests.
+
+        Returns:
+            What the code must do without, when a package cannot be had.
+        """
+        needs = self._needs(self._work.sources)
+        system_packages = tuple(sorted({*self._work.plan.system_packages, *self._extra_system}))
+        try:
+            self._require_none_refused(needs)
+            await self._ask_consent(needs.unknown)
+            await self._work.bench.provide(needs.distributions, system_packages)
+        except PackageError as error:
+            return self._refuse(error)
+        return None
+
+    def of_the_code(self) -> tuple[str, ...]:
+        """What the solution alone needs beyond the base."""
+        return self._needs((self._work.code,)).distributions if self._work.code else ()
+
+    def learn(self, verdict: Verdict) -> bool:
+        """Note the packages that failed imports ask for; False when there is none that is not here already."""
+        environment = self._work.bench.environment
+        installed = {requirement_name(line) for line in (environment.lock if environment else ())}
+        missing = missing_packages(verdict.complaints, self._work.plan.packages)
+        new = missing - installed - self._extra - set(self._refused)
+        self._extra |= new
+        return bool(new)
+
+    def add(self, diagnosis: ErrorDiagnosis) -> None:
+        """Note what a diagnosis asks for."""
+        self._extra |= {requirement_name(name) for name in diagnosis.needs_language_packages} - {""}
+        self._extra_system |= set(diagnosis.needs_system_packages)
+
+    @property
+    def state(self) -> tuple[frozenset[str], ...]:
+        """All that was learned, to see whether anything changed."""
+        return frozenset(self._extra), frozenset(self._extra_system), frozenset(self._refused)
+
+    def _needs(self, sources: tuple[str, ...]) -> PackageNeeds:
+        return package_needs(
+            sources,
+            declared=self._work.plan.packages if sources else (),
+            always=self._work.config.base_packages,
+            extra=self._extra,
+            approved=self._approved,
+        )
+
+    def _require_none_refused(self, needs: PackageNeeds) -> None:
+        for name in map(requirement_name, needs.distributions):
+            if name in self._refused:
+                raise PackageRefused(self._refused[name], package=name)
+
+    async def _ask_consent(self, unknown: tuple[str, ...]) -> None:
+        if not unknown:
+            return
+        self._work.emit(ApprovalNeeded(unknown))
+        approved = await self._work.services.approve(unknown)
+        self._work.emit(ApprovalGiven(unknown, approved))
+        if not approved:
+            raise PackageRefused(f"The package {', '.join(unknown)} may not be installed here.", package=unknown[0])
+        self._approved.update(unknown)
+
+    def _refuse(self, error: PackageError) -> TestFailure:
+        """Remember that a package cannot be had, so that it is not tried again, and tell the fixer."""
+        name = requirement_name(error.package or "")
+        if not name:
+            raise error
+        self._extra.discard(name)
+        self._refused[name] = error.what
+        return TestFailure(
+            test_name=f"package {name}",
+            error_message=error.what,
+            expected_behavior="The module uses packages that can be installed.",
+            root_cause=error.why,
+            suggested_fix=f"Do without {name}: take a well-known package, or pandas, numpy and the standard library.",
+            error_type="logic",
+        )

@@ -1,0 +1,153 @@
+"""After a failed attempt: decide what is to blame, and have just that mended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+from autocoder_jupyter.engine.diagnose import diagnose
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.events import Diagnosed
+from autocoder_jupyter.engine.fix_code import fix_code
+from autocoder_jupyter.engine.fix_tests import fix_tests
+from autocoder_jupyter.engine.packages import requirement_name
+from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
+
+FIXES_BEFORE_DOUBT = 2
+"""Mendings of the code for the same failing test after which the test itself is re-derived."""
+
+_VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
+
+
+class Mender:
+    """Changes the environment, the tests or the code, and remembers what did not help.
+
+    Args:
+        work: the generation.
+        packages: its packages.
+    """
+
+    def __init__(self, work: Work, packages: Packages) -> None:
+        self._work = work
+        self._packages = packages
+        self._mendings: Counter[tuple[str, str]] = Counter()
+        self._rederived: set[str] = set()
+        self.tests_changed: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All that the next attempt depends on, to see whether a mending changed anything."""
+        return self._work.sources, self._packages.state, frozenset(self._rederived)
+
+    async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
+        """Act on a verdict.
+
+        Returns:
+            The diagnosis, when a model was asked for one.
+        """
+        if self._packages.learn(verdict):  # a missing import needs no model
+            return None
+        if verdict.error:
+            await self._do_without(verdict)
+        elif verdict.toothless:
+            await self._rewrite_tests(_VACUOUS)
+        elif _tests_are_broken(verdict):
+            assert verdict.run is not None
+            await self._rewrite_tests(f"pytest cannot collect this module:\n{verdict.run.collection_error}\n")
+        elif verdict.sample is not None and verdict.sample.error is not None:
+            await self._mend_code(verdict.failures)
+        else:
+            return await self._mend_by_diagnosis(verdict)
+        return None
+
+    async def _do_without(self, verdict: Verdict) -> None:
+        """A package cannot be had: whoever imports it must do without."""
+        wanted = {f"package {requirement_name(name)}" for name in self._packages.of_the_code()}
+        if any(failure.test_name in wanted for failure in verdict.failures):
+            await self._mend_code(verdict.failures)
+        else:
+            await self._rewrite_tests(f"{verdict.error} Take only pytest, pandas, numpy and the standard library.")
+
+    async def _rewrite_tests(self, refused: str) -> None:
+        work = self._work
+        previous = work.suite.source if work.suite else ""
+        writing = partial(
+            write_tests, work.talk, work.request, work.plan, work.context, refused=refused, previous=previous
+        )
+        work.set_suite(await work.stage("tests", writing))
+
+    async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
+        faults, diagnosis = list(verdict.failures), None
+        suspects: tuple[str, ...] = ()
+        if verdict.failing and self._work.suite is not None:
+            diagnosis = self._reconsider(await self._diagnose(verdict, self._work.suite))
+            self._work.emit(Diagnosed(diagnosis))
+            self._packages.add(diagnosis)
+            faults += diagnosis.of_type("logic")
+            suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
+        async with asyncio.TaskGroup() as group:
+            if faults:
+                group.create_task(self._mend_code(faults))
+            if suspects:
+                group.create_task(self._mend_tests(suspects))
+        return diagnosis
+
+    async def _diagnose(self, verdict: Verdict, suite: TestSuite) -> ErrorDiagnosis:
+        work = self._work
+        asking = partial(
+            diagnose, work.talk, work.request, work.plan, work.context, work.code, suite.source, verdict.failing
+        )
+        return await work.stage("diagnose", asking)
+
+    def _reconsider(self, diagnosis: ErrorDiagnosis) -> ErrorDiagnosis:
+        """Change the mind about who is at fault where the same blame has not helped.
+
+        Guarded both ways: doubt in a test only has it re-derived, and a test that was re-derived once is not doubted
+        again, so that the code is at fault from then on.
+        """
+        failures = []
+        for failure in diagnosis.failures:
+            kind = failure.error_type
+            if kind == "logic" and self._mendings[failure.test_name, failure.error_message] >= FIXES_BEFORE_DOUBT:
+                kind = "test_error"
+            if kind == "test_error" and failure.test_name in self._rederived:
+                kind = "logic"
+            failures.append(failure.model_copy(update={"error_type": kind}))
+        return diagnosis.model_copy(update={"failures": tuple(failures)})
+
+    async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
+        work, notes = self._work, self._insistence(faults)
+        for fault in faults:
+            self._mendings[fault.test_name, fault.error_message] += 1
+        fixing = partial(fix_code, work.talk, work.request, work.plan, work.context, work.code, faults, notes=notes)
+        work.set_code(await work.stage("fix", fixing))
+
+    def _insistence(self, faults: Sequence[TestFailure]) -> str:
+        tries = max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
+        if not tries:
+            return ""
+        return (
+            f"The same failure is there after {tries} earlier mending{'s' if tries > 1 else ''}, so the cause is not "
+            "where it was looked for. Work the expected value out by hand and follow the code line by line to where it "
+            "departs from that."
+        )
+
+    async def _mend_tests(self, names: tuple[str, ...]) -> None:
+        work = self._work
+        assert work.suite is not None
+        self._rederived.update(names)
+        fixing = partial(fix_tests, work.talk, work.request, work.plan, work.context, work.suite.source, names)
+        fix = await work.stage("fix", fixing)
+        self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
+        work.set_suite(read_suite(fix.source))
+
+
+def _tests_are_broken(verdict: Verdict) -> bool:
+    """The tests cannot be collected, while the function itself loads and runs."""
+    broken = verdict.run is not None and bool(verdict.run.collection_error)
+    return broken and (verdict.sample is None or verdict.sample.error is None)

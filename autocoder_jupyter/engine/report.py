@@ -1,0 +1,97 @@
+"""The outcome of a generation as one plain record, taken from its best attempt."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One attempt: its sources, what it showed, and what was made of it."""
+
+    number: int
+    code: str
+    tests: str
+    verdict: Verdict
+    diagnosis: ErrorDiagnosis | None = None
+
+    def record(self) -> Attempt:
+        """As it stands in the report."""
+        return Attempt(
+            number=self.number,
+            code=self.code,
+            tests=self.tests,
+            evidence=self.verdict.evidence,
+            diagnosis=self.diagnosis,
+            error=None if self.verdict.success else self.verdict.summary,
+        )
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When a generation began."""
+
+    started: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock seconds since then."""
+        return time.monotonic() - self._began
+
+
+def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: Clock, reason: str) -> Report:
+    """The report, from the best attempt; of equals, the later one.
+
+    Args:
+        work: the generation, at least prepared.
+        packages: its packages.
+        turns: the attempts.
+        clock: when it began.
+        reason: why it was given up, when it was.
+    """
+    best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
+    plan = getattr(work, "plan", None)
+    environment, context = work.bench.environment, work.prepared.context
+    code = best.code if best else work.code
+    run = best.verdict.run if best else None
+    success = best is not None and best.verdict.success
+    system_packages = environment.system_packages if environment else ()
+    return Report(
+        name=work.request.name,
+        run_id=work.prepared.run_id,
+        prompt=work.request.prompt,
+        success=success,
+        solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
+        tests=best.tests if best else (work.suite.source if work.suite else ""),
+        plan=plan,
+        output=run.output if run else "",
+        exit_code=run.exit_code if run else (0 if success else -1),
+        error=None if success else reason,
+        attempts=len(turns),
+        history=tuple(turn.record() for turn in turns),
+        evidence=best.verdict.evidence if best else Evidence(),
+        conversation_history=tuple(work.talk.exchanges),
+        detected_packages=packages.of_the_code() if plan else (),
+        detected_system_packages=system_packages,
+        lock=environment.lock if environment else (),
+        python_version=work.bench.python_version,
+        image=environment.location if environment else None,
+        sandbox=work.services.sandbox.name,
+        declared_inputs=plan.inputs if plan else work.prepared.inputs,
+        declared_outputs=plan.outputs if plan else work.request.outputs,
+        data_context=work.context or None,
+        generated_schemas=dict(context.schemas) or None,
+        sample_shapes=dict(context.shapes),
+        usage=work.budget.used,
+        seconds=clock.seconds,
+        started=clock.started,
+    )

@@ -1,0 +1,90 @@
+"""One generation: what it was given, what it works with, and what its stages have made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.events import Emit, SourceWritten, Stage, StageFinished, StageStarted
+from autocoder_jupyter.engine.prepare import Prepared
+from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.request import AgentConfig, Request, secret_values
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import CodePlan
+
+T = TypeVar("T")
+
+
+class Work:
+    """The state that the stages share. Each attribute under "made" is there from the stage on that makes it.
+
+    Args:
+        request: what was asked.
+        config: how it is to be done.
+        services: model, sandbox, journal, listeners.
+    """
+
+    prepared: Prepared
+    plan: CodePlan
+    constraints: Constraints
+    code: str = ""
+    suite: TestSuite | None = None
+
+    def __init__(self, request: Request, config: AgentConfig, services: Services) -> None:
+        self.request = request
+        self.config = config
+        self.services = services
+        self.budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
+        self.talk = Conversation(services.model, self.budget, services.emit)
+        self.bench = Workbench(services, config)
+        self.attempt = 1
+        self.attempts_allowed = 1 if config.skip_tests else config.max_iterations
+
+    @property
+    def emit(self) -> Emit:
+        """Tells the listeners."""
+        return self.services.emit
+
+    @property
+    def context(self) -> str:
+        """What the model is told about the data."""
+        return self.prepared.context.text
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The modules that run in the sandbox."""
+        return (self.code, self.suite.source) if self.suite else (self.code,)
+
+    def set_code(self, code: str) -> None:
+        """Take a new version of the solution."""
+        self.code = code
+        self.emit(SourceWritten("solution", self.attempt, code))
+
+    def set_suite(self, suite: TestSuite) -> None:
+        """Take a new version of the tests."""
+        self.suite = suite
+        self.emit(SourceWritten("tests", self.attempt, suite.source))
+
+    def program(self) -> Program:
+        """The present solution, as the sandbox takes it."""
+        variables = {**self.config.env_vars, **secret_values(self.config.secrets)}
+        return Program(self.code, self.plan.inputs, self.plan.outputs, env_vars=variables)
+
+    async def stage(self, stage: Stage, work: Callable[[], Awaitable[T]]) -> T:
+        """Await a stage's work, telling the listeners when it begins and how it ends."""
+        self.emit(StageStarted(stage, self.attempt, self.attempts_allowed))
+        began = len(self.talk.exchanges)
+        try:
+            outcome = await work()
+        except BaseException:
+            self.emit(StageFinished(stage, self.attempt, False))
+            raise
+        exchanges = [exchange for exchange in self.talk.exchanges[began:] if exchange.stage == stage]
+        replayed = bool(exchanges) and all(exchange.replayed for exchange in exchanges)
+        self.emit(StageFinished(stage, self.attempt, True, replayed=replayed))
+        return outcome

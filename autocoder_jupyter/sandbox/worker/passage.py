@@ -1,0 +1,151 @@
+"""One request on its way through a child."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+from dataclasses import dataclass
+from pathlib import Path
+
+from .child import Child
+from .relay import Capture, Relay
+
+FLOOD = 16 * 2**20
+"""Bytes of text, on standard output or error, at which a program is killed."""
+
+_LOOKS_FOR_DEATH = 100
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The zygote's descriptors: the host's three, and one that becomes readable when a child ends."""
+
+    requests: int
+    data: int
+    control: int
+    deaths: int
+
+
+class HostGone(Exception):
+    """Nobody will read what this request gives."""
+
+
+class Passage:
+    """Payload in, frames out, text kept, until the child has finished or died."""
+
+    def __init__(self, streams: Streams, child: Child, raw: bytes, payload: int, *, keep_text: int) -> None:
+        self.streams = streams
+        self.child = child
+        self.finished = False
+        self.flooded = ""
+        self.memory_kills = memory_kills()
+        self.payload = payload
+        self.input = Relay(streams.requests, child.inbox, payload)
+        self.output = Relay(child.outbox, streams.data)
+        self.stdout = Capture(child.stdout, keep_text)
+        self.stderr = Capture(child.stderr, keep_text)
+        self._head = memoryview(len(raw).to_bytes(4, "big") + raw)
+
+    def pump(self) -> None:
+        """Move everything that can be moved until the child says that it has finished, or is no more."""
+        while True:
+            ready = self._wait()
+            if ready.get(self.streams.requests, 0) & (select.POLLHUP | select.POLLERR):
+                raise HostGone
+            self._move_input()
+            self.output.step()
+            for name, capture in (("standard output", self.stdout), ("standard error", self.stderr)):
+                if capture.source in ready and not capture.ended:
+                    capture.step()
+                    if capture.total > FLOOD:
+                        self.flooded = name
+                        return
+            if self.child.done in ready:
+                self.finished = bool(os.read(self.child.done, 1))
+                if not self.finished:
+                    self._await_death()
+                return
+            _empty(self.streams.deaths)
+            if not self.child.runs:
+                return
+
+    def drain(self) -> None:
+        """Pass on what the child wrote before its end, and take the unread rest of its payload off the stream."""
+        self.output.stop_after_present()
+        while self.output.open:
+            _wait_for(*self.output.waits_for)
+            self.output.step()
+        for capture in (self.stdout, self.stderr):
+            before = -1
+            while before < capture.total <= FLOOD and not capture.ended:
+                before = capture.total
+                capture.step()
+        rest = self.payload - self.input.taken
+        while rest > 0:
+            part = os.read(self.streams.requests, min(rest, 1 << 20))
+            if not part:
+                raise HostGone
+            rest -= len(part)
+
+    def _await_death(self) -> None:
+        """A process that dies closes its descriptors a moment before it can be asked how; one that lives is killed."""
+        for _ in range(_LOOKS_FOR_DEATH):
+            if not self.child.runs:
+                return
+            _wait_for(self.streams.deaths, select.POLLIN, milliseconds=5)
+            _empty(self.streams.deaths)
+
+    def _wait(self) -> dict[int, int]:
+        wanted: dict[int, int] = {self.streams.requests: 0, self.child.done: select.POLLIN}
+        wanted[self.streams.deaths] = select.POLLIN
+        for capture in (self.stdout, self.stderr):
+            if not capture.ended:
+                wanted[capture.source] = select.POLLIN
+        if self._head:
+            wanted[self.child.inbox] = select.POLLOUT
+        elif self.input.open:
+            fd, event = self.input.waits_for
+            wanted[fd] = wanted.get(fd, 0) | event
+        if self.output.open:
+            fd, event = self.output.waits_for
+            wanted[fd] = wanted.get(fd, 0) | event
+        poll = select.poll()
+        for fd, events in wanted.items():
+            poll.register(fd, events)
+        return dict(poll.poll())
+
+    def _move_input(self) -> None:
+        try:
+            if self._head:
+                self._head = self._head[os.write(self.child.inbox, self._head) :]
+            if not self._head:
+                self.input.step()
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self._head = memoryview(b"")
+            self.input.sink_gone = True
+
+
+def memory_kills() -> int:
+    """How often the kernel killed for lack of memory in our control group, as far as it lets itself be read."""
+    for name in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError):
+            for line in Path(name).read_text("ascii").splitlines():
+                key, _, number = line.partition(" ")
+                if key == "oom_kill":
+                    return int(number)
+    return 0
+
+
+def _wait_for(fd: int, event: int, milliseconds: int | None = None) -> None:
+    poll = select.poll()
+    poll.register(fd, event)
+    poll.poll(milliseconds)
+
+
+def _empty(fd: int) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while os.read(fd, 4096):
+            pass

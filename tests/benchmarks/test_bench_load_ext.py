@@ -1,0 +1,49 @@
+"""`%load_ext autocoder_jupyter` in a fresh interpreter: at most 150 ms, and nothing heavy imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import autocoder_jupyter
+
+TARGET_MS = 150
+
+_LOAD = """
+import json, sys, time
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+before = set(sys.modules)
+began = time.perf_counter()
+shell.run_line_magic("load_ext", "autocoder_jupyter")
+took = (time.perf_counter() - began) * 1000
+print(json.dumps({"ms": took, "modules": sorted({name.partition(".")[0] for name in set(sys.modules) - before})}))
+"""
+
+
+def load_once() -> dict[str, Any]:
+    """One load: milliseconds, and the top-level modules that came with it."""
+    env = {**os.environ, "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", _LOAD], capture_output=True, text=True, check=True, env=env)
+    loaded: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return loaded
+
+
+def test_loading_the_extension_imports_nothing_heavy() -> None:
+    heavy = {"pandas", "numpy", "pyarrow", "litellm", "docker", "sandlock", "pandera", "pydantic", "ipywidgets"}
+    assert heavy.isdisjoint(load_once()["modules"])
+
+
+@pytest.mark.benchmark(group="load_ext")
+def test_load_ext(benchmark: Any) -> None:
+    loads: list[dict[str, Any]] = []
+    benchmark.pedantic(lambda: loads.append(load_once()), rounds=5)
+    times = sorted(load["ms"] for load in loads)
+    benchmark.extra_info["load_ext_ms"] = times
+    assert times[len(times) // 2] <= TARGET_MS

@@ -1,0 +1,78 @@
+"""What isolation costs: starting a worker, and a call against the same function in this process.
+
+python -m pytest tests/benchmarks/test_bench_sandbox.py --benchmark-only --benchmark-group-by=group
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
+
+SOURCE = "def run(frame):\n    frame = frame.copy()\n    frame['total'] = frame['c0'] + frame['c1']\n    return frame\n"
+PROGRAM = Program(SOURCE, (InputSpec(name="frame", type="DataFrame"),), (OutputSpec(name="frame", type="DataFrame"),))
+LIMITS = Limits(cpu=1.0, memory=4 * 2**30)
+SIZES = {"1k": 1_000, "100k": 100_000, "1M": 1_000_000}
+
+
+def frame_of(rows: int) -> pd.DataFrame:
+    """Ten columns: eight of floats, one of integers, one of dates."""
+    random = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"c{number}": random.random(rows) for number in range(8)}
+    columns["id"] = np.arange(rows)
+    columns["when"] = pd.date_range("2020-01-01", periods=rows, freq="s")
+    return pd.DataFrame(columns)
+
+
+@pytest.fixture(scope="module", params=EACH)
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    return open_sandbox(request.param)
+
+
+@pytest.fixture(scope="module")
+def environment(sandbox: Sandbox) -> Environment:
+    return sandbox.build(base_spec(sandbox.name))
+
+
+@pytest.fixture(scope="module")
+def worker(sandbox: Sandbox, environment: Environment) -> Iterator[Worker]:
+    worker = sandbox.start(environment, LIMITS)
+    yield worker
+    worker.kill()
+
+
+@pytest.mark.benchmark(group="a known environment")
+def test_build_a_known_environment(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
+    assert benchmark(sandbox.build, base_spec(sandbox.name)) == environment
+
+
+@pytest.mark.benchmark(group="start of a worker")
+def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
+    workers: list[Worker] = []
+    benchmark.pedantic(lambda: workers.append(sandbox.start(environment, LIMITS)), rounds=3)
+    for started in workers:
+        started.kill()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_call_in_this_process(benchmark: Any, size: str) -> None:
+    benchmark.group = f"call {size} x 10"
+    scope: dict[str, Any] = {}
+    exec(SOURCE, scope)
+    benchmark(scope["run"], frame_of(SIZES[size]))
+
+
+@pytest.mark.parametrize("reuse", [False, True], ids=["fresh", "reused"])
+@pytest.mark.parametrize("size", SIZES)
+def test_call_in_a_worker(benchmark: Any, worker: Worker, size: str, reuse: bool) -> None:
+    benchmark.group = f"call {size} x 10"
+    frame = frame_of(SIZES[size])
+    worker.call(PROGRAM, {"frame": frame}, reuse=reuse)
+    benchmark.pedantic(worker.call, (PROGRAM, {"frame": frame}), {"reuse": reuse}, rounds=20)

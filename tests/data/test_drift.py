@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.data.drift import check_drift, shape_of
+
+BASE = pd.DataFrame({"n": [1, 2], "x": [1.5, 2.5], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+
+
+def test_every_table_agrees_with_its_own_shape(any_frame: pd.DataFrame) -> None:
+    shape = json.loads(json.dumps(shape_of(any_frame)))
+    assert check_drift("t", any_frame, shape) is None
+
+
+def test_every_series_agrees_with_its_own_shape(any_series: pd.Series[Any]) -> None:
+    assert check_drift("s", any_series, json.loads(json.dumps(shape_of(any_series)))) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        BASE.head(0),
+        BASE[["t", "s", "x", "n"]],
+        BASE.assign(more=1),
+        BASE.astype({"n": "int8"}),
+        BASE.astype({"n": "Int64"}),
+        BASE.astype({"x": "float32"}),
+        BASE.astype({"x": "int64"}),
+        BASE.astype({"s": object}),
+        BASE.astype({"s": "string"}),
+        BASE.astype({"s": "category"}),
+        BASE.astype({"t": "datetime64[s]"}),
+        BASE.assign(n=[1.0, np.nan]),
+        BASE.assign(s=[None, None]),
+    ],
+    ids=lambda frame: str(list(frame.dtypes)),
+)
+def test_what_a_function_can_take_is_no_drift(other: pd.DataFrame) -> None:
+    assert check_drift("sales", other, shape_of(BASE)) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (BASE.drop(columns="n"), "lacks 'n'"),
+        (BASE.set_index("s"), "lacks 's'"),
+        (BASE.assign(n=["1", "2"]), "'n' is str instead of int64"),
+        (BASE.assign(n=[1.5, 2.5]), "'n' is float64 instead of int64"),
+        (BASE.assign(x=["a", "b"]), "'x' is str instead of float64"),
+        (BASE.assign(t=BASE["t"].dt.tz_localize("UTC")), "'t' is datetime64"),
+        (BASE.assign(t=BASE["t"].astype(str)), "'t' is str"),
+        (BASE["n"], "sales is a Series"),
+    ],
+)
+def test_drift_is_one_sentence_that_names_it(other: Any, words: str) -> None:
+    sentence = check_drift("sales", other, shape_of(BASE))
+    assert sentence is not None
+    assert words in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_a_lost_index_level_is_drift() -> None:
+    indexed = BASE.set_index("s")
+    assert "index level 's'" in str(check_drift("sales", indexed.reset_index(drop=True), shape_of(indexed)))
+
+
+def test_many_missing_columns_are_summed_up() -> None:
+    wide = pd.DataFrame([[0] * 100], columns=[f"c{i}" for i in range(100)])
+    sentence = check_drift("t", wide[["c0"]], shape_of(wide))
+    assert sentence is not None
+    assert "and 94 more" in sentence
+
+
+def test_a_name_that_stood_twice_must_stand_twice() -> None:
+    twice = pd.DataFrame([[1, "a"]], columns=["a", "a"])
+    assert check_drift("t", twice.iloc[:, :1], shape_of(twice)) is not None

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display.card import render_html, render_text, status_line
+from autocoder_jupyter.display.state import CardState, LogLine, StageState
+from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, OutputSpec, TestOutcome, Usage
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
+
+FAILED = TestOutcome(id="test_sum", outcome="failed", sentence="adds up", message="assert 1 == 2\nmore")
+PASSED = TestOutcome(id="test_rows", outcome="passed", seconds=0.012)
+RUNNING = CardState(
+    "growth",
+    max_cost=0.5,
+    seconds=41,
+    stage="run",
+    attempt=2,
+    of=4,
+    stages=(("plan", StageState("done")), ("code", StageState("done", replayed=True)), ("run", StageState("running"))),
+    expected=("test_sum", "test_rows", "test_late"),
+    outcomes=(FAILED, PASSED),
+    usage=Usage(input_tokens=12_300, cached_tokens=8_100, output_tokens=1_900, cost=0.031),
+)
+
+
+def hostile_state() -> CardState:
+    plan = CodePlan(
+        description=HOSTILE,
+        approach=HOSTILE,
+        outputs=(OutputSpec(name=HOSTILE, type="str", meaning=HOSTILE),),
+        assumptions=(HOSTILE,),
+        packages=(HOSTILE,),
+    )
+    outcome = TestOutcome(id=HOSTILE, outcome="failed", sentence=HOSTILE, message=HOSTILE)
+    evidence = Evidence(
+        tests=(outcome,),
+        checks=(CheckOutcome(name=HOSTILE, passed=False, message=HOSTILE),),
+        vacuous_tests=(HOSTILE,),
+        tests_changed=(HOSTILE,),
+    )
+    return CardState(
+        name=HOSTILE,
+        phase="failed",
+        reason=HOSTILE,
+        stages=(("plan", StageState("failed", HOSTILE)),),
+        plan=plan,
+        solution=HOSTILE,
+        previous_solution="x",
+        tests=HOSTILE,
+        expected=(HOSTILE + "2",),
+        outcomes=(outcome,),
+        evidence=evidence,
+        approval=(HOSTILE,),
+        streamed=HOSTILE,
+        log=(LogLine(1.0, HOSTILE),),
+        sent=HOSTILE,
+    )
+
+
+def test_nothing_from_outside_becomes_markup(read: Any) -> None:
+    page = read(render_html(hostile_state()))
+    assert page.tags <= {"div", "span", "strong", "details", "summary", "pre", "code", "ul", "li"}
+    assert page.attributes <= {"style", "class", "title", "open"}
+    assert page.text.count("<script>alert(1)</script>") >= 15
+
+
+@pytest.mark.parametrize("render", [render_html, render_text, status_line])
+def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> None:
+    shown = render(hostile_state())
+    assert not {"\x1b", "\x00", "\x07", "\u202e"} & set(shown)
+
+
+def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
+    state = hostile_state()
+    empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
+    assert empty == ["environment"]
+
+
+def test_the_card_needs_nothing_from_outside() -> None:
+    page = render_html(RUNNING)
+    assert not any(word in page for word in ("http", "url(", "src=", "href", "<style", "@import"))
+    assert page.count("var(--jp-") == page.count("color1,") + page.count("color2,") + page.count(
+        "family,"
+    ) + page.count("size1,") + page.count("size,")  # each variable has a fallback
+
+
+def test_the_header_says_where_it_is_and_what_it_costs(read: Any) -> None:
+    text = read(render_html(RUNNING)).text
+    assert (
+        "● growth Run · attempt 2/4 · 1/3 tests · 00:41 · 12.3K in (8.1K cached) / 1.9K out · $0.031 of $0.50" in text
+    )
+    assert "Plan ✓" in text and "Code ↺" in text and "Run 1/3" in text
+
+
+def test_an_unknown_cost_is_called_unknown() -> None:
+    assert "cost unknown of $0.50" in render_text(replace(RUNNING, usage=Usage(input_tokens=10, cost=None)))
+
+
+def test_pending_tests_are_listed_without_an_outcome(read: Any) -> None:
+    assert "… test_late" in read(render_html(RUNNING)).text
+
+
+def test_a_slow_first_attempt_is_called_slow() -> None:
+    assert "slower than usual" in status_line(replace(RUNNING, attempt=1, seconds=30.0))
+    assert "slower than usual" not in status_line(replace(RUNNING, attempt=2, seconds=30.0))
+
+
+PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order date",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({"phase": "ready"}, ["Ready", "assumes: month of the order date"], id="ready"),
+        pytest.param(
+            {"phase": "ready", "evidence": Evidence(tests_changed=("test_sum",))},
+            ["Ready, with changed tests", "Tests changed on the way: test_sum"],
+            id="ready with changed tests",
+        ),
+        pytest.param(
+            {"phase": "failed", "reason": "no progress", "solution": "x"},
+            ["Failed", "no progress", "Failing test: test_sum: assert 1 == 2"],
+            id="failed",
+        ),
+        pytest.param(
+            {"phase": "cancelled", "reason": "A newer run took over."}, ["Cancelled", "newer run"], id="cancelled"
+        ),
+        pytest.param(
+            {"phase": "over_budget", "reason": "$0.50 spent"}, ["Over budget", "$0.50 spent"], id="over budget"
+        ),
+        pytest.param(
+            {"phase": "waiting", "approval": ("evilpkg",)},
+            ["Waiting for approval", "evilpkg", "%autocode approve growth", "%autocode decline growth"],
+            id="waiting for approval",
+        ),
+        pytest.param(
+            {"phase": "ready", "stages": (("plan", StageState("done", replayed=True)),)},
+            ["replayed from the journal"],
+            id="replayed",
+        ),
+    ],
+)
+def test_each_state_says_what_it_is_in_html_and_in_text(
+    changes: dict[str, Any], expected: list[str], read: Any
+) -> None:
+    state = replace(RUNNING, plan=PLAN, **changes)
+    html = read(render_html(state)).text
+    for words in expected:
+        assert words in render_text(state)
+        assert words.removeprefix("assumes: ") in html
+
+
+def test_a_failed_card_points_to_the_best_attempt(read: Any) -> None:
+    assert "best attempt is kept" in read(render_html(replace(RUNNING, phase="failed", solution="x"))).text
+
+
+def test_assumptions_are_open_while_it_runs_and_foldable_after() -> None:
+    assert "<details open><summary>Assumptions" in render_html(replace(RUNNING, plan=PLAN))
+    assert "<details><summary>Assumptions" in render_html(replace(RUNNING, plan=PLAN, phase="ready"))
+
+
+def test_a_fix_shows_what_it_changed(read: Any) -> None:
+    text = read(render_html(replace(RUNNING, previous_solution="x = 1", solution="x = 2"))).text
+    assert "-x = 1\n+x = 2" in text

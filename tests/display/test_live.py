@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from autocoder_jupyter.display import live
+from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
+
+
+class Screen:
+    """A view that remembers states and when they came."""
+
+    def __init__(self) -> None:
+        self.states: list[CardState] = []
+        self.times: list[float] = []
+        self.threads: set[str] = set()
+        self.came = threading.Condition()
+
+    def __call__(self, state: CardState) -> None:
+        with self.came:
+            self.states.append(state)
+            self.times.append(time.monotonic())
+            self.threads.add(threading.current_thread().name)
+            self.came.notify_all()
+
+    def wait_for(self, count: int) -> None:
+        with self.came:
+            assert self.came.wait_for(lambda: len(self.states) >= count, 10)
+
+
+def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
+    screen = Screen()
+    card = LiveCard(CardState("growth"), screen)
+    card.start()
+    began = time.monotonic()
+    told = 0
+    while time.monotonic() - began < 1.5:
+        card(TextStreamed("code", "x"))
+        told += 1
+    card(Finished("ready"))
+    assert card.wait(5)
+    gaps = [later - earlier for earlier, later in zip(screen.times, screen.times[1:], strict=False)]
+    assert told > 1000
+    assert min(gaps) >= live.UPDATE_SECONDS * 0.95
+    assert len(screen.states) <= 1.5 / live.UPDATE_SECONDS + 2
+
+
+def test_the_last_state_is_always_shown_and_nothing_after_it() -> None:
+    screen = Screen()
+    card = LiveCard(CardState("growth"), screen, sent=lambda: "what was sent")
+    card.start()
+    card(StageStarted("plan", 1, 3))
+    card(Finished("failed", "because"))
+    card(StageStarted("code", 1, 3))
+    assert card.wait(5)
+    assert (screen.states[-1].phase, screen.states[-1].reason, screen.states[-1].sent) == (
+        "failed",
+        "because",
+        "what was sent",
+    )
+    assert sum(state.finished for state in screen.states) == 1
+
+
+def test_the_clock_goes_on_when_nothing_happens_but_not_faster_than_once_a_second() -> None:
+    screen = Screen()
+    card = LiveCard(CardState("growth"), screen)
+    card.start()
+    screen.wait_for(2)
+    assert screen.times[1] - screen.times[0] >= live.HEARTBEAT_SECONDS * 0.95
+    assert screen.states[1].seconds > screen.states[0].seconds >= 0.9
+    card(Finished("ready"))
+    assert card.wait(5)
+
+
+def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() -> None:
+    screen = Screen()
+    release = threading.Event()
+    card = LiveCard(CardState("growth"), lambda state: release.wait(10) and None, screen)
+    card.start()
+    card(StageStarted("plan", 1, 3))
+    began = time.monotonic()
+    for _ in range(100):
+        card(TextStreamed("plan", "x"))
+    assert time.monotonic() - began < 1.0
+    card(Finished("ready"))
+    release.set()
+    assert card.wait(10)
+    assert screen.threads == {"autocode-card"}
+
+
+def test_a_view_that_fails_hurts_neither_the_engine_nor_the_other_views(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(state: CardState) -> None:
+        raise RuntimeError("front end gone")
+
+    screen = Screen()
+
+    def nothing_there() -> str:
+        raise OSError("no journal")
+
+    card = LiveCard(CardState("growth"), broken, screen, sent=nothing_there)
+    card.start()
+    card(Finished("ready"))
+    assert card.wait(5)
+    assert screen.states[-1].phase == "ready"
+    assert "front end gone" in caplog.text and "no journal" in caplog.text
+
+
+def test_an_event_that_cannot_be_folded_is_logged_and_not_raised(caplog: pytest.LogCaptureFixture) -> None:
+    card = LiveCard(CardState("growth"))
+    card(StageStarted(None, None, 3))  # type: ignore[arg-type]
+    assert "could not take an event" in caplog.text

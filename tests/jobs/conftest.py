@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter import background
+from autocoder_jupyter.engine.events import Event, StageStarted
+from autocoder_jupyter.jobs import registry
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
+
+
+class StandInEngine:
+    """Generates what it is told to, stage by stage; each stage waits in a sandbox until it is let go."""
+
+    def __init__(self) -> None:
+        self.stage_reached = {stage: threading.Event() for stage in ("plan", "code", "environment", "run")}
+        self.go_on = threading.Event()
+        self.killed = threading.Event()
+        self.outcome: Report | Exception | None = None
+        self.asks: tuple[str, ...] = ()
+        self.answer: bool | None = None
+        self.stop_at: str | None = None
+        self.context: Any = None
+
+    async def __call__(
+        self, request: Request, config: AgentConfig, *, journal: Any, emit: Callable[[Event], None], approve: Any
+    ) -> Report:
+        for stage, reached in self.stage_reached.items():
+            emit(StageStarted(stage, 1, 1))  # type: ignore[arg-type]
+            reached.set()
+            if self.stop_at == stage:
+                await background.call_blocking(lambda: self.go_on.wait(30), on_cancel=self.killed.set)
+        if self.asks:
+            self.answer = await approve(self.asks)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome or done(request.name)
+
+
+def done(name: str, **more: Any) -> Report:
+    fields: dict[str, Any] = {
+        "name": name,
+        "run_id": "abc",
+        "prompt": "…",
+        "success": True,
+        "solution": CodeSolution(code="def run(): return 1.0"),
+        "declared_outputs": (OutputSpec(name="value", type="float"),),
+    }
+    return Report(**{**fields, **more})
+
+
+@pytest.fixture
+def finished() -> Callable[..., Report]:
+    return done
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
+    engine = StandInEngine()
+    monkeypatch.setattr("autocoder_jupyter.jobs.job.generate_report", engine)
+    yield engine
+    engine.go_on.set()
+    for job in registry.all_jobs():
+        job.cancel()
+    registry._jobs.clear()
+
+
+@pytest.fixture
+def submit(engine: StandInEngine, tmp_path: Path) -> Callable[..., Any]:
+    def submitted(name: str = "growth", listeners: tuple[Any, ...] = ()) -> Any:
+        return registry.submit(
+            Request(name=name, prompt="…"), AgentConfig(), journal_root=tmp_path / ".autocode", listeners=listeners
+        )
+
+    return submitted

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter import jobs
+from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
+
+
+def test_a_name_is_bound_at_once_and_filled_later(engine: Any, submit: Any) -> None:
+    engine.stop_at = "code"
+    job = submit()
+    assert (job.state, job.result.done, repr(job.result)) == ("running", False, "<autocode growth running>")
+    engine.go_on.set()
+    assert job.result.wait(30) is job.result
+    assert (job.state, job.result.success, job.result.attempts) == ("ready", True, 0)
+
+
+@pytest.mark.parametrize("stage", ["plan", "code", "environment", "run"])
+def test_cancel_at_any_stage_kills_the_work_and_ends_the_result(engine: Any, submit: Any, stage: str) -> None:
+    engine.stop_at = stage
+    job = submit()
+    assert engine.stage_reached[stage].wait(30)
+    job.result.cancel()
+    job.result.cancel()
+    with pytest.raises(Cancelled, match="growth was cancelled"):
+        job.result.wait(30)
+    assert engine.killed.wait(30)
+    assert (job.state, job.result.success) == ("cancelled", False)
+    assert "cancelled" in (job.result.error or "")
+    assert isinstance(job.events[-1], Finished)
+    assert job.events[-1].state == "cancelled"
+
+
+def test_cancel_right_after_submit_ends_the_result(engine: Any, submit: Any) -> None:
+    engine.stop_at = "plan"
+    job = submit()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.result.wait(30)
+
+
+def test_cancel_after_the_end_changes_nothing(engine: Any, submit: Any) -> None:
+    job = submit()
+    job.result.wait(30)
+    job.cancel()
+    assert job.state == "ready"
+
+
+def test_a_newer_run_of_a_name_takes_over(engine: Any, submit: Any) -> None:
+    engine.stop_at = "run"
+    older = submit()
+    assert engine.stage_reached["run"].wait(30)
+    newer = submit()
+    with pytest.raises(Cancelled, match="A newer run of growth took over"):
+        older.result.wait(30)
+    assert engine.killed.wait(30)
+    assert jobs.current("growth") is newer
+    engine.go_on.set()
+    newer.result.wait(30)
+    assert (older.state, newer.state) == ("cancelled", "ready")
+
+
+def test_two_jobs_run_side_by_side(engine: Any, submit: Any) -> None:
+    engine.stop_at = "run"
+    first, second = submit("first"), submit("second")
+    assert (first.state, second.state) == ("running", "running")
+    second.cancel()
+    with pytest.raises(Cancelled):
+        second.result.wait(30)
+    assert first.state == "running"
+    engine.go_on.set()
+    assert first.result.wait(30).success
+    assert [job.name for job in jobs.all_jobs()] == ["first", "second"]
+
+
+def test_what_the_engine_raises_is_kept_and_raised_to_whoever_waits(engine: Any, submit: Any) -> None:
+    engine.outcome = AuthenticationFailed("No key.", hint="Set OPENAI_API_KEY.")
+    result = submit().result
+    for wait in (lambda: result.wait(30), result.run):
+        with pytest.raises(AuthenticationFailed, match="OPENAI_API_KEY"):
+            wait()
+    assert (result.state, result.success, result.error) == ("failed", False, "No key.\nSet OPENAI_API_KEY.")
+
+
+def test_a_defect_of_the_engine_is_a_failed_result_too(engine: Any, submit: Any) -> None:
+    engine.outcome = KeyError("oops")
+    result = submit().result
+    with pytest.raises(KeyError):
+        result.wait(30)
+    assert (result.state, result.error) == ("failed", "KeyError: 'oops'")
+
+
+def test_a_spent_budget_has_a_state_of_its_own(engine: Any, submit: Any) -> None:
+    engine.outcome = BudgetSpent("The budget of $1 is spent.")
+    job = submit()
+    with pytest.raises(BudgetSpent):
+        job.result.wait(30)
+    assert job.state == "over_budget"
+
+
+def test_a_failed_generation_can_be_read_but_not_run(engine: Any, submit: Any, finished: Any) -> None:
+    engine.outcome = finished("growth", success=False, error="2 of 9 tests fail")
+    result = submit().result.wait(30)
+    assert (result.state, result.code) == ("failed", "def run(): return 1.0")
+    with pytest.raises(GenerationFailed, match="2 of 9 tests fail"):
+        result.run()
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_a_package_waits_for_a_person(engine: Any, submit: Any, consent: bool) -> None:
+    engine.asks = ("leftpad",)
+    engine.stop_at = "run"
+    job = submit()
+    assert job.approve() is False  # nothing waits yet
+    engine.go_on.set()
+    _until_asked(job)
+    assert (job.state, job.pending_approval) == ("waiting for approval", ("leftpad",))
+    assert repr(job.result) == "<autocode growth waiting for approval>"
+    assert (job.approve() if consent else job.decline()) is True
+    job.result.wait(30)
+    assert engine.answer is consent
+    assert job.pending_approval is None
+
+
+def test_cancel_while_a_person_is_asked(engine: Any, submit: Any) -> None:
+    engine.asks = ("leftpad",)
+    job = submit()
+    _until_asked(job)
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.result.wait(30)
+    assert job.pending_approval is None
+
+
+def test_a_listener_that_raises_does_no_harm(engine: Any, submit: Any) -> None:
+    heard: list[Any] = []
+
+    def broken(event: Any) -> None:
+        raise RuntimeError("broken display")
+
+    assert submit(listeners=(broken, heard.append)).result.wait(30).success
+    assert isinstance(heard[0], StageStarted)
+
+
+def test_a_late_listener_hears_everything_in_order(engine: Any, submit: Any) -> None:
+    early: list[Any] = []
+    late: list[Any] = []
+    job = submit(listeners=(early.append,))
+    job.result.wait(30)
+    job.listen(late.append)
+    assert late == early
+    assert [event.state for event in late if isinstance(event, Finished)] == ["ready"]
+
+
+def test_nothing_is_told_after_the_end_and_streams_are_not_kept(engine: Any, submit: Any) -> None:
+    job = submit()
+    job.result.wait(30)
+    kept = job.events
+    job._emit(StageStarted("plan", 2, 2))
+    assert job.events == kept
+    engine.stop_at = "run"
+    other = submit("other")
+    other._emit(TextStreamed("code", "def"))
+    assert not any(isinstance(event, TextStreamed) for event in other.events)
+
+
+def test_the_job_does_not_live_in_the_context_of_the_cell(engine: Any, submit: Any) -> None:
+    cell: contextvars.ContextVar[str] = contextvars.ContextVar("cell", default="none")
+    seen: list[str] = []
+    cell.set("the cell that submitted")
+    submit(listeners=(lambda event: seen.append(cell.get()),)).result.wait(30)
+    assert set(seen) == {"none"}
+
+
+async def test_a_pending_result_can_be_awaited_and_given_up(engine: Any, submit: Any) -> None:
+    engine.stop_at = "run"
+    result = submit().result
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(_awaited(result), 0.05)
+    assert result.state == "running"
+    engine.go_on.set()
+    assert await result is result
+
+
+def test_a_wait_that_times_out_leaves_the_job_running(engine: Any, submit: Any) -> None:
+    engine.stop_at = "run"
+    result = submit().result
+    with pytest.raises(TimeoutError, match="goes on in the background"):
+        result.wait(0.05)
+    assert result.state == "running"
+
+
+def test_a_listener_can_read_the_result_at_the_end_and_is_done_before_a_waiter_goes_on(
+    engine: Any, submit: Any
+) -> None:
+    engine.stop_at = "run"
+    read: list[Any] = []
+
+    def card(event: Any) -> None:
+        if isinstance(event, Finished):
+            read.append((event.state, job.state, job.result.success))
+
+    job = submit(listeners=(card,))
+    engine.go_on.set()
+    job.result.wait(30)
+    assert read == [("ready", "ready", True)]
+
+
+def test_a_listener_that_would_wait_for_the_job_that_tells_it_gets_an_error(engine: Any, submit: Any) -> None:
+    engine.stop_at = "plan"
+    raised: list[Exception] = []
+
+    def impatient(event: Any) -> None:
+        try:
+            job.result.report  # noqa: B018
+        except RuntimeError as error:
+            raised.append(error)
+
+    job = submit()
+    assert engine.stage_reached["plan"].wait(30)
+    job._listeners.append(impatient)  # `listen` would tell it the past on this thread
+    engine.go_on.set()
+    assert job.result.wait(30).success
+    assert raised
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def _until_asked(job: Any) -> None:
+    tick = threading.Event()
+    while job.pending_approval is None:
+        assert not job.done
+        tick.wait(0.01)

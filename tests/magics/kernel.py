@@ -1,0 +1,128 @@
+"""A real kernel, spoken to over the Jupyter protocol as a front end does."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+PATIENCE = 120.0
+
+
+@dataclass
+class Answered:
+    """What came of one cell."""
+
+    status: str = ""
+    error: str = ""
+    text: str = ""
+    displays: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Kernel:
+    """One kernel in a folder; a context manager.
+
+    Args:
+        folder: its working folder.
+        env: further environment variables.
+    """
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self._manager = KernelManager(kernel_name="python3")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AUTOCODE_")}
+        self._manager.start_kernel(cwd=str(folder), env={**inherited, **env})
+        self.client: BlockingKernelClient = self._manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE)
+        self.shown: dict[str, dict[str, Any]] = {}
+        """Of each display with an id, what it shows now."""
+        self.updates: list[tuple[float, str]] = []
+        """When each update of a display came, and its id."""
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+    def interrupt(self) -> None:
+        self._manager.interrupt_kernel()
+
+    def start(self, code: str, *, allow_stdin: bool = True) -> str:
+        """Send a cell and do not wait for it."""
+        return str(self.client.execute(code, allow_stdin=allow_stdin))
+
+    def run(self, code: str, *, allow_stdin: bool = True) -> Answered:
+        """Send a cell and wait until the kernel is idle again."""
+        return self.finish(self.start(code, allow_stdin=allow_stdin))
+
+    def printed(self, expressions: str) -> str:
+        """What a cell prints that must not fail."""
+        answered = self.run(f"print({expressions})")
+        assert answered.status == "ok", answered.error
+        return answered.text.strip()
+
+    def finish(self, message_id: str) -> Answered:
+        """Wait until a cell that was sent is done."""
+        began, answered = time.monotonic(), Answered()
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE)
+            self._note(message)
+            if message["parent_header"].get("msg_id") != message_id:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream":
+                answered.text += content["text"]
+            elif kind in ("display_data", "execute_result"):
+                answered.displays.append(content["data"])
+            elif kind == "error":
+                answered.error = "\n".join(content["traceback"])
+            elif kind == "status" and content["execution_state"] == "idle":
+                reply = self.client.get_shell_msg(timeout=PATIENCE)
+                while reply["parent_header"].get("msg_id") != message_id:
+                    reply = self.client.get_shell_msg(timeout=PATIENCE)
+                answered.status = reply["content"]["status"]
+                answered.seconds = time.monotonic() - began
+                return answered
+
+    def card(self) -> str:
+        """The HTML of the newest card, as it stands now."""
+        self._drain()
+        cards = [data["text/html"] for data in self.shown.values() if "autocode-card" in data.get("text/html", "")]
+        return cards[-1] if cards else ""
+
+    def wait_for_card(self, words: str) -> str:
+        """Wait until the newest card says something."""
+        deadline = time.monotonic() + PATIENCE
+        while words not in self.card():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{words!r} is not on the card: {self.card()}")
+            try:
+                self._note(self.client.get_iopub_msg(timeout=1))
+            except queue.Empty:
+                continue
+        return self.card()
+
+    def _drain(self) -> None:
+        while True:
+            try:
+                self._note(self.client.get_iopub_msg(timeout=0))
+            except queue.Empty:
+                return
+
+    def _note(self, message: dict[str, Any]) -> None:
+        if message["msg_type"] not in ("display_data", "update_display_data"):
+            return
+        identity = message["content"].get("transient", {}).get("display_id")
+        if identity:
+            self.shown[identity] = message["content"]["data"]
+            if message["msg_type"] == "update_display_data":
+                self.updates.append((time.monotonic(), identity))

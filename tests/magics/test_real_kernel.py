@@ -1,0 +1,299 @@
+"""The whole way in a real kernel: magics, jobs, engine, local sandbox; only the model's words are written beforehand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.magics.kernel import Kernel
+from tests.scripted_model import Answer, ScriptedModel, by_marker
+
+import autocoder_jupyter
+
+pytestmark = pytest.mark.local_sandbox
+
+PLAN = json.dumps(
+    {
+        "description": "Total of the amounts.",
+        "approach": "Sum the column.",
+        "outputs": [{"name": "total", "type": "int", "meaning": "sum of all amounts"}],
+        "assumptions": ["there are no refunds"],
+    }
+)
+CODE = '''```python
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> int:
+    """Sum of all amounts."""
+    return int(sales["amount"].sum())
+```'''
+TESTS = '''```python
+import pandas as pd
+from solution import run
+
+
+def test_amounts_are_summed():
+    """Total of @sales."""
+    assert run(sales=pd.DataFrame({"amount": [1, 2, 4]})) == 7
+
+
+def test_order_does_not_matter():
+    """There is one total."""
+    assert run(sales=pd.DataFrame({"amount": [4, 1]})) == run(sales=pd.DataFrame({"amount": [1, 4]})) == 5
+```'''
+DATA = "import pandas as pd; sales = pd.DataFrame({'amount': [10, 20]})"
+CELL = '%%autocode growth -o "total: int"\nTotal of @sales.'
+
+Play = Callable[..., ScriptedModel]
+
+
+def environment(model: ScriptedModel) -> dict[str, str]:
+    """What a kernel needs to reach the played model, and this package where it is not installed."""
+    return {
+        "AUTOCODE_MODEL": "openai/scripted",
+        "AUTOCODE_API_BASE": model.url,
+        "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_MAX_ITERATIONS": "1",
+        "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
+    }
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    """Plays a model; `code` takes the place of the module, or is a function of the request."""
+    with ScriptedModel(lambda request: Answer(status=400)) as model:
+
+        def played(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS, fix: Any = CODE) -> ScriptedModel:
+            def says(answer: Any) -> Callable[[dict[str, Any]], Any]:
+                return answer if callable(answer) else lambda request: answer
+
+            model._answer = by_marker(
+                {
+                    "You plan one Python function": says(plan),
+                    "You write one module": says(code),
+                    "You test one Python function": says(tests),
+                }
+            )
+            return model
+
+        played()
+        yield played
+
+
+@pytest.fixture
+def kernel(play: Play, tmp_path: Path) -> Iterator[Kernel]:
+    (tmp_path / "pyproject.toml").write_text("")
+    model = play()
+    with Kernel(tmp_path, environment(model)) as kernel:
+        loaded = kernel.run("%load_ext autocoder_jupyter")
+        assert (loaded.status, loaded.text) == ("ok", ""), loaded.error
+        kernel.run(DATA)
+        yield kernel
+
+
+def held() -> tuple[threading.Event, Answer]:
+    release = threading.Event()
+    return release, Answer(CODE, hold=release)
+
+
+def test_the_extension_loads_nothing_heavy(kernel: Kernel, tmp_path: Path) -> None:
+    loaded = kernel.run("import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])")
+    assert loaded.text.strip() in ("[]", "['pyarrow']")  # pandas itself may bring pyarrow
+
+
+def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
+    cell = kernel.run(CELL)
+    assert (cell.status, cell.text) == ("ok", "")
+    assert not any("execute_result" in data for data in cell.displays)
+    other = "growth.run(pd.DataFrame({'amount': [5]}))"
+    assert kernel.printed(f"growth.wait().state, growth.run(), {other}") == "ready 30 5"
+    card = kernel.wait_for_card("Ready")
+    assert "there are no refunds" in card
+    assert "2/2 tests" in card
+    assert "What was sent" in card
+
+
+def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Code")
+    free = kernel.run("1 + 1")
+    assert free.displays[0]["text/plain"] == "2"
+    assert free.seconds < 1.0
+    assert "running" in kernel.run("print(growth)").text
+    later = kernel.start("print(growth.run())")
+    release.set()
+    assert kernel.finish(later).text.strip() == "30"
+
+
+def test_a_frame_is_captured_when_the_cell_runs(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.run("sales.loc[0, 'amount'] = 1000")
+    release.set()
+    assert kernel.printed("growth.run()") == "30"
+
+
+def test_updates_come_at_most_four_a_second_and_carry_no_print(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    assert kernel.run("import time; time.sleep(2); print('mine')").text == "mine\n"
+    release.set()
+    kernel.wait_for_card("Ready")
+    times = [when for when, _ in kernel.updates]
+    assert len(times) >= 3
+    assert len(times) <= (times[-1] - times[0]) * 4 + 2
+
+
+def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    model = play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Code")
+    assert "is being cancelled" in kernel.run("%autocode cancel growth").text
+    kernel.wait_for_card("Cancelled")
+    assert model.hung_up.wait(10)
+    failed = kernel.run("growth.run()")
+    assert "Cancelled" in failed.error and "Traceback" not in failed.error
+    release.set()
+
+
+def test_running_the_cell_again_supersedes_the_old_job(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.run("old = growth")
+    kernel.wait_for_card("Code")
+    play()
+    kernel.run(CELL + " Once more.")
+    assert kernel.printed("growth.wait().state, old.state") == "ready cancelled"
+    release.set()
+
+
+def test_two_jobs_run_side_by_side(kernel: Kernel) -> None:
+    kernel.run(CELL)
+    kernel.run(CELL.replace("growth", "other"))
+    assert kernel.printed("growth.run(), other.run()") == "30 30"
+    status = kernel.run("%autocode status").displays[0]["text/plain"]
+    assert "growth  ready" in status and "other  ready" in status
+
+
+def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    waiting = kernel.start(CELL.replace("growth", "growth --wait"))
+    kernel.wait_for_card("Code")
+    kernel.interrupt()
+    cell = kernel.finish(waiting)
+    assert cell.status == "ok"
+    assert "goes on in the background" in cell.text
+    release.set()
+    assert kernel.printed("growth.run()") == "30"
+
+
+def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Code")
+    waiting = kernel.start("growth.wait()")
+    kernel.client.get_iopub_msg(timeout=10)
+    kernel.interrupt()
+    assert kernel.finish(waiting).status == "error"
+    assert "running" in kernel.run("print(growth)").text
+    release.set()
+    assert kernel.printed("(await growth).run()") == "30"
+
+
+def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, play: Play) -> None:
+    model = play()
+    assert kernel.run(CELL, allow_stdin=False).status == "ok"
+    assert "Ready" in kernel.card()
+    asked = len(model.requests)
+    assert kernel.run(CELL, allow_stdin=False).status == "ok"
+    assert len(model.requests) == asked
+    assert "replayed from the journal" in kernel.card()
+
+
+def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(kernel: Kernel, play: Play) -> None:
+    play(code=CODE.replace(".sum()", ".max()"))
+    cell = kernel.run(CELL, allow_stdin=False)
+    assert cell.status == "error"
+    assert "GenerationFailed" in cell.error and "Traceback" not in cell.error
+    assert "Failing test: test_" in kernel.card()
+    assert ".max()" in kernel.run("print(growth.solution.code)").text
+
+
+def test_no_key_is_said_in_the_cell_that_waits(kernel: Kernel) -> None:
+    kernel.run("%env AUTOCODE_API_BASE=")
+    kernel.run("%env OPENAI_API_KEY=")
+    cell = kernel.run(CELL.replace("growth", "growth --wait"))
+    assert "AuthenticationFailed" in cell.error, cell.text
+    assert "OPENAI_API_KEY" in cell.error
+
+
+def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, play: Play) -> None:
+    model = play()
+    cell = kernel.run(CELL.replace("growth", "growth --dry-run"))
+    assert "Total of @sales." in cell.displays[0]["text/plain"], cell.error
+    assert model.requests == []
+
+
+def test_preview_shows_what_a_run_sent(kernel: Kernel) -> None:
+    kernel.run(CELL, allow_stdin=False)
+    assert "sales" in kernel.run("%autocode preview growth").displays[0]["text/plain"]
+    history = kernel.run("%autocode history growth").displays[0]["text/plain"]
+    assert "ready" in history and "1 attempt" in history
+
+
+def test_export_writes_a_script(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run(CELL, allow_stdin=False)
+    said = kernel.run("%autocode export growth growth_script.py")
+    assert "Written to" in said.text, said.error
+    assert "def run" in (tmp_path / "growth_script.py").read_text()
+
+
+def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: Path, monkeypatch: Any) -> None:
+    import nbclient
+    import nbconvert
+    import nbformat
+
+    model = play()
+    for name, value in environment(model).items():
+        monkeypatch.setenv(name, value)
+    cells = ["%load_ext autocoder_jupyter", DATA, CELL, "print('total', growth.run())"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    assert "autocode-card" in page and "Ready" in page and "there are no refunds" in page
+    assert "total 30" in page
+    assert not any("widget-view" in str(output) for cell in notebook.cells for output in cell.get("outputs", ()))
+
+
+def test_a_terminal_session_waits_in_plain_text(play: Play, tmp_path: Path) -> None:
+    script = tmp_path / "session.ipy"
+    script.write_text(f"%load_ext autocoder_jupyter\n{DATA}\n" + "get_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')\nprint(growth.run())\n")
+    model = play()
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(script)],
+        cwd=tmp_path,
+        env={**os.environ, **environment(model)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "growth  Plan" in done.stdout, done.stdout + done.stderr
+    assert "● growth  Ready" in done.stdout
+    assert done.stdout.rstrip().endswith("30")
+    assert "<div" not in done.stdout

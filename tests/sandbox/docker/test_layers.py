@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.images import Base, Image
+from autocoder_jupyter.sandbox.docker.layers import Recipe, check_system_packages, dockerfile, path_line
+from autocoder_jupyter.sandbox.docker.trial import Trial
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+
+
+def base(machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "") -> Base:
+    found = Trial((3, 11), machine, libc, "/usr/lib/site", "sockets", (), (), {})
+    return Base(Image("python", "sha256:base", {}, user), found)
+
+
+def test_the_platform_of_wheels_is_the_images_own() -> None:
+    assert base().platform == "x86_64-manylinux_2_36"
+    assert base("aarch64", ("glibc", "2.41")).platform == "aarch64-manylinux_2_40"
+    assert base(libc=("", "")).platform == "x86_64-unknown-linux-musl"
+
+
+@pytest.mark.parametrize(
+    "name", ["x; rm -rf /", "$(id)", "-o", "--force", "a b", "a\nb", "UPPER", "", "a", "a&b", "../a"]
+)
+def test_what_is_no_debian_package_is_refused_before_anything_runs(name: str) -> None:
+    with pytest.raises(PackageError) as error:
+        check_system_packages([name])
+    assert error.value.package == name
+
+
+def test_debian_packages_come_in_order_and_once() -> None:
+    assert check_system_packages(["libmagic1", "g++", "libmagic1", "gdal-bin=3.6.2+dfsg-1"]) == (
+        "g++",
+        "gdal-bin=3.6.2+dfsg-1",
+        "libmagic1",
+    )
+
+
+def test_the_steps_put_system_packages_below_and_give_the_user_back(tmp_path: Path) -> None:
+    (tmp_path / "humanize").mkdir()
+    (tmp_path / "humanize-4.dist-info").mkdir()
+    parent = Image("shared", "sha256:shared", {})
+    recipe = Recipe("env:1", parent, ("humanize==4",), ("humanize==4", "numpy==2"), ("libmagic1",))
+    steps = dockerfile(recipe, base(user="app"), tmp_path, authorities=True).splitlines()
+    assert [step.split()[0] for step in steps] == ["FROM", "USER", "COPY", "RUN", "COPY", "RUN", "LABEL", "USER"]
+    assert steps[0] == "FROM sha256:shared" and steps[1] == "USER 0:0" and steps[-1] == "USER app"
+    assert "apt-get" in steps[3] and steps[3].endswith("/tmp/authorities.crt")
+    assert "humanize" in steps[5] and "dist-info" not in steps[5]
+    assert 'lock="humanize==4 numpy==2"' in steps[6]
+
+
+def test_our_packages_go_behind_the_standard_library_and_before_the_images_own(tmp_path: Path) -> None:
+    path = ["/usr/lib/python3.11", "/usr/lib/site", "/usr/lib/more"]
+    code = path_line("/usr/lib/site").replace("import sys; ", "").replace("sys.path", "path")
+    exec(code, {"path": path})
+    assert path == ["/usr/lib/python3.11", "/opt/autocode/packages", "/usr/lib/site", "/usr/lib/more"]
+
+
+@pytest.mark.docker
+def test_an_environment_is_found_again_by_its_name(environment: Environment, engine: Engine) -> None:
+    said: list[str] = []
+    again = DockerSandbox().build(
+        EnvironmentSpec(packages=(), python_version=(3, 11), lock=environment.lock), on_progress=said.append
+    )
+    assert again == environment and said == []
+    client = engine.client()
+    labels = client.inspect_image(environment.location)["Config"]["Labels"]
+    client.close()
+    assert tuple(labels["autocoder-jupyter.lock"].split()) == environment.lock
+
+
+@pytest.mark.docker
+def test_another_environment_adds_only_what_it_needs(environment: Environment, engine: Engine) -> None:
+    sandbox = DockerSandbox()
+    humanize = sandbox.build(EnvironmentSpec(packages=("humanize",), python_version=(3, 11)))
+    client = engine.client()
+    try:
+        layers = [client.inspect_image(name)["RootFS"]["Layers"] for name in (environment.location, humanize.location)]
+        assert layers[1][: len(layers[0])] == layers[0]
+    finally:
+        client.close()
+    assert set(humanize.lock) - set(environment.lock) == {pin for pin in humanize.lock if pin.startswith("humanize==")}
+
+
+@pytest.mark.docker
+def test_an_unknown_debian_package_is_named_and_leaves_no_image(
+    environment: Environment, dangling: Callable[[], set[str]], eventually: Callable[[Callable[[], bool]], bool]
+) -> None:
+    before = dangling()
+    said: list[str] = []
+    with pytest.raises(PackageError) as error:
+        DockerSandbox().build(
+            EnvironmentSpec(packages=(), python_version=(3, 11), system_packages=("no-such-thing-here",)),
+            on_progress=said.append,
+        )
+    assert error.value.package == "no-such-thing-here"
+    assert any("apt-get" in line for line in said)
+    assert eventually(lambda: dangling() <= before)
+
+
+@pytest.mark.docker
+def test_an_unknown_python_package_is_named(image: str) -> None:
+    with pytest.raises(PackageError) as error:
+        DockerSandbox().build(EnvironmentSpec(packages=("no-such-thing-here-at-all",), python_version=(3, 11)))
+    assert error.value.package == "no-such-thing-here-at-all"

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxTimeout, SandboxUnavailable
+from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.sandbox.docker.container import Transport
+from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Program, Worker
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
+
+LIMITS = Limits(memory=512 << 20, seconds=30)
+
+
+def program(code: str, returns: str = "DataFrame") -> Program:
+    return Program(code, (InputSpec(name="df", type="DataFrame"),), (OutputSpec(name="out", type=returns),))
+
+
+FRAME = pd.DataFrame({"day": pd.to_datetime(["2024-01-01", "2024-02-01"], utc=True), "n": [1, 2]})
+DOUBLE = program("def run(df):\n    return df.assign(n=df.n * 2)\n")
+WAIT = program("import time\ndef run(df):\n    time.sleep(60)\n")
+
+
+@pytest.fixture(params=["sockets", "attach"])
+def worker(request: pytest.FixtureRequest, engine: Engine, environment: Environment) -> Iterator[Worker]:
+    transport: Transport = request.param
+    if transport == "sockets" and not engine.same_host:
+        pytest.skip("the engine is not on this machine")
+    worker = DockerSandbox(transport=transport).start(environment, LIMITS)
+    yield worker
+    worker.kill()
+
+
+def test_the_probe_tells_what_was_found(image: str) -> None:
+    sandbox = DockerSandbox()
+    probe = sandbox.probe()
+    assert probe.available and probe.name == "docker"
+    assert {"engine", "address", "where", "transport", "base image", "python", "limits"} <= set(probe.details)
+    began = time.monotonic()
+    assert sandbox.probe() is probe
+    assert time.monotonic() - began < 0.05
+
+
+def test_a_frame_goes_in_and_comes_back(worker: Worker) -> None:
+    values = worker.call(DOUBLE, {"df": FRAME}).values
+    pd.testing.assert_frame_equal(values["out"], FRAME.assign(n=[2, 4]))
+
+
+def test_one_worker_serves_many_calls(worker: Worker) -> None:
+    for _ in range(3):
+        assert list(worker.call(DOUBLE, {"df": FRAME}).values["out"].n) == [2, 4]
+
+
+def test_a_program_that_runs_too_long_is_killed(worker: Worker) -> None:
+    began = time.monotonic()
+    with pytest.raises(SandboxTimeout):
+        worker.call(WAIT, {"df": FRAME}, seconds=1)
+    assert time.monotonic() - began < 3
+
+
+def test_a_program_that_needs_too_much_memory_is_told_so(worker: Worker) -> None:
+    hungry = program("import os\ndef run(df):\n    return len(bytearray(os.urandom(1 << 20)) * 2000)\n", "int")
+    with pytest.raises(OutOfMemory):
+        worker.call(hungry, {"df": FRAME})
+
+
+def test_a_container_removed_in_the_middle_of_a_call_is_not_the_programs_fault(
+    worker: Worker, engine: Engine, containers_of: Callable[[int], list[str]]
+) -> None:
+    client = engine.client()
+    (container,) = containers_of(os.getpid())
+    removal = threading.Timer(0.5, lambda: client.remove_container(container, force=True))
+    removal.start()
+    began = time.monotonic()
+    with pytest.raises(EngineGone):
+        worker.call(WAIT, {"df": FRAME})
+    assert time.monotonic() - began < 5
+    removal.join()
+    client.close()
+    assert not worker.alive
+
+
+def test_an_image_that_was_deleted_is_said(image: str) -> None:
+    gone = Environment("gone", "autocode-env:never-built", (), (3, 11))
+    with pytest.raises(SandboxUnavailable, match="is not there"):
+        DockerSandbox().start(gone, LIMITS)
+
+
+def test_two_kernels_build_an_environment_once(environment: Environment, engine: Engine) -> None:
+    spec = EnvironmentSpec(packages=("iniconfig",), python_version=(3, 11), lock=(*environment.lock, "natsort==8.4.0"))
+    client = engine.client()
+    built: list[str] = []
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            builds = [pool.submit(DockerSandbox().build, spec, on_progress=built.append) for _ in range(2)]
+            assert len({build.result() for build in builds}) == 1
+        assert len([line for line in built if line.startswith("building ")]) == 1
+    finally:
+        client.remove_image(builds[0].result().location, force=True)
+        client.close()

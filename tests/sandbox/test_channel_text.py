@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from autocoder_jupyter.sandbox.text import clean, stable
+from autocoder_jupyter.sandbox.verdicts import sentences
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link"),
+        ("\x1b]0;title", ""),
+        ("a\x08\x00\x07b", "ab"),
+        ("tab\tnew\nline", "tab\tnew\nline"),
+        ("50%\r100%\r\n", "50%\n100%\n"),
+        ("abc\u202edef\u2066", "abcdef"),
+        ("\x9b31mred", "red"),
+    ],
+)
+def test_control_sequences_are_taken_out(raw, shown):
+    assert clean(raw) == shown
+
+
+def test_places_addresses_and_durations_are_taken_out():
+    text = "/tmp/autocode-x1/7/program/out.csv <A at 0x7f00deadbeef> /opt/e/lib/python3.11/site-packages/pandas/x.py 1 failed in 0.12s"
+    assert stable(text, "/tmp/autocode-x1") == "out.csv <A at 0x…> pandas/x.py 1 failed"
+
+
+def test_two_paths_of_the_standard_library_are_alike():
+    assert stable('"/usr/lib/python3.11/json/x.py"', "") == stable('"/opt/py/lib/python3.12/json/x.py"', "")
+
+
+def test_sentences_are_the_first_lines_of_docstrings():
+    source = "def test_a():\n    '''One.\n\n    Two.'''\nclass TestB:\n    def test_c(self):\n        'Three.'\ndef test_d(): pass\n"
+    assert sentences(source) == {"test_a": "One.", "TestB::test_c": "Three.", "test_d": ""}
+    assert sentences("def (") == {}

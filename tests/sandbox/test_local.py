@@ -1,0 +1,310 @@
+"""The local sandbox from outside: what it grants, what it says when it cannot, what it leaves behind."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.errors import PackageError, SandboxUnavailable
+from autocoder_jupyter.sandbox import local_probe, process_tree, worker_folder
+from autocoder_jupyter.sandbox.local import LocalSandbox
+from autocoder_jupyter.sandbox.local_policy import worker_policy
+from autocoder_jupyter.sandbox.local_process import LocalProcess
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
+from autocoder_jupyter.sandbox.supervisor import Policy
+from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the local sandbox is Linux's")
+
+MIB = 2**20
+
+
+def policy(folder: Path, script: str, **limits: int) -> Policy:
+    """A policy that runs a Python script, without packages."""
+    prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
+    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    command = [python, "-I", "-S", "-B", "-c", script]
+    return worker_policy(command, folder, prefixes=prefixes, packages=(), limits=Limits(**limits), network=False)
+
+
+def run(script: str, **limits: int) -> LocalProcess:
+    folder = claim_folder()
+    return LocalProcess(policy(folder.path, script, **limits), folder.claim)
+
+
+def ended(process: LocalProcess) -> str:
+    """Everything that it printed, once it has ended."""
+    return local_probe._read_all(process.data.fileno()).decode()
+
+
+def gone(pid: int, seconds: float = 5.0) -> bool:
+    """Whether a process ends in time; its streams close a moment before it does."""
+    deadline = time.monotonic() + seconds
+    while not process_tree._is_zombie(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+# What it grants
+
+
+def test_the_interpreters_prefix_is_granted_in_parts_because_it_may_be_a_home(tmp_path: Path) -> None:
+    for name in ("bin", "lib", ".ssh"):
+        (tmp_path / name).mkdir()
+    granted = worker_policy(
+        [], tmp_path, prefixes=[str(tmp_path)], packages=(), limits=Limits(), network=False
+    ).readable
+    assert str(tmp_path / "lib") in granted
+    assert not {str(tmp_path), str(tmp_path / ".ssh")} & set(granted)
+
+
+def test_files_for_the_network_are_granted_only_with_it(tmp_path: Path) -> None:
+    def granted(network: bool) -> set[str]:
+        return set(worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=network).readable)
+
+    assert all(path.startswith("/etc/") for path in granted(True) - granted(False))
+    assert not granted(False) & {"/etc", "/home", "/root", "/proc", "/tmp", str(Path.home())}
+
+
+def test_the_worker_sees_no_variable_of_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    seen = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=False).environment
+    assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"}
+
+
+@pytest.mark.parametrize(("cpu", "cores", "share"), [(0.5, 1, 50), (1.0, 1, None), (1.5, 2, None), (1000, None, None)])
+def test_cores_are_bound(tmp_path: Path, cpu: float, cores: int | None, share: int | None) -> None:
+    usable = len(os.sched_getaffinity(0))
+    made = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(cpu=cpu), network=False)
+    assert len(made.cores) == min(cores or usable, usable)
+    assert made.share_of_core == share
+
+
+def test_system_packages_are_refused_with_the_way_out() -> None:
+    with pytest.raises(SandboxUnavailable, match="docker"):
+        LocalSandbox().build(EnvironmentSpec((), (3, 11), system_packages=("libgomp1",)))
+
+
+# What it says when it cannot
+
+
+@pytest.fixture
+def forgetful_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_probe, "_answer", None)
+
+
+@pytest.mark.usefixtures("forgetful_probe")
+@pytest.mark.parametrize(("version", "words"), [(0, "has no Landlock"), (4, "version 4, 6 is needed")])
+def test_an_old_kernel_is_told(monkeypatch: pytest.MonkeyPatch, version: int, words: str) -> None:
+    monkeypatch.setattr(local_probe, "landlock_version", lambda: version)
+    probe = LocalSandbox().probe()
+    assert not probe.available
+    assert words in probe.reason
+
+
+@pytest.mark.usefixtures("forgetful_probe")
+def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_probe.sys, "platform", "darwin")  # type: ignore[attr-defined]
+    assert "needs Linux" in LocalSandbox().probe().reason
+
+
+@pytest.mark.usefixtures("forgetful_probe")
+@pytest.mark.local_sandbox
+def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) -> None:
+    """The trial program is run with no sandbox around it, as if the kernel had taken the policy and done nothing."""
+
+    class Unprotected:
+        def __init__(self, arguments: list[str]) -> None:
+            import subprocess
+
+            pipe = subprocess.PIPE
+            self._popen = subprocess.Popen(
+                [sys.executable, *arguments], cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe
+            )
+            self.requests, self.data, self.control = self._popen.stdin, self._popen.stdout, self._popen.stderr
+
+        def exit_reason(self) -> object:
+            return None
+
+        def kill(self) -> None:
+            self._popen.wait()
+
+    probe = local_probe.probe(Unprotected)  # type: ignore[arg-type]
+    assert not probe.available
+    assert "can read a file" in probe.reason
+    with pytest.raises(SandboxUnavailable):
+        LocalSandbox().start(Environment("k", str(tmp_path), (), (3, 11)), Limits())
+
+
+@pytest.mark.usefixtures("forgetful_probe")
+@pytest.mark.local_sandbox
+def test_a_trial_that_fails_is_told_in_words() -> None:
+    probe = local_probe.probe(lambda _arguments: run("import sys; print('no landlock', file=sys.stderr); sys.exit(3)"))
+    assert not probe.available
+    assert "exit code 3" in probe.reason
+    assert "no landlock" in probe.reason
+
+
+@pytest.mark.local_sandbox
+def test_a_removed_environment_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match="damaged"):
+        LocalSandbox().start(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits())
+
+
+# How it ends
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("script", "limits", "limit"),
+    [
+        ("held = b'x' * (200 << 20)\nwhile True: pass", {"memory": 100 * MIB}, "memory"),
+        (
+            "import os\nfor _ in range(4):\n    if not os.fork(): held = b'x' * (60 << 20); break\nwhile True: pass",
+            {"memory": 150 * MIB},
+            "memory",
+        ),
+        ("open('f', 'wb').write(b'x' * (20 << 20))\nwhile True: pass", {"disk": 10 * MIB}, "disk"),
+        (
+            "import os\nf = open('f', 'wb'); os.remove('f'); f.write(b'x' * (20 << 20)); f.flush()\nwhile True: pass",
+            {"disk": 10 * MIB},
+            "disk",
+        ),
+        (
+            "import threading, time\nfor _ in range(60): threading.Thread(target=time.sleep, args=(99,)).start()",
+            {"processes": 20},
+            "processes",
+        ),
+        ("for n in range(30_000): open(str(n), 'w').close()\nwhile True: pass", {}, "files"),
+    ],
+    ids=["memory", "memory of several", "disk", "unlinked file", "threads", "files"],
+)
+def test_a_limit_that_is_broken_ends_the_tree_and_is_named(script: str, limits: dict[str, int], limit: str) -> None:
+    process = run(script, **limits)
+    ended(process)
+    reason = process.exit_reason()
+    process.kill()
+    assert reason.out_of_memory == (limit == "memory")
+    assert reason.limit == ("" if limit == "memory" else limit)
+    assert reason.text
+    assert not reason.engine_gone
+
+
+@pytest.mark.local_sandbox
+def test_shared_memory_of_forked_children_counts_once() -> None:
+    script = "import os, time\nheld = b'x' * (60 << 20)\nfor _ in range(4):\n    if not os.fork(): time.sleep(0.5); os._exit(0)\nfor _ in range(4): os.wait()\nprint('fine')"
+    process = run(script, memory=150 * MIB)
+    assert ended(process) == "fine\n"
+    process.kill()
+
+
+@pytest.mark.local_sandbox
+def test_the_end_of_a_program_is_told() -> None:
+    for script, code, signal in (("", 0, None), ("raise SystemExit(7)", 7, None), ("import os; os.abort()", None, 6)):
+        process = run(script)
+        ended(process)
+        reason = process.exit_reason()
+        process.kill()
+        assert (reason.exit_code, reason.signal) == (code, signal)
+
+
+@pytest.mark.local_sandbox
+def test_kill_ends_every_process_and_removes_the_folder() -> None:
+    process = run("import os, time\nprint(os.getcwd(), flush=True)\nfor _ in range(3): os.fork()\ntime.sleep(600)")
+    folder = Path(os.read(process.data.fileno(), 4096).decode().strip())
+    supervisor = process._supervisor.pid
+    assert folder.is_dir()
+    assert process_tree.descendants(supervisor)
+    began = time.monotonic()
+    process.kill()
+    assert time.monotonic() - began < 2
+    assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree._is_zombie(pid)]
+    process._supervisor.wait(5)
+    assert not folder.exists()
+    process.kill()
+
+
+@pytest.mark.local_sandbox
+def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_programs_fault() -> None:
+    process = run("import time\nprint('ready', flush=True)\ntime.sleep(600)")
+    os.read(process.data.fileno(), 4096)
+    (worker,) = process_tree.descendants(process._supervisor.pid)
+    process._supervisor.kill()
+    assert ended(process) == ""
+    assert process.exit_reason().engine_gone
+    process.kill()
+    assert gone(worker)
+
+
+@pytest.mark.local_sandbox
+def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> None:
+    folder = claim_folder()
+    made = policy(folder.path, "")
+    process = LocalProcess(Policy(**{**made.__dict__, "command": ["/nowhere/python"]}), folder.claim)
+    ended(process)
+    reason = process.exit_reason()
+    process.kill()
+    assert reason.engine_gone or reason.exit_code
+
+
+# What it leaves behind
+
+
+@pytest.fixture
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", -1.0)
+    return tmp_path
+
+
+def test_a_workers_folder_is_private(own_temporary_folder: Path) -> None:
+    folder = claim_folder()
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    os.close(folder.claim)
+
+
+def test_folders_of_dead_kernels_are_removed_and_claimed_ones_stay(own_temporary_folder: Path) -> None:
+    dead, living = claim_folder(), claim_folder()
+    (dead.path / "data").write_text("x", "utf-8")
+    os.close(dead.claim)
+    remove_abandoned()
+    assert not dead.path.exists()
+    assert living.path.exists()
+    os.close(living.claim)
+
+
+def test_a_young_folder_is_left_alone(own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", 60.0)
+    folder = claim_folder()
+    os.close(folder.claim)
+    remove_abandoned()
+    assert folder.path.exists()
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(own_temporary_folder: Path) -> None:
+    precious = own_temporary_folder / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("x", "utf-8")
+    (own_temporary_folder / "autocode-worker-evil").symlink_to(precious)
+    remove_abandoned()
+    assert (precious / "file").exists()
+
+
+def test_a_claim_is_seen_by_others() -> None:
+    folder = claim_folder()
+    other = os.open(folder.path, os.O_RDONLY)
+    with pytest.raises(OSError) as caught:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert caught.value.errno in (errno.EAGAIN, errno.EACCES)
+    os.close(other)
+    os.close(folder.claim)
+    folder.path.rmdir()

@@ -1,0 +1,146 @@
+"""Virtual environments: built once, whole or not at all."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.sandbox import local_environments
+from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from tests.sandbox.wheelhouse import make_wheelhouse
+
+HERE = sys.version_info[:2]
+
+
+@pytest.fixture(autouse=True)
+def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make_wheelhouse(tmp_path / "wheels")
+    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def _spec(*packages: str) -> EnvironmentSpec:
+    return EnvironmentSpec(packages, HERE)
+
+
+def _version_of(environment: Environment, module: str) -> str:
+    code = f"import {module}; print({module}.version)"
+    return subprocess.check_output([python_of(environment), "-I", "-c", code], text=True).strip()
+
+
+def test_an_environment_holds_what_its_lock_says() -> None:
+    environment = build(_spec("beta"))
+    assert _version_of(environment, "alpha") == "1.0"
+    assert "alpha==1.0" in environment.lock
+
+
+def test_two_requests_with_the_same_lock_share_an_environment() -> None:
+    assert build(_spec("alpha>=1.5")).location == build(_spec("alpha>1.6")).location
+    assert build(_spec("alpha<2")).location != build(_spec("alpha")).location
+
+
+def test_a_known_environment_is_found_in_no_time() -> None:
+    build(_spec("alpha"))
+    began = time.perf_counter()
+    build(_spec("alpha"))
+    assert time.perf_counter() - began < 0.02
+
+
+def test_modules_are_compiled_ahead_but_for_tests() -> None:
+    (module,) = Path(build(_spec("alpha")).location).glob("lib/python*/site-packages/alpha")
+    assert list((module / "__pycache__").glob("*.pyc"))
+    assert not (module / "tests" / "__pycache__").exists()
+
+
+def test_bytecode_is_taken_over_from_a_neighbour() -> None:
+    one, other = build(_spec("alpha")), build(_spec("alpha", "pytest<10"))
+    assert one.location == other.location
+    other = build(_spec("alpha", "oldfashioned"))
+    pattern = "lib/python*/site-packages/alpha/__pycache__/*.pyc"
+    (first,), (second,) = Path(one.location).glob(pattern), Path(other.location).glob(pattern)
+    assert first.samefile(second)
+    assert _version_of(other, "pandas") == "0.1"
+
+
+@pytest.mark.parametrize("damage", ["marker", "interpreter", "package"])
+def test_a_damaged_environment_is_built_again(damage: str) -> None:
+    environment = build(_spec("alpha"))
+    folder = Path(environment.location)
+    if damage == "marker":
+        (folder / "autocode.json").write_text("{", "utf-8")
+    elif damage == "interpreter":
+        python_of(environment).unlink()
+    else:
+        next(folder.glob("lib/python*/site-packages/alpha-*")).rename(folder / "elsewhere")
+    with pytest.raises(PackageError):
+        interpreter_of(environment)
+    assert build(_spec("alpha")) == environment
+    assert _version_of(environment, "alpha") == "2.0"
+
+
+def test_a_build_that_broke_off_leaves_nothing_that_is_taken_for_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def breaks(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(local_environments, "_compile", breaks)
+        with pytest.raises(OSError, match="no space"):
+            build(_spec("alpha"))
+    assert not [path for path in (tmp_path / "cache" / "environments").iterdir() if path.is_dir()]
+    assert _version_of(build(_spec("alpha")), "alpha") == "2.0"
+
+
+def test_left_overs_of_a_killed_build_are_removed(tmp_path: Path) -> None:
+    environment = build(_spec("alpha"))
+    left_over = Path(f"{environment.location}.tmp-killed")
+    left_over.mkdir()
+    (Path(environment.location) / "autocode.json").unlink()
+    build(_spec("alpha"))
+    assert not left_over.exists()
+
+
+def _build_in_another_kernel(said: multiprocessing.Queue[tuple[str, list[str]]]) -> None:
+    progress: list[str] = []
+    environment = build(_spec("alpha", "beta"), on_progress=progress.append)
+    said.put((environment.location, [line for line in progress if line.startswith("installing")]))
+
+
+def test_two_kernels_build_an_environment_once() -> None:
+    context = multiprocessing.get_context("fork")
+    said = context.Queue()
+    kernels = [context.Process(target=_build_in_another_kernel, args=(said,)) for _ in range(2)]
+    for kernel in kernels:
+        kernel.start()
+    answers = [said.get(timeout=60) for _ in kernels]
+    for kernel in kernels:
+        kernel.join()
+    assert len({location for location, _ in answers}) == 1
+    assert sum(len(installs) for _, installs in answers) == 1
+
+
+def test_the_interpreter_is_the_one_below_a_virtual_environment() -> None:
+    interpreter = find_interpreter(HERE)
+    assert not (Path(interpreter.python).parent.parent / "pyvenv.cfg").exists()
+    assert sys.base_prefix in interpreter.prefixes
+
+
+def test_a_python_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match=r"no Python 3\.99"):
+        build(EnvironmentSpec((), (3, 99)))

@@ -1,0 +1,46 @@
+"""A package index on disk, made for a test: tiny wheels, so that nothing depends on the network."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def make_wheel(
+    folder: Path, name: str, version: str, *, requires: Sequence[str] = (), tag: str = "py3-none-any"
+) -> Path:
+    """Write a wheel with one module that knows its version."""
+    wheel = folder / f"{name}-{version}-{tag}.whl"
+    information = f"{name}-{version}.dist-info"
+    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
+    metadata += [f"Requires-Dist: {requirement}" for requirement in requires]
+    files = {
+        f"{name}/__init__.py": f"version = {version!r}\n",
+        f"{name}/tests/__init__.py": "",
+        f"{information}/METADATA": "\n".join(metadata) + "\n",
+        f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
+    }
+    record = "".join(f"{path},,\n" for path in [*files, f"{information}/RECORD"])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, f"{information}/RECORD": record}.items():
+            archive.writestr(path, text)
+    return wheel
+
+
+def make_wheelhouse(folder: Path) -> Path:
+    """The base packages in the notebook's versions, two versions of `alpha`, `beta` that needs the older, `gamma` without a wheel."""
+    folder.mkdir()
+    for name in ("pandas", "pyarrow"):
+        make_wheel(folder, name, importlib.metadata.version(name))
+    make_wheel(folder, "pandas", "0.1")
+    make_wheel(folder, "numpy", "2.0")
+    make_wheel(folder, "pytest", "9.0")
+    make_wheel(folder, "alpha", "1.0")
+    make_wheel(folder, "alpha", "2.0")
+    make_wheel(folder, "beta", "1.0", requires=["alpha<2"])
+    make_wheel(folder, "oldfashioned", "1.0", requires=["pandas<1"])
+    make_wheel(folder, "elsewhere", "1.0", tag="cp311-cp311-win_amd64")
+    (folder / "gamma-1.0.tar.gz").write_bytes(b"never opened")
+    return folder

@@ -1,0 +1,75 @@
+"""From a prompt to values: the real engine, the real client over HTTP, the real sandbox, scripted words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import AutoCoderAgent, jobs
+from autocoder_jupyter.agent.arguments import build_request
+from autocoder_jupyter.errors import AuthenticationFailed
+from tests.scripted_model import Answer, ScriptedModel
+
+pytestmark = pytest.mark.local_sandbox
+
+PLAN = {
+    "description": "The sum of v.",
+    "approach": "sum",
+    "inputs": [{"name": "sales", "type": "DataFrame"}],
+    "outputs": [{"name": "total", "type": "float", "meaning": "the sum"}],
+    "assumptions": ["missing values count as zero"],
+}
+CODE = """```python
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> float:
+    return float(sales["v"].sum())
+```"""
+TESTS = """```python
+import pandas as pd
+from solution import run
+
+
+def test_sum():
+    \"\"\"The sum of v.\"\"\"
+    assert run(sales=pd.DataFrame({"v": [1.0, 2.0]})) == 3.0
+
+
+def test_missing():
+    \"\"\"Missing values count as zero.\"\"\"
+    assert run(sales=pd.DataFrame({"v": [1.5, None]})) == 1.5
+```"""
+
+
+def answer(request: Any) -> str:
+    asked = json.dumps(request)
+    if "Write the module." in asked:
+        return CODE
+    return TESTS if "You test one Python function" in asked else json.dumps(PLAN)
+
+
+def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(tmp_path: Path) -> None:
+    sales = pd.DataFrame({"v": [1.0, 2.5]})
+    with ScriptedModel(answer) as model:
+        agent = AutoCoderAgent(**model.settings, sandbox="local")
+        result = agent.generate("The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        assert (result.success, result.error) == (True, None)
+        assert [result.run(), result.run(pd.DataFrame({"v": [10.0]}))] == [3.5, 10.0]
+        asked = len(model.requests)
+        request = build_request("The sum of v in sales", samples={"sales": sales}, name="total")
+        job = jobs.submit(request, agent, journal_root=tmp_path)
+        assert job.result.wait(120).code == result.code
+        assert len(model.requests) == asked
+        assert (tmp_path / "total" / job.run_id / "solution.py").exists()
+
+
+def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> None:
+    with ScriptedModel(lambda request: Answer(status=401, error="bad key")) as model:
+        agent = AutoCoderAgent(**model.settings, sandbox="local")
+        with pytest.raises(AuthenticationFailed):
+            agent.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)

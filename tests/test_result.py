@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import _thread
+import asyncio
+import copy
+import datetime as dt
+import inspect
+import json
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.types import (
+    TYPE_NAMES,
+    Attempt,
+    CodePlan,
+    CodeSolution,
+    Dir,
+    Evidence,
+    Exchange,
+    File,
+    InputSpec,
+    OutputSpec,
+    Report,
+    Secret,
+    TestOutcome,
+    Usage,
+)
+
+CODE = "def run(sales, least=5):\n    return 1.0\n"
+
+
+def report(**more: Any) -> Report:
+    fields: dict[str, Any] = {
+        "name": "growth",
+        "run_id": "abc",
+        "prompt": "what is asked",
+        "success": True,
+        "solution": CodeSolution(code=CODE),
+        "tests": "def test_a(): ...",
+        "plan": CodePlan(description="Growth.", approach="sum", assumptions=("ties",)),
+        "declared_inputs": (InputSpec(name="sales", type="DataFrame"),),
+        "declared_outputs": (OutputSpec(name="total", type="float"),),
+        "evidence": Evidence(tests=tuple(TestOutcome(id=f"t{n}", outcome="passed") for n in range(9))),
+        "usage": Usage(input_tokens=900, output_tokens=100, cost=0.0412),
+        "python_version": (3, 11),
+        "started": dt.datetime(2025, 3, 1, tzinfo=dt.UTC),
+        "conversation_history": (
+            Exchange(
+                stage="plan",
+                key="k",
+                model="m",
+                messages=({"role": "system", "content": "s"}, {"role": "user", "content": "u"}),
+                answer="a",
+                usage=Usage(input_tokens=9, output_tokens=1),
+            ),
+        ),
+    }
+    return Report(**{**fields, **more})
+
+
+def result(
+    given: Report | None = None, state: FinalState = "ready", exception: Exception | None = None, **more: Any
+) -> CodeGenEvalResult:
+    given = given or report()
+    return CodeGenEvalResult(given.name, Pending.resolved(Resolution(state, given, exception)), **more)
+
+
+class Recorded:
+    """Stands for the call into the sandbox, and keeps what it was given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []
+        monkeypatch.setattr("autocoder_jupyter.result.handle.call", self)
+
+    async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any) -> str:
+        self.calls.append((options, positional, keywords))
+        return "the outputs"
+
+
+def test_a_result_says_in_one_line_how_it_stands() -> None:
+    assert repr(result()) == "<autocode growth ready · 9/9 tests · $0.04>"
+    assert repr(result(report(usage=Usage(input_tokens=1, cost=None)))).endswith("· cost unknown>")
+    assert repr(CodeGenEvalResult("growth", Pending())) == "<autocode growth running>"
+
+
+def test_every_field_of_the_reference_is_there() -> None:
+    whole = result(samples={"sales": pd.DataFrame({"a": [1]})})
+    fields = (
+        "success solution tests output exit_code error attempts image detected_packages detected_system_packages "
+        "generated_schemas data_context original_samples total_input_tokens total_output_tokens conversation_history "
+        "plan declared_inputs declared_outputs report evidence usage cost history code state done name"
+    )
+    for field in fields.split():
+        getattr(whole, field)
+    assert (whole.code, whole.cost, whole.total_input_tokens) == (CODE, 0.0412, 900)
+    assert list(whole.original_samples) == ["sales"]
+
+
+def test_the_conversation_is_whole_and_in_order() -> None:
+    history = result().conversation_history
+    assert [(message["role"], message["content"], message["stage"]) for message in history] == [
+        ("system", "s", "plan"),
+        ("user", "u", "plan"),
+        ("assistant", "a", "plan"),
+    ]
+    assert history[-1]["input_tokens"] == 9
+
+
+def test_an_interrupt_while_waiting_leaves_the_job_running() -> None:
+    pending = Pending()
+    waiting = CodeGenEvalResult("growth", pending)
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        waiting.wait()
+    assert (waiting.state, waiting.done) == ("running", False)
+    pending.resolve(Resolution("ready", report()))
+    assert waiting.wait() is waiting
+
+
+def test_an_interrupt_in_run_on_a_pending_result_leaves_the_job_running() -> None:
+    pending = Pending()
+    waiting = CodeGenEvalResult("growth", pending)
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        waiting.run()
+    assert waiting.state == "running"
+    pending.resolve(Resolution("ready", report()))
+    assert waiting.wait().success
+
+
+def test_a_field_of_a_pending_result_waits() -> None:
+    pending = Pending()
+    waiting = CodeGenEvalResult("growth", pending)
+    threading.Timer(0.05, lambda: pending.resolve(Resolution("ready", report()))).start()
+    assert waiting.success is True
+
+
+def test_run_on_a_pending_result_waits_and_then_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    Recorded(monkeypatch)
+    pending = Pending()
+    waiting = CodeGenEvalResult("growth", pending)
+    threading.Timer(0.05, lambda: pending.resolve(Resolution("ready", report()))).start()
+    assert waiting.run(pd.DataFrame()) == "the outputs"
+
+
+async def test_run_works_where_a_loop_is_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    Recorded(monkeypatch)
+    assert await result().run.aio(1) == "the outputs"
+    assert result().run(1) == "the outputs"  # as in a notebook's cell
+    assert await result() is not None
+
+
+def test_a_failed_generation_is_given_back_by_wait_and_refused_by_run() -> None:
+    failed = result(report(success=False, error="2 of 9 tests fail"), "failed")
+    assert failed.wait() is failed
+    assert failed.error == "2 of 9 tests fail"
+    for use in (failed.run, lambda: failed.as_task("t"), lambda: failed.export("x.py")):
+        with pytest.raises(GenerationFailed, match="2 of 9 tests fail") as refused:
+            use()
+        assert isinstance(refused.value, ValueError)
+        assert "growth" in refused.value.hint
+
+
+def test_what_the_generation_raised_is_raised_by_wait_and_await_and_run() -> None:
+    broken = result(report(success=False), "failed", AuthenticationFailed("No key."))
+    for use in (broken.wait, broken.run, lambda: asyncio.run(_awaited(broken))):
+        with pytest.raises(AuthenticationFailed):
+            use()
+    assert broken.success is False
+
+
+def test_options_and_inputs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded(monkeypatch)
+    inputs = (InputSpec(name="sales", type="DataFrame"), InputSpec(name="timeout", type="int"))
+    named = result(report(declared_inputs=inputs))
+    named.with_options(timeout=9, name="nightly").run(1, timeout=3, retries=2)
+    options, positional, keywords = recorded.calls[0]
+    assert (options.timeout, options.retries, options.name) == (9, 2, "nightly")
+    assert (positional, keywords) == ((1,), {"timeout": 3})
+
+
+def test_a_view_with_options_shares_everything_else() -> None:
+    pending = Pending()
+    original = CodeGenEvalResult("growth", pending)
+    view = original.with_options(timeout=1)
+    pending.resolve(Resolution("ready", report()))
+    assert view.report is original.report
+    assert view.state == "ready"
+
+
+def test_a_wrong_option_is_named() -> None:
+    for wrong in ({"timeout": 0}, {"retries": -1}, {"cache": "never"}, {"resources": {"memory": "lots"}}):
+        with pytest.raises(InvalidRequest, match=next(iter(wrong))):
+            result().with_options(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_callers_dicts_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    Recorded(monkeypatch)
+    samples, variables, resources = {"sales": pd.DataFrame()}, {"A": "1"}, {"cpu": 2}
+    kept = result(samples=samples).with_options(env_vars=variables, resources=resources)
+    samples["more"] = pd.DataFrame()
+    variables["B"] = "2"
+    resources["cpu"] = 4
+    kept.run()
+    assert list(kept.original_samples) == ["sales"]
+    assert kept._options.env_vars == {"A": "1"}
+    assert kept._options.resources.cpu == 2
+
+
+def test_run_documents_itself() -> None:
+    assert "declared order" in (inspect.getdoc(result().run) or "")
+    assert str(inspect.signature(result().run)).startswith("(*args")
+
+
+@pytest.mark.parametrize("kind", TYPE_NAMES)
+def test_a_result_survives_json_with_any_type_of_output(kind: Any) -> None:
+    options = CallOptions(timeout=9, secrets=(Secret(key="TOKEN"),), env_vars={"A": "1"}, output_dir=Path("out"))
+    original = result(
+        report(
+            declared_outputs=(OutputSpec(name="summary.csv", type=kind),),
+            history=(Attempt(number=1, code="c", tests="t", evidence=Evidence()),),
+            sample_shapes={"sales": {"columns": [["'a'", "int64"]]}},
+        ),
+        options=options,
+    )
+    text = original.model_dump_json()
+    again = CodeGenEvalResult.model_validate_json(text)
+    assert again.report == original.report
+    assert (again.state, again._options) == ("ready", options)
+    assert again.model_dump_json() == text
+    assert json.loads(text)["success"] is True
+    assert original.model_dump()["name"] == "growth"
+
+
+def test_an_error_survives_json() -> None:
+    original = result(report(success=False), "cancelled", Cancelled("growth was cancelled.", why="A newer run."))
+    again = CodeGenEvalResult.model_validate_json(original.model_dump_json())
+    assert again.state == "cancelled"
+    with pytest.raises(Cancelled, match="A newer run"):
+        again.wait()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "state": "ready"}', "\x00"])
+def test_json_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="not the JSON of a result"):
+        CodeGenEvalResult.model_validate_json(text)
+
+
+def test_a_saved_result_has_its_samples_when_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("content")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "x").write_text("x")
+    index = pd.DatetimeIndex(["2025-01-01", "2025-01-02"], tz="Europe/Berlin", name="day")
+    sales = pd.DataFrame({"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True), "b": [1, 2]}, index=index)
+    samples = {"sales": sales, "s": sales["b"], "file": File(tmp_path / "in.txt"), "dir": Dir(tmp_path / "d")}
+    result(samples=samples).save(tmp_path / "saved")
+    again = CodeGenEvalResult.load(tmp_path / "saved")
+    pd.testing.assert_frame_equal(again.original_samples["sales"], sales)
+    pd.testing.assert_series_equal(again.original_samples["s"], sales["b"])
+    assert Path(again.original_samples["file"]).read_text() == "content"
+    assert (again.original_samples["dir"].path / "x").read_text() == "x"
+
+
+def test_loading_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="no saved result"):
+        CodeGenEvalResult.load(tmp_path)
+    result(samples={"sales": pd.DataFrame({"a": [1, 2]})}).save(tmp_path)
+    (tmp_path / "samples" / "0.bin").write_bytes(b"broken")
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        CodeGenEvalResult.load(tmp_path)
+
+
+def test_a_sample_that_cannot_be_saved_unchanged_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedData, match="sales"):
+        result(samples={"sales": pd.DataFrame({"a": [object()]})}).save(tmp_path)
+
+
+def test_a_resolved_result_pickles_and_copies() -> None:
+    original = result(samples={"sales": pd.DataFrame({"a": [1]})}, options=CallOptions(timeout=9))
+    for again in (pickle.loads(pickle.dumps(original)), copy.deepcopy(original), copy.copy(original)):
+        assert again.report == original.report
+        assert again._options == original._options
+        pd.testing.assert_frame_equal(again.original_samples["sales"], original.original_samples["sales"])
+    broken = result(report(success=False), "failed", AuthenticationFailed("No key.", hint="Set it."))
+    with pytest.raises(AuthenticationFailed, match="Set it"):
+        pickle.loads(pickle.dumps(broken)).wait()
+
+
+def test_a_pending_result_does_not_pickle() -> None:
+    with pytest.raises(TypeError, match="still pending"):
+        pickle.dumps(CodeGenEvalResult("growth", Pending()))
+
+
+async def _awaited(waiting: CodeGenEvalResult) -> CodeGenEvalResult:
+    return await waiting
