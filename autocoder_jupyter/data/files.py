@@ -26,6 +26,7 @@ from autocoder_jupyter.data.byte_source import (
     read_head,
 )
 from autocoder_jupyter.data.delimited import DELIMITED_SUFFIXES, read_call, sniff
+from autocoder_jupyter.data.json_structure import excerpt, structure
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -324,9 +325,7 @@ def _describe_json(
     details = (*facts, "one JSON value; read with json.load")
     if isinstance(value, list):
         return _json_profile(path, size, "JSON", details, value, len(value))
-    return FileProfile(
-        path.name, size, "JSON", (*details, f"structure {structure(value)}"), contents=(_excerpt(value),)
-    )
+    return FileProfile(path.name, size, "JSON", (*details, f"structure {structure(value)}"), contents=(excerpt(value),))
 
 
 def _after_lines(encoding: str) -> str:
@@ -340,44 +339,7 @@ def _json_profile(
     details = (*facts, f"structure {structure(records)}")
     if records and all(isinstance(record, dict) for record in records):
         return FileProfile(path.name, size, kind, details, pd.DataFrame(records[:READ_ROWS]), rows)
-    return FileProfile(path.name, size, kind, (*details, f"{rows} items"), contents=(_excerpt(records),))
-
-
-def structure(value: Any, depth: int = 0) -> str:
-    """The shape of a JSON value: names and types, no values."""
-    if isinstance(value, dict):
-        if depth >= 4:
-            return "object"
-        inner = [f"{str(key)[:40]}: {structure(one, depth + 1)}" for key, one in islice(value.items(), 25)]
-        more = f", … {len(value) - 25} more" if len(value) > 25 else ""
-        return "{" + ", ".join(inner) + more + "}"
-    if isinstance(value, list):
-        if depth >= 4 or not value:
-            return "list"
-        return f"list of {_merged_structure(value[:200], depth + 1)}"
-    return {"NoneType": "null", "str": "text"}.get(type(value).__name__, type(value).__name__)
-
-
-def _merged_structure(values: list[Any], depth: int) -> str:
-    """One structure for all items of a list; keys that some objects lack are marked with `?`."""
-    objects = [value for value in values if isinstance(value, dict)]
-    kinds = list(dict.fromkeys(structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
-    if objects:
-        keys = list(dict.fromkeys(key for one in objects for key in one))
-        inner = []
-        for key in keys[:25]:
-            present = [one[key] for one in objects if key in one]
-            mark = "?" if len(present) < len(objects) else ""
-            inner.append(
-                f"{str(key)[:40]}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else str(key)[:40]
-            )
-        more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
-        kinds.insert(0, "{" + ", ".join(inner) + more + "}")
-    return " or ".join(kinds) or "nothing"
-
-
-def _excerpt(value: Any) -> str:
-    return "begins " + json.dumps(value, ensure_ascii=False)[:600]
+    return FileProfile(path.name, size, kind, (*details, f"{rows} items"), contents=(excerpt(records),))
 
 
 _TIMESTAMP = re.compile(

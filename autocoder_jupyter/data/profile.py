@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,7 @@ DETAILED_COLUMNS = 60
 """Columns beyond are described by name and dtype alone."""
 
 _DUPLICATE_ROWS = 50_000
+_PANEL_SPARSITY = 3
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class FrameProfile:
         tail: the others, in runs.
         duplicates: rows that repeat an earlier one, among `duplicates_of` rows; None when cells cannot be compared.
         duplicate_labels: whether two columns have the same name.
+        panel_key: two columns that together name a row, where most of their combinations occur; else ().
         sampled: rows that the expensive statistics rest on.
     """
 
@@ -59,6 +61,7 @@ class FrameProfile:
     duplicates: int | None
     duplicates_of: int
     duplicate_labels: bool
+    panel_key: tuple[str, ...]
     sampled: int
 
     @property
@@ -97,6 +100,7 @@ def profile_frame(value: pd.DataFrame | pd.Series[Any], detailed_columns: int = 
         duplicates=duplicates,
         duplicates_of=duplicates_of,
         duplicate_labels=not frame.columns.is_unique,
+        panel_key=() if unique or duplicates else _panel_key(frame, columns),
         sampled=len(sampled),
     )
 
@@ -154,6 +158,27 @@ def _runs(frame: pd.DataFrame, start: int) -> tuple[ColumnRun, ...]:
         first, last = frame.columns[start + begin], frame.columns[start + end - 1]
         runs.append(ColumnRun(label_literal(first), label_literal(last), end - begin, dtype_text(dtypes[begin])))
     return tuple(runs)
+
+
+def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple[str, ...]:
+    """The pair of columns that a panel is laid out by (`symbol` and `date`), if there is one.
+
+    Two columns of many values are unique together by accident, so most of their combinations must occur.
+    """
+    rows = len(frame)
+    if not 2 < rows <= _DUPLICATE_ROWS:
+        return ()
+    whole = [
+        column
+        for column in columns
+        if column.nulls == 0 and (column.distinct or 0) > 1 and column.kind in ("text", "time", "number")
+    ][:8]
+    for first, second in combinations(whole, 2):
+        if (first.distinct or 0) * (second.distinct or 0) > _PANEL_SPARSITY * rows:
+            continue
+        if not frame.iloc[:, [first.position, second.position]].duplicated().any():
+            return label_literal(first.label), label_literal(second.label)
+    return ()
 
 
 def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int]:

@@ -27,6 +27,7 @@ SET_MAX_VALUES = 20
 """With `share="stats"` the values of a column are named only when there are at most 20, each at least 5 times."""
 
 _NAME_CHARACTERS = 100
+_PHRASE_CHARACTERS = 2_000
 _ROW_CELL = 32
 _ROW_COLUMNS = 60
 _ROW_CHARACTERS = 1200
@@ -150,6 +151,8 @@ class TableText:
         if profile.duplicates:
             scope = "" if profile.duplicates_of == profile.rows else f" among the first {profile.duplicates_of}"
             lines.append(f"{profile.duplicates} rows repeat an earlier one{scope}")
+        if profile.panel_key:
+            lines.append(f"one row for each pair of {self._plain(' and '.join(profile.panel_key))}")
         if profile.sampled < profile.rows:
             lines.append(
                 f"rows, missing, minimum and maximum are exact; the rest is from {profile.sampled} rows spread over it"
@@ -267,11 +270,11 @@ class TableText:
     # Words
 
     def _name(self, label: Any) -> str:
-        return self._plain(shorten(label_literal(label), _NAME_CHARACTERS))
+        return shorten(self._plain(label_literal(label)), _NAME_CHARACTERS)
 
     def _plain(self, text: str) -> str:
         """Names and phrases that hold names: only secrets are masked, for code must use names as they are."""
-        return neutral(self._masker.mask(text, secrets_only=True))
+        return neutral(self._masker.mask(shorten(text, _PHRASE_CHARACTERS), secrets_only=True))
 
     def _value(self, text: str) -> str:
         return neutral(shorten(self._masker.mask(text), CELL_CHARACTERS))

@@ -81,4 +81,6 @@ class Trials:
         if sample is None or sample.error is not None:
             return sample, ()
         own = await run_checks(self._work.bench, self._work.request.checks, program, samples, sample.values)
-        return sample, (*own, *self._work.constraints.evaluate(sample.values, samples))
+        show_values = self._work.config.share == "rows"
+        stated = self._work.constraints.evaluate(sample.values, samples, show_values=show_values)
+        return sample, (*own, *stated)

@@ -28,7 +28,7 @@ def request_text(request: Request, data_context: str) -> str:
     if request.schema:
         parts.append(_block("schema", request.schema.strip()))
     if data_context:
-        parts.append(_block("data", data_context))
+        parts.append(data_context)  # comes in its own <data> blocks
     return "\n\n".join(parts)
 
 

@@ -53,13 +53,21 @@ class Constraints:
         self._checks = (*self._checks, *reading.checks)
         self._unread = reading.unread
 
-    def evaluate(self, values: Mapping[str, Any], samples: Mapping[str, Any]) -> tuple[CheckOutcome, ...]:
-        """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function."""
+    def evaluate(
+        self, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
+    ) -> tuple[CheckOutcome, ...]:
+        """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function.
+
+        Args:
+            values: the outputs by name.
+            samples: the inputs by name.
+            show_values: whether messages, which the model will see, may hold values of the data.
+        """
         tables = {
             name: value for name, value in {**samples, **values}.items() if isinstance(value, pd.DataFrame | pd.Series)
         }
         return tuple(
-            evaluate(check, tables[check.target], others=tables)
+            evaluate(check, tables[check.target], others=tables, show_values=show_values)
             for check in self._checks
             if check.target in self._tables.outputs and check.target in tables
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
+
+from pydantic import TypeAdapter
 
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
@@ -45,7 +48,8 @@ def _literal(spec: InputSpec) -> str:
     if spec.type in ("datetime", "date"):
         return f"{annotation(spec.type)}.fromisoformat({spec.default!r})"
     if spec.type == "timedelta":
-        return f"datetime.timedelta(seconds={spec.default!r})"
+        seconds = TypeAdapter(dt.timedelta).validate_python(spec.default).total_seconds()
+        return f"datetime.timedelta(seconds={seconds:g})"
     return repr(spec.default)
 
 

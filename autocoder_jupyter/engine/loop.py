@@ -39,13 +39,15 @@ async def generate(request: Request, config: AgentConfig, services: Services) ->
     """
     try:
         return await _Generation(Work(request, config, services)).run()
-    except asyncio.CancelledError:
-        services.emit(Finished("cancelled"))
+    except asyncio.CancelledError as cancelled:
+        services.emit(Finished("cancelled", str(cancelled)))
         raise
     except Exception as error:
         raised = _innermost(error)
-        services.emit(Finished("failed", str(raised)))
-        raise raised from raised.__cause__
+    services.emit(Finished("failed", str(raised)))
+    # Raised out here and without its context: IPython prints a whole stack for an error that came out of a group.
+    raised.__context__ = None
+    raise raised
 
 
 class _Generation:

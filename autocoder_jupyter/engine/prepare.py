@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from autocoder_jupyter.data.codec import Unencodable, encode
+from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
@@ -39,10 +40,9 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     """
     inputs = settle_inputs(request)
     digests = sample_digests(inputs, request.samples)
+    reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
     context = build_context(
-        request.samples,
-        share=config.share,
-        max_sample_rows=config.max_sample_rows,
+        request.samples, share=config.share, max_sample_rows=config.max_sample_rows, checks=reading.checks
     )
     return Prepared(inputs, context, run_key(request, config, inputs, digests))
 

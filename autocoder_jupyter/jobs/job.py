@@ -113,7 +113,7 @@ class Job:
 
     def _cancel_task(self) -> None:
         if self._task is not None:
-            self._task.cancel()
+            self._task.cancel(self._cancel_reason)
 
     def _settle(self, task: asyncio.Task[Report]) -> None:
         resolution = self._resolution(task)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autocoder_jupyter.display import markup
@@ -80,15 +81,14 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
     Raises:
         GenerationFailed, Cancelled: the cell waited, and that is how it ended.
     """
-    state = CardState(request.name, config.max_cost)
-    views: list[View] = [] if notebook.is_terminal else [_notebook_view(state)]
-    card = LiveCard(state, *views, sent=lambda: read_sent(notebook.journal_root, request.name, job.run_id))
-    job = notebook.jobs.submit(request, config, journal_root=notebook.journal_root, listeners=(card,))
+    root = notebook.journal_root
+    card = LiveCard(CardState(request.name, config.max_cost), sent=lambda: read_sent(root, request.name, job.run_id))
+    job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,))
     notebook.namespace[request.name] = job.result
     started = Launch(job, card)
     notebook.launched[request.name] = started
-    if not notebook.is_terminal and not notebook.is_headless:
-        _add_controls(started)
+    for view in _views(notebook, started):
+        card.add_view(view)
     card.start()
     if waits:
         wait_in_cell(started, progress=_terminal_progress(card) if notebook.is_terminal else _nothing)
@@ -108,19 +108,19 @@ def show_preview(notebook: Notebook, request: Request, config: AgentConfig) -> N
     notebook.show(f"<div>Nothing was sent.</div>{markup.code(text)}", f"Nothing was sent.\n\n{markup.plain(text)}")
 
 
-def _notebook_view(state: CardState) -> View:
+def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
+    """The card, and the strip of buttons where somebody could click them; nothing in a terminal."""
+    if notebook.is_terminal:
+        return
     from autocoder_jupyter.display.view import NotebookView
 
-    return NotebookView(state)
-
-
-def _add_controls(started: Launch) -> None:
+    yield NotebookView(started.card.state)
+    if notebook.is_headless:
+        return
     from autocoder_jupyter.display.controls import Controls
 
-    try:
-        started.card.add_view(Controls(started.job))
-    except ImportError:
-        return
+    with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
+        yield Controls(started.job)
 
 
 def _terminal_progress(card: LiveCard) -> Callable[[], None]:

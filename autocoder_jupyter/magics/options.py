@@ -8,11 +8,12 @@ The parser, the `%config` traits, the settings file, the environment, completion
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["text", "integer", "number", "choice", "flag", "names", "mapping"]
+Kind = Literal["text", "integer", "number", "choice", "flag", "names", "mapping", "variable"]
 
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off", "")
@@ -26,7 +27,8 @@ class Option:
         name: its name as a trait, as a key in pyproject.toml and, upper-cased after `AUTOCODE_`, in the environment.
         help: what it does, one line.
         flags: how it is written in a cell; empty for what only makes sense as a setting.
-        kind: what its value is; `names` is a tuple of words, `mapping` a dictionary.
+        kind: what its value is; `names` is a tuple of words, `mapping` a dictionary, `variable` an environment
+            variable's name.
         placeholder: what stands for its value in the help text.
         choices: the values of a `choice`.
         repeatable: whether a cell may give it more than once.
@@ -68,8 +70,13 @@ class Option:
             "flag": "true or false",
             "names": "a list of names",
             "mapping": "a dictionary",
+            "variable": "the name of an environment variable",
         }[self.kind]
         return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
+
+    def quoted(self, value: object) -> str:
+        """A value for an error message; what may be a secret, put in the wrong place, is not repeated."""
+        return "what is set" if self.kind in ("variable", "mapping") else repr(value)
 
     def from_text(self, text: str) -> Any:
         """The value that a word on the command line or in the environment stands for.
@@ -109,6 +116,8 @@ class Option:
         if self.kind == "choice" and value in self.choices:
             return value
         if self.kind == "text" and isinstance(value, str) and value.strip():
+            return value
+        if self.kind == "variable" and isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w{0,63}", value):
             return value
         if self.kind == "names" and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
             return tuple(value)
@@ -250,7 +259,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("replace", "take the name even if another variable has it", flags=("--replace",), kind="flag"),
     Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False),
     # Settings without a flag
-    Option("api_key", "NAME of the environment variable that holds the model's key", field="api_key"),
+    Option("api_key", "NAME of the environment variable that holds the model's key", kind="variable", field="api_key"),
     Option("api_base", "address of the model's service, for proxies and local models", field="api_base"),
     Option("litellm_params", "passed to every call of the model", kind="mapping", field="litellm_params"),
     Option("system_prompt", "instructions to the writer of code, in place of ours", field="system_prompt"),

@@ -37,7 +37,9 @@ class _Setting(TraitType[Any, Any]):
             checked = self.option.check(value)
         except ValueError:
             obj.refused[self.option.name] = value
-            raise TraitError(f"Autocode.{self.option.name} takes {self.option.expects}, not {value!r}") from None
+            raise TraitError(
+                f"Autocode.{self.option.name} takes {self.option.expects}, not {self.option.quoted(value)}"
+            ) from None
         obj.refused.pop(self.option.name, None)
         return checked
 
@@ -151,7 +153,7 @@ def read_pyproject(folder: Path) -> dict[str, Any]:
             values[key] = option.check(value)
         except ValueError:
             raise InvalidRequest(
-                f"{key} takes {option.expects}, not {value!r}.", why=f"It stands under {where}."
+                f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It stands under {where}."
             ) from None
     return values
 
@@ -171,7 +173,7 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
             values[option.name] = option.from_text(text)
         except ValueError:
             raise InvalidRequest(
-                f"The environment variable {option.variable} takes {option.expects}, not {text!r}."
+                f"The environment variable {option.variable} takes {option.expects}, not {option.quoted(text)}."
             ) from None
     return values
 

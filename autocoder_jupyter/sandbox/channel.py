@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tempfile
 import threading
@@ -13,25 +11,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.data import codec
 from autocoder_jupyter.errors import (
     EngineGone,
-    InvalidRequest,
     OutOfMemory,
     OutputRefused,
     SandboxCrash,
     SandboxError,
     SandboxTimeout,
-    UnsupportedData,
 )
 from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.bundle import bundle
 from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, OnFrame, Streams
+from autocoder_jupyter.sandbox.packing import describe, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun
 from autocoder_jupyter.sandbox.text import clean, stable
 from autocoder_jupyter.sandbox.verdicts import Verdicts
-from autocoder_jupyter.sandbox.worker.frames import pack, padded
+from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
@@ -120,9 +116,9 @@ class ChannelWorker:
         Raises:
             InvalidRequest: an argument that is not declared, or one that is missing.
         """
-        entries, pieces, size = _encode(program, arguments)
+        entries, pieces, size = pack_arguments(program, arguments)
         request = {
-            **_describe(program),
+            **describe(program),
             "kind": "call",
             "arguments": entries,
             "seed": seed,
@@ -162,7 +158,7 @@ class ChannelWorker:
             OutputRefused: what came back is not a test run's.
         """
         verdicts = Verdicts(tests, self._folder, on_report)
-        request = {**_describe(program), "kind": "test", "tests": tests, "payload": 0}
+        request = {**describe(program), "kind": "test", "tests": tests, "payload": 0}
         started = time.monotonic()
         ending, report = "", {}
         with self._lock:
@@ -306,54 +302,6 @@ class ChannelWorker:
             stderr=stderr,
             seconds=float(taken),
         )
-
-
-def _describe(program: Program) -> dict[str, Any]:
-    """The part of a request that says what to run; equal programs have equal digests and may share a child."""
-    described = {
-        "code": program.code,
-        "function": program.function,
-        "inputs": [spec.model_dump() for spec in program.inputs],
-        "outputs": [spec.model_dump() for spec in program.outputs],
-        "env": dict(program.env_vars),
-    }
-    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-    return {**described, "program": digest}
-
-
-def _encode(program: Program, arguments: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Any], int]:
-    """The arguments as a request carries them: entries of the header, pieces of the payload, bytes of all pieces."""
-    declared = {spec.name: spec for spec in program.inputs}
-    for name in arguments:
-        if name not in declared:
-            raise InvalidRequest(
-                f"{program.function}() has no input {name!r}.", hint=f"It takes {', '.join(declared) or 'nothing'}."
-            )
-    entries: list[dict[str, Any]] = []
-    pieces: list[Any] = []
-    size = 0
-    for spec in program.inputs:
-        if spec.name not in arguments:
-            if spec.required:
-                raise InvalidRequest(f"{program.function}() needs the input {spec.name!r}.")
-            continue
-        value = arguments[spec.name]
-        entry: dict[str, Any] = {"name": spec.name, "type": spec.type, "header": None, "size": 0}
-        if value is None and not spec.required and spec.default is None:
-            entries.append(entry)  # the only way in which nothing can be a value
-            continue
-        try:
-            encoded = codec.encode(value, spec.type)
-        except codec.TypeMismatch as error:
-            raise InvalidRequest(f"The input {spec.name!r} is declared {error.wanted}, got {error.got}.") from None
-        except codec.Unencodable as error:
-            what = f"The input {spec.name!r} cannot go into the sandbox as it is: {error.path} {error.reason}."
-            raise UnsupportedData(what, hint=error.hint) from None
-        entry.update(header=encoded.header, size=encoded.size)
-        entries.append(entry)
-        pieces += [*encoded.buffers, bytes(padded(encoded.size) - encoded.size)]
-        size += padded(encoded.size)
-    return entries, pieces, size
 
 
 def _new_folder() -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -101,7 +102,10 @@ class FrameReader:
             on_frame(header, payload)
 
     def _expect(self, size: int, *, in_length: bool) -> None:
-        self._room = frames.allocate(size)
+        try:
+            self._room = frames.allocate(size)
+        except (OSError, MemoryError):
+            raise Malformed(f"{size} bytes, for which this machine has no memory") from None
         self._filled = 0
         self._in_length = in_length
 
@@ -130,15 +134,19 @@ class Streams:
         self._control = FrameReader(control, header_limit=REPORT_LIMIT, payload_limit=0)
         self._woken, self._wake = os.pipe()
         self._closed = False
+        self._closing = threading.Lock()
 
     def wake(self) -> None:
         """Make `exchange`, in whatever thread it waits, raise `Ended`."""
-        if not self._closed:
-            os.write(self._wake, b".")
+        with self._closing:
+            if not self._closed:
+                os.write(self._wake, b".")
 
     def close(self) -> None:
         """Close everything. Only when no exchange is under way."""
-        if not self._closed:
+        with self._closing:
+            if self._closed:
+                return
             self._closed = True
             for stream in (self._process.requests, self._process.data, self._process.control):
                 stream.close()

@@ -47,24 +47,25 @@ class LocalProcess:
             policy: what runs, and what it may do.
             claim: the descriptor that claims the worker's folder; closed here, the supervisor has its copy.
         """
-        import_path = "\n".join(_import_path())
-        their_lifeline, self._lifeline = os.pipe()
-        self._report, their_report = os.pipe()
-        ours = (their_lifeline, their_report, claim)
+        theirs = [claim]
         try:
+            import_path = "\n".join(_import_path())
+            their_lifeline, self._lifeline = os.pipe()
+            self._report, their_report = os.pipe()
+            theirs = [their_lifeline, their_report, claim]
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _START, import_path, *map(str, ours)],
+                [sys.executable, "-I", "-B", "-c", _START, import_path, *map(str, theirs)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                pass_fds=ours,
+                pass_fds=theirs,
                 env={"LANG": "C.UTF-8"},
                 cwd="/",
                 start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
             )
         finally:
-            for descriptor in ours:
+            for descriptor in theirs:
                 os.close(descriptor)
         self._lock = threading.Lock()
         self._reason: ExitReason | None = None

@@ -165,7 +165,7 @@ def _watch(worker: Any, policy: Policy, lifeline: int, parent: int) -> Ending:
 
 
 def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
-    """The limit that the tree is over, if any. The words name the limit and not the use, which is never twice the same."""
+    """The limit that the tree is over. The words name the limit and not the use, which is never twice the same."""
     pids = process_tree.descendants(os.getpid())
     if process_tree.memory(pids, policy.memory) > policy.memory:
         return Ending("memory", text=f"It used more than {_megabytes(policy.memory)} of memory.")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
@@ -122,6 +123,10 @@ def test_masked_values_are_counted_once() -> None:
     assert count_masked("<email-1> <email-2> <email-1> <card-1> <b>") == {"email": 2, "card": 1}
 
 
-def test_masking_a_long_text_is_fast() -> None:
-    for text in ("a" * 100_000, "a." * 50_000, "1 " * 50_000, "a@" * 50_000, "+1 " * 30_000, "AB12 " * 20_000):
-        Masker().mask(text)
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "1 ", "a@", "+1 ", "AB12 ", "postgres://a:", "password ", "http://a:b", "eyJ"]
+)
+def test_masking_hostile_text_is_fast(piece: str) -> None:
+    started = time.perf_counter()
+    Masker().mask((piece * 4_000)[:4_000])
+    assert time.perf_counter() - started < 1

@@ -35,6 +35,12 @@ def test_constant_and_unique_columns_are_noted() -> None:
     assert not column(np.random.default_rng(1).integers(0, 10**12, 200_000)).notes[0].startswith("unique")
 
 
+def test_a_panel_is_named_by_its_two_columns() -> None:
+    panel = pd.DataFrame({"symbol": ["a", "b"] * 50, "day": [i // 2 for i in range(100)], "price": [1.5] * 100})
+    assert profile_frame(panel).panel_key == ("'symbol'", "'day'")
+    assert profile_frame(panel.drop(columns="day")).panel_key == ()
+
+
 def test_repeated_rows_are_counted() -> None:
     assert profile_frame(pd.DataFrame({"a": [1, 1, 2], "b": [1, 1, 2]})).duplicates == 1
     assert profile_frame(pd.DataFrame({"a": [{"b": 1}, {"b": 1}]})).duplicates in (1, None)

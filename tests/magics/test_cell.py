@@ -31,7 +31,8 @@ def test_the_name_is_bound_at_once_to_the_pending_result(shell: Any, jobs: Any) 
 @pytest.mark.usefixtures("sales")
 def test_the_request_is_what_the_cell_says(shell: Any, jobs: Any) -> None:
     shell.run(
-        '%%autocode growth -o m:DataFrame -i "n: int = 5" -c "never negative" --check "n > 0" --schema EUR -m x/y -p a\n'
+        '%%autocode growth -o m:DataFrame -i "n: int = 5" -c "never negative"\n'
+        '--check "n > 0" --schema EUR -m x/y -p a\n'
         "Monthly revenue of @sales; {x} $y me@example.org"
     )
     request, config = jobs.last.request, jobs.last.config

@@ -1,4 +1,4 @@
-"""The whole way in a real kernel: magics, jobs, engine, local sandbox; only the model's words are written beforehand."""
+"""The whole way in a real kernel, with the real sandbox; only the model's words are written beforehand."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.magics.kernel import Kernel
-from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 import autocoder_jupyter
+from tests.magics.kernel import Kernel
+from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -71,7 +71,7 @@ def play() -> Iterator[Play]:
     """Plays a model; `code` takes the place of the module, or is a function of the request."""
     with ScriptedModel(lambda request: Answer(status=400)) as model:
 
-        def played(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS, fix: Any = CODE) -> ScriptedModel:
+        def played(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS) -> ScriptedModel:
             def says(answer: Any) -> Callable[[dict[str, Any]], Any]:
                 return answer if callable(answer) else lambda request: answer
 
@@ -105,7 +105,9 @@ def held() -> tuple[threading.Event, Answer]:
 
 
 def test_the_extension_loads_nothing_heavy(kernel: Kernel, tmp_path: Path) -> None:
-    loaded = kernel.run("import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])")
+    loaded = kernel.run(
+        "import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])"
+    )
     assert loaded.text.strip() in ("[]", "['pyarrow']")  # pandas itself may bring pyarrow
 
 
@@ -283,7 +285,10 @@ def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: 
 
 def test_a_terminal_session_waits_in_plain_text(play: Play, tmp_path: Path) -> None:
     script = tmp_path / "session.ipy"
-    script.write_text(f"%load_ext autocoder_jupyter\n{DATA}\n" + "get_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')\nprint(growth.run())\n")
+    script.write_text(
+        f"%load_ext autocoder_jupyter\n{DATA}\n"
+        + "get_ipython().run_cell_magic('autocode', 'growth', 'Total of @sales.')\nprint(growth.run())\n"
+    )
     model = play()
     done = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", str(script)],

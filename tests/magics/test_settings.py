@@ -104,6 +104,21 @@ def test_a_refused_trait_keeps_the_old_value_and_is_remembered() -> None:
     assert traits.refused == {}
 
 
+def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    key = "sk-proj-0123456789"
+    write(tmp_path, f'api_key = "{key}"')
+    traits = Autocode(api_key="MY_KEY")
+    with pytest.raises(TraitError) as refused:
+        traits.api_key = key
+    with pytest.raises(InvalidRequest) as in_file:
+        resolve({}, {}, tmp_path, {})
+    with pytest.raises(InvalidRequest) as in_environment:
+        resolve({}, {}, tmp_path.parent, {"AUTOCODE_API_KEY": key})
+    for caught in (refused, in_file, in_environment):
+        assert "the name of an environment variable" in str(caught.value)
+        assert key not in str(caught.value)
+
+
 def test_every_setting_reaches_the_engine(tmp_path: Path) -> None:
     write(tmp_path, "")
     flags = {"allow_network": True, "packages": ("a",), "max_seconds": 9.0, "share": "schema", "timeout": 7.0}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
-from autocoder_jupyter.sandbox.protocol import CallOutcome, EnvironmentSpec, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 EACH = [
@@ -67,6 +67,3 @@ def say(worker: Worker, body: str, **options: Any) -> str:
     said = worker.call(program(body), {}, **options).values["said"]
     assert isinstance(said, str)
     return said
-
-
-Attempt = Callable[..., CallOutcome]

@@ -24,7 +24,8 @@ def test_control_sequences_are_taken_out(raw, shown):
 
 
 def test_places_addresses_and_durations_are_taken_out():
-    text = "/tmp/autocode-x1/7/program/out.csv <A at 0x7f00deadbeef> /opt/e/lib/python3.11/site-packages/pandas/x.py 1 failed in 0.12s"
+    text = "/tmp/autocode-x1/7/program/out.csv <A at 0x7f00deadbeef> "
+    text += "/opt/e/lib/python3.11/site-packages/pandas/x.py 1 failed in 0.12s"
     assert stable(text, "/tmp/autocode-x1") == "out.csv <A at 0x…> pandas/x.py 1 failed"
 
 
@@ -33,6 +34,7 @@ def test_two_paths_of_the_standard_library_are_alike():
 
 
 def test_sentences_are_the_first_lines_of_docstrings():
-    source = "def test_a():\n    '''One.\n\n    Two.'''\nclass TestB:\n    def test_c(self):\n        'Three.'\ndef test_d(): pass\n"
+    source = "def test_a():\n    '''One.\n\n    Two.'''\n"
+    source += "class TestB:\n    def test_c(self):\n        'Three.'\ndef test_d(): pass\n"
     assert sentences(source) == {"test_a": "One.", "TestB::test_c": "Three.", "test_d": ""}
     assert sentences("def (") == {}

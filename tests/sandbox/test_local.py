@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.errors import PackageError, SandboxUnavailable
+from autocoder_jupyter.errors import PackageError, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import local_probe, process_tree, worker_folder
 from autocoder_jupyter.sandbox.local import LocalSandbox
 from autocoder_jupyter.sandbox.local_policy import worker_policy
@@ -20,6 +21,7 @@ from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.supervisor import Policy
 from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
+from tests.sandbox.sandboxes import base_spec, open_sandbox, say
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the local sandbox is Linux's")
 
@@ -160,6 +162,40 @@ def test_a_removed_environment_is_told(tmp_path: Path) -> None:
         LocalSandbox().start(Environment("k", str(tmp_path / "gone"), (), (3, 11)), Limits())
 
 
+# What it grants when asked
+
+
+@pytest.fixture(scope="module")
+def environment() -> Environment:
+    return open_sandbox("local").build(base_spec("local"))
+
+
+@pytest.mark.local_sandbox
+def test_the_network_is_there_on_request_and_unix_sockets_are_not(environment: Environment, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as neighbour:
+        neighbour.bind(str(tmp_path / "s"))
+        neighbour.listen()
+        worker = LocalSandbox().start(environment, Limits(), network=True)
+        try:
+            say(worker, f"socket.create_connection({listener.getsockname()}, 5); return ''")
+            listener.settimeout(5)
+            listener.accept()[0].close()
+            with pytest.raises(SolutionError, match="PermissionError"):
+                say(worker, f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 's')!r})")
+        finally:
+            worker.kill()
+
+
+@pytest.mark.local_sandbox
+def test_less_than_a_core_is_less(environment: Environment) -> None:
+    worker = LocalSandbox().start(environment, Limits(cpu=0.5))
+    try:
+        body = "end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nreturn str(time.process_time())"
+        assert float(say(worker, body)) < 0.8
+    finally:
+        worker.kill()
+
+
 # How it ends
 
 
@@ -201,7 +237,11 @@ def test_a_limit_that_is_broken_ends_the_tree_and_is_named(script: str, limits: 
 
 @pytest.mark.local_sandbox
 def test_shared_memory_of_forked_children_counts_once() -> None:
-    script = "import os, time\nheld = b'x' * (60 << 20)\nfor _ in range(4):\n    if not os.fork(): time.sleep(0.5); os._exit(0)\nfor _ in range(4): os.wait()\nprint('fine')"
+    script = (
+        "import os, time\nheld = b'x' * (60 << 20)\n"
+        "for _ in range(4):\n    if not os.fork(): time.sleep(0.5); os._exit(0)\n"
+        "for _ in range(4): os.wait()\nprint('fine')"
+    )
     process = run(script, memory=150 * MIB)
     assert ended(process) == "fine\n"
     process.kill()

@@ -66,7 +66,7 @@ def test_a_forbidden_call_is_refused(worker, program, name, arguments):
 @filtered
 def test_a_new_session_cannot_hide_a_process(worker, program):
     code = "import subprocess\ndef run(): subprocess.run(['true'], start_new_session=True); return 1"
-    with pytest.raises(Exception, match="PermissionError|SubprocessError"):
+    with pytest.raises(Exception, match=r"PermissionError|SubprocessError"):
         worker.call(program(code), {})
 
 

@@ -101,7 +101,7 @@ def test_a_wrong_output_type_fails_with_the_declaration(outcomes):
         "class E(int):\n    __eq__ = lambda s, o: True\n    __hash__ = int.__hash__\ndef run(x): return E(3)",
         "import pytest, builtins, _pytest.runner\n_pytest.runner.call_runtest_hook = None\n"
         "pytest.fail = print\nbuiltins.AssertionError = type('A', (Exception,), {})\ndef run(x): return 0",
-        "import gc, _pytest.reports\n_pytest.reports.TestReport.failed = False\n_pytest.reports.TestReport.passed = True\n"
+        "import _pytest.reports\n_pytest.reports.TestReport.failed = False\n_pytest.reports.TestReport.passed = True\n"
         "def run(x): return 0",
         "import os\ndef run(x):\n    for fd in range(3, 200):\n        try: os.write(fd, b'\\0\\0\\0\\2{}')\n"
         "        except OSError: pass\n    return 0",

@@ -30,7 +30,7 @@ def make_wheel(
 
 
 def make_wheelhouse(folder: Path) -> Path:
-    """The base packages in the notebook's versions, two versions of `alpha`, `beta` that needs the older, `gamma` without a wheel."""
+    """The base packages in the notebook's versions, and some that agree with them or not."""
     folder.mkdir()
     for name in ("pandas", "pyarrow"):
         make_wheel(folder, name, importlib.metadata.version(name))

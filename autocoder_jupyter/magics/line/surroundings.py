@@ -39,7 +39,7 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
             name,
             _shown(settings[name]),
             settings.origins[name],
-            f"refused: {refused[name]!r}; it takes {option.expects}" if name in refused else option.help,
+            f"refused: {option.quoted(refused[name])}; it takes {option.expects}" if name in refused else option.help,
         )
         for name, option in SETTINGS.items()
     ]

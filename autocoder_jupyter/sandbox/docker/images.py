@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LOCAL_BASE = "autocoder-base:bookworm"
 PULL_SECONDS = 600
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Progress = Callable[[str], None]
 
@@ -189,7 +192,8 @@ def progress_lines(stream: Iterator[dict[str, Any]]) -> Iterator[str]:
     written: list[str] = []
     for record in stream:
         if "error" in record:
-            raise BuildFailed(str(record["error"]).strip(), "".join(written))
+            # The engine colours what a step writes to standard error, word by word.
+            raise BuildFailed(str(record["error"]).strip(), _COLOUR.sub("", "".join(written)))
         text = str(record.get("stream") or record.get("status") or "")
         written.append(text if "stream" in record else f"{text}\n")
         yield from (line for line in text.splitlines() if line.strip())

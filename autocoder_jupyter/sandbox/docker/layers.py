@@ -13,17 +13,17 @@ import os
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 from filelock import FileLock
 
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import environments
+from autocoder_jupyter.sandbox.docker import apt
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, BuildFailed, Image, Progress, find_image, progress_lines
 from autocoder_jupyter.sandbox.docker.reaper import LABEL
@@ -33,17 +33,8 @@ PACKAGES = "/opt/autocode/packages"
 KIND, BASE_ID, LOCK = f"{LABEL}.image", f"{LABEL}.base", f"{LABEL}.lock"
 SHARED_NAME = "autocode-base-packages"
 BUILD_SECONDS = 1800
-AUTHORITIES = "authorities.crt"
 PATH_FILE = "autocode.pth"
 
-_APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,62}(=[A-Za-z0-9.+~:-]{1,64})?")
-_APT_FAULTS = (
-    re.compile(r"E: Unable to locate package (?P<name>\S+)"),
-    re.compile(r"E: Package '(?P<name>[^']+)' has no installation candidate"),
-    re.compile(r"E: Version '[^']+' for '(?P<name>[^']+)' was not found"),
-)
-_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
-_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _LAYER_ID = re.compile(r"^ ---> ([0-9a-f]{12,64})$")
 
 
@@ -66,19 +57,6 @@ class Recipe:
     lock: tuple[str, ...]
     system_packages: tuple[str, ...] = ()
     kind: str = "environment"
-
-
-def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in order, each a possible name of a Debian package.
-
-    Raises:
-        PackageError: one is not; nothing that could be read as an option or a command gets to a shell.
-    """
-    checked = sorted(set(names))
-    for name in checked:
-        if not _APT_NAME.fullmatch(name):
-            raise PackageError(f"{name!r} is not the name of a Debian package.", package=name)
-    return tuple(checked)
 
 
 @contextmanager
@@ -109,7 +87,7 @@ def build_environment(
     else:
         parent = shared
         packages = tuple(pin for pin in lock if pin not in _lock_of(shared))
-    recipe = Recipe(name, parent, packages, lock, check_system_packages(spec.system_packages))
+    recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
     _build(engine, base, recipe, on_progress)
 
 
@@ -153,14 +131,14 @@ def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | N
             environments.install_target(
                 recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress
             )
-        authorities = _authorities(os.environ) if recipe.system_packages else None
+        authorities = apt.authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
             _write_context(
                 context,
                 {
                     "Dockerfile": dockerfile(recipe, base, target, authorities is not None).encode(),
                     PATH_FILE: path_line(base.trial.site_packages).encode(),
-                    AUTHORITIES: authorities or b"",
+                    apt.AUTHORITIES: authorities or b"",
                 },
                 target,
             )
@@ -175,7 +153,7 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
     user = base.image.user
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
-        steps += _apt_steps(recipe.system_packages, authorities)
+        steps += apt.install_steps(recipe.system_packages, authorities)
     if recipe.packages:
         steps.append(f"COPY packages {PACKAGES}")
         # The worker cannot write, so without bytecode it would compile pandas at each start. Only the new folders.
@@ -195,18 +173,6 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
 _LENIENT = "import subprocess, sys; subprocess.run(sys.argv[1:])"
 
 
-def _apt_steps(names: Sequence[str], authorities: bool) -> list[str]:
-    options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
-    steps = []
-    if authorities:
-        steps.append(f"COPY {AUTHORITIES} /tmp/{AUTHORITIES}")
-        options = f" -o Acquire::https::CAInfo=/tmp/{AUTHORITIES}"
-        cleanup += f" /tmp/{AUTHORITIES}"
-    install = f"apt-get{options} install -y --no-install-recommends -- {' '.join(names)}"
-    steps.append(f"RUN export DEBIAN_FRONTEND=noninteractive && apt-get{options} update && {install} && {cleanup}")
-    return steps
-
-
 def path_line(site_packages: str) -> str:
     """A line for a `.pth` file that puts our folder behind the standard library and before the image's own packages."""
     where = f"sys.path.index({site_packages!r}) if {site_packages!r} in sys.path else len(sys.path)"
@@ -215,15 +181,6 @@ def path_line(site_packages: str) -> str:
 
 def _holds_modules(entry: Path) -> bool:
     return entry.suffix == ".py" or (entry.is_dir() and entry.suffix != ".dist-info" and entry.name != "bin")
-
-
-def _authorities(environ: Mapping[str, str]) -> bytes | None:
-    """The host's CA bundle, where one is configured. Certificates are public; the file is gone from the result."""
-    for variable in _CA_VARIABLES:
-        with suppress(OSError):
-            if path := environ.get(variable):
-                return Path(path).read_bytes()
-    return None
 
 
 def _write_context(stream: IO[bytes], files: Mapping[str, bytes], target: Path) -> None:
@@ -247,7 +204,7 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 def _run_build(engine: Engine, base: Base, recipe: Recipe, context: IO[bytes], on_progress: Progress | None) -> None:
     from docker.errors import APIError
 
-    arguments = _proxies(os.environ) if recipe.system_packages else {}
+    arguments = apt.proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
@@ -260,7 +217,7 @@ def _run_build(engine: Engine, base: Base, recipe: Recipe, context: IO[bytes], o
             decode=True,
             timeout=BUILD_SECONDS,
             buildargs=arguments,
-            network_mode=_network(arguments) if recipe.system_packages else "none",
+            network_mode=apt.network(arguments) if recipe.system_packages else "none",
             use_config_proxy=bool(recipe.system_packages),
         )
         for line in progress_lines(stream):
@@ -272,36 +229,8 @@ def _run_build(engine: Engine, base: Base, recipe: Recipe, context: IO[bytes], o
         for layer_id in reversed(made[1:]):  # the first is the parent
             with suppress(APIError):
                 client.remove_image(layer_id, noprune=True)
-        raise _package_error(failure) from None
+        raise apt.package_error(str(failure), failure.output) from None
     except APIError as error:
         raise PackageError("The engine cannot build the image.", why=str(error.explanation or error)) from None
     finally:
         client.close()
-
-
-def _package_error(failure: BuildFailed) -> PackageError:
-    """What apt or the engine said, as an error with the package at fault."""
-    for fault in _APT_FAULTS:
-        if found := fault.search(failure.output):
-            name = found["name"]
-            return PackageError(f"Debian has no package {name} here.", hint="Check its spelling.", package=name)
-    complaints = [line for line in failure.output.splitlines() if line.startswith(("E: ", "W: Failed to fetch"))]
-    if any("fetch" in line or "resolv" in line for line in complaints):
-        return PackageError(
-            "Debian's package mirror cannot be reached from a container.",
-            why=complaints[0],
-            hint="Check the proxy (http_proxy, https_proxy) and the engine's network.",
-        )
-    return PackageError("The image cannot be built.", why="\n".join(complaints[:5]) or str(failure))
-
-
-def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
-    """Proxies as build arguments. The engine knows these names and keeps them out of the image and its history."""
-    given = {name: environ.get(name) or environ.get(name.upper()) for name in _PROXIES}
-    return {spelling: value for name, value in given.items() if value for spelling in (name, name.upper())}
-
-
-def _network(proxies: Mapping[str, str]) -> str | None:
-    """The host's network when the proxy is on this very machine, where no container could reach it otherwise."""
-    hosts = {urlsplit(address).hostname for name, address in proxies.items() if name.lower() != "no_proxy"}
-    return "host" if hosts & {"localhost", "127.0.0.1", "::1"} else None

@@ -10,7 +10,7 @@ from typing import Literal
 
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
 from autocoder_jupyter.sandbox import bundle, environments
-from autocoder_jupyter.sandbox.docker import layers
+from autocoder_jupyter.sandbox.docker import apt, layers
 from autocoder_jupyter.sandbox.docker.container import Start, Transport
 from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
@@ -62,7 +62,7 @@ class DockerSandbox:
             PackageError: a package of Python or Debian that cannot be had.
             SandboxUnavailable: no engine, no base image, or a registry that refuses.
         """
-        system_packages = layers.check_system_packages(spec.system_packages)
+        system_packages = apt.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
             base = self._base(engine, spec.python_version, on_progress)

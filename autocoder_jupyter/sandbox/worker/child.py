@@ -96,8 +96,9 @@ def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
         try:
             for fd in (*not_for_child, inbox[1], outbox[0], done[0], stdout[0], stderr[0]):
                 os.close(fd)
+            hidden = lockdown.memory_is_hidden()
             _become(folder, stdout[1], stderr[1])
-            serve(inbox[0], outbox[1], done[1])
+            serve(inbox[0], outbox[1], done[1], hide_tests=hidden)
         finally:
             os._exit(1)
     for fd in (inbox[0], outbox[1], done[1], stdout[1], stderr[1]):
@@ -109,8 +110,11 @@ def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
     return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
 
 
-def serve(inbox: int, outbox: int, done: int) -> NoReturn:
-    """Answer requests until the zygote closes the inbox, or kills."""
+def serve(inbox: int, outbox: int, done: int, *, hide_tests: bool) -> NoReturn:
+    """Answer requests until the zygote closes the inbox, or kills.
+
+    `hide_tests`: close the /proc entries of a process that runs tests to the solution that it tests.
+    """
     program = calls.Program()
     warmup.rehearse()
     while True:
@@ -120,6 +124,7 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
         header = json.loads(raw)
         payload = frames.read_payload(inbox, header["payload"])
         if header["kind"] == "test":
+            lockdown.show_memory(not hide_tests)
             tester.run(header, outbox, close_in_solution=(inbox, outbox, done))
         else:
             frames.write_all(outbox, calls.answer(program, header, payload))

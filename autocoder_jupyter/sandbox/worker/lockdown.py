@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from . import bpf
 
 _PR_SET_PDEATHSIG = 1
+_PR_GET_DUMPABLE = 3
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
 _PR_SET_CHILD_SUBREAPER = 36
@@ -61,6 +62,11 @@ def lock_child() -> bool:
     return _filter(bpf.child_rules())
 
 
+def memory_is_hidden() -> bool:
+    """Whether other processes of the same user cannot look into this one."""
+    return _answer(_PR_GET_DUMPABLE, 0) == 0
+
+
 def show_memory(shown: bool) -> None:
     """Let other processes of the same user look into this one, or not. Forked children inherit the zygote's no."""
     _prctl(_PR_SET_DUMPABLE, int(shown))
@@ -90,11 +96,15 @@ def _limit(kind: int, most: int) -> None:
 
 
 def _prctl(option: int, value: int) -> bool:
+    return _answer(option, value) == 0
+
+
+def _answer(option: int, value: int) -> int:
     if not sys.platform.startswith("linux"):
-        return False
+        return -1
     number = ctypes.c_ulong
     libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(option, number(value), number(0), number(0), number(0)) == 0)
+    return int(libc.prctl(option, number(value), number(0), number(0), number(0)))
 
 
 class _SockFprog(ctypes.Structure):

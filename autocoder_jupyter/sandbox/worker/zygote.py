@@ -63,7 +63,11 @@ class Zygote:
     def _one(self, raw: bytes, header: dict[str, Any]) -> None:
         child = self._child_for(header)
         call = Passage(self.streams, child, raw, header["payload"], keep_text=self.keep_text)
-        call.pump()
+        try:
+            call.pump()
+        except HostGone:
+            child.kill()
+            raise
         again = call.finished and header.get("reuse", False) and not call.flooded
         if not again:
             child.kill()

@@ -115,7 +115,8 @@ def test_files_and_folders_cross_both_ways(worker: Worker, tmp_path: Path) -> No
     (tmp_path / "folder" / "deep").mkdir(parents=True)
     (tmp_path / "folder" / "deep" / "b.bin").write_bytes(b"\x00\xff")
     body = """
-        out = Path("answer.txt"); out.write_text(text.read_text() + " " + (folder / "deep" / "b.bin").read_bytes().hex())
+        out = Path("answer.txt")
+        out.write_text(text.read_text() + " " + (folder / "deep" / "b.bin").read_bytes().hex())
         made = Path("made"); made.mkdir(); (made / "c.txt").write_text("c")
         return out, made
     """
@@ -293,12 +294,15 @@ def test_honest_tools_work(worker: Worker) -> None:
 
 
 def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: Limits) -> None:
-    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=one.id) as other:
-        with ThreadPoolExecutor(2) as threads:
-            crash = threads.submit(say, one, "time.sleep(0.2); os.abort()")
-            fine = threads.submit(say, other, "time.sleep(0.5); return 'fine'")
-            assert fine.result() == "fine"
-            assert isinstance(crash.exception(), SandboxCrash)
+    with (
+        pool.lease(environment, limits) as one,
+        pool.lease(environment, limits, other_than=one.id) as other,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        crash = threads.submit(say, one, "time.sleep(0.2); os.abort()")
+        fine = threads.submit(say, other, "time.sleep(0.5); return 'fine'")
+        assert fine.result() == "fine"
+        assert isinstance(crash.exception(), SandboxCrash)
 
 
 def test_kill_from_another_thread_ends_a_call_at_once(
@@ -322,7 +326,8 @@ def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: E
 
 
 def test_tests_are_reported_one_by_one(worker: Worker) -> None:
-    tests = "from solution import run\ndef test_good():\n    assert run() == 'x'\ndef test_bad():\n    assert run() == 'y'\n"
+    tests = "from solution import run\ndef test_good():\n    assert run() == 'x'\n"
+    tests += "def test_bad():\n    assert run() == 'y'\n"
     seen = []
     outcome = worker.test(program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], on_report=seen.append)
     assert {test.id: test.outcome for test in outcome.outcomes} == {
@@ -348,7 +353,7 @@ def test_the_sandbox_has_no_more_cores_than_allowed(worker: Worker) -> None:
     if sys.platform != "linux":
         pytest.skip("affinity is Linux's")
     body = """
-        def spin(): 
+        def spin():
             end = time.monotonic() + 0.6
             while time.monotonic() < end: pass
         for _ in range(3):

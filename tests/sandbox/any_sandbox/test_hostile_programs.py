@@ -7,6 +7,8 @@ tested.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import platform
 import re
@@ -58,8 +60,9 @@ def canary(tmp_path: Path) -> Path:
 
 def attempt(worker: Worker, body: str, **arguments: str) -> str:
     """`got …` with what the body returned, or `blocked …` with the exception."""
-    wrapped = "def attack():\n{}\ntry:\n    return f'got {{attack()}}'\nexcept BaseException as error:\n    return f'blocked {{error!r}}'"
-    wrapped = wrapped.format(textwrap.indent(textwrap.dedent(body).strip(), "    "))
+    lines = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    judged = "try:\n    return f'got {attack()}'\nexcept BaseException as error:\n    return f'blocked {error!r}'"
+    wrapped = f"def attack():\n{lines}\n{judged}"
     inputs = dict.fromkeys(arguments, "str")
     said = worker.call(program(wrapped, inputs), arguments).values["said"]  # type: ignore[arg-type]
     assert isinstance(said, str)
@@ -85,6 +88,14 @@ def _read(file: Path) -> str:
         return file.read_text("utf-8", "replace")
     except OSError:
         return ""
+
+
+def test_the_judge_tells_what_works_from_what_is_blocked(worker: Worker) -> None:
+    """The control: with a judge that calls everything blocked, all that follows would prove nothing."""
+    assert (
+        attempt(worker, "Path('mine').write_text('x'); return Path('mine').read_text() + given", given="y") == "got xy"
+    )
+    assert attempt(worker, "raise PermissionError(1, 'no')") == "blocked PermissionError(1, 'no')"
 
 
 # Secrets
@@ -330,10 +341,8 @@ def test_processes_of_the_host_cannot_be_killed(worker: Worker) -> None:  # 26, 
     try:
         attempt(worker, "os.kill(int(pid), signal.SIGKILL)", pid=str(bystander.pid))
         attempt(worker, "os.kill(int(pid), signal.SIGKILL)", pid=str(os.getpid()))
-        try:
+        with contextlib.suppress(SandboxError):
             say(worker, "os.kill(-1, signal.SIGKILL); return ''")
-        except SandboxError:
-            pass
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -343,10 +352,8 @@ def test_processes_of_the_host_cannot_be_killed(worker: Worker) -> None:  # 26, 
 def test_killing_the_parent_gives_no_result(
     pool: Pool, worker: Worker, environment: Environment, limits: Limits
 ) -> None:  # 28
-    try:
+    with contextlib.suppress(SandboxError):
         say(worker, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2); return ''", seconds=5)
-    except SandboxError:
-        pass
     with pool.lease(environment, limits, other_than=worker.id) as other:
         assert still_works(other)
 
@@ -411,7 +418,9 @@ def test_there_are_no_capabilities(worker: Worker) -> None:
         return list(data)
     """
     if platform.machine() == "x86_64":
-        effective, permitted, _, effective_high, permitted_high, _ = eval(attempt(worker, body).removeprefix("got "))  # noqa: S307
+        effective, permitted, _, effective_high, permitted_high, _ = json.loads(
+            attempt(worker, body).removeprefix("got ")
+        )
         assert not (effective or permitted or effective_high or permitted_high)
 
 
@@ -550,15 +559,28 @@ def test_a_thread_bomb_is_stopped(worker: Worker) -> None:  # 47
 
 
 def test_many_processes_cannot_hold_more_memory_together(worker: Worker) -> None:  # 49
+    """The whole tree is ended, or the kernel ends those that go over; three times 200 MiB are never held for long."""
     body = """
+        holding, tell = os.pipe()
+        children = []
         for _ in range(6):
-            if not os.fork():
+            child = os.fork()
+            if not child:
                 held = np.ones(25 * 2**20)
+                os.write(tell, b"x")
                 time.sleep(600)
-        time.sleep(600)
+            children.append(child)
+        os.close(tell)
+        for _ in range(3):
+            os.read(holding, 1)
+        time.sleep(1)
+        return str(sum(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children))
     """
-    with pytest.raises((OutOfMemory, SandboxCrash)):
-        say(worker, body, seconds=10)
+    try:
+        holding = int(say(worker, body, seconds=15))
+    except (OutOfMemory, SandboxCrash):
+        return
+    assert holding * 200 * 2**20 < 600 * 2**20
 
 
 def test_memory_files_are_no_way_around(worker: Worker) -> None:  # 50, 55
@@ -576,12 +598,10 @@ def test_memory_files_are_no_way_around(worker: Worker) -> None:  # 50, 55
 
 
 def test_the_shared_memory_of_the_host_is_not_filled(worker: Worker) -> None:  # 50
-    before = set(os.listdir("/dev/shm"))
-    try:
+    before = set(Path("/dev/shm").iterdir())
+    with contextlib.suppress(SandboxError):
         attempt(worker, "open('/dev/shm/x', 'wb').write(b'x' * 2**28)")
-    except SandboxError:
-        pass
-    assert set(os.listdir("/dev/shm")) == before
+    assert set(Path("/dev/shm").iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -647,6 +667,11 @@ def test_limits_cannot_be_raised(worker: Worker) -> None:  # 62
 # The truth of results
 
 
+def test_an_honest_solution_passes_the_same_test(worker: Worker) -> None:
+    source = Program("def run():\n    return 1\n", (), (OutputSpec(name="n", type="int"),))
+    assert worker.test(source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"]).passed
+
+
 def test_an_exit_at_import_passes_no_test(worker: Worker) -> None:  # 66
     source = Program(
         "import sys\nsys.exit(0)\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)
@@ -660,8 +685,10 @@ def test_an_exit_at_import_passes_no_test(worker: Worker) -> None:  # 66
     [  # 74, 75
         "import atexit, os\natexit.register(os._exit, 0)\ndef run():\n    return 2\n",
         "import builtins\nbuiltins.AssertionError = ValueError\ndef run():\n    return 2\n",
-        "class Same(int):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef run():\n    return Same(2)\n",
-        'import os\nfor fd in range(3, 64):\n    try: os.write(fd, b\'{"outcome": "passed"}\')\n    except OSError: pass\ndef run():\n    return 2\n',
+        "class Same(int):\n    def __eq__(self, other): return True\n    __hash__ = None\n"
+        "def run():\n    return Same(2)\n",
+        'import os\nfor fd in range(3, 64):\n    try: os.write(fd, b\'{"outcome": "passed"}\')\n'
+        "    except OSError: pass\ndef run():\n    return 2\n",
         "import sys, types\nsys.modules['pytest'] = types.ModuleType('pytest')\ndef run():\n    return 2\n",
         "import os\nopen('conftest.py', 'w').write('import pytest')\ndef run():\n    os._exit(0)\n",
     ],

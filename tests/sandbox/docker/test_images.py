@@ -146,7 +146,7 @@ def test_a_base_image_with_another_python_is_refused(engine: Engine, image: str)
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_with_what_came_before() -> None:
-    stream = iter([{"stream": "Step 1\n"}, {"stream": "E: no\n"}, {"error": "failed"}])
+    stream = iter([{"stream": "Step 1\n"}, {"stream": "\x1b[91mE\x1b[0m\x1b[91m: no\n\x1b[0m"}, {"error": "failed"}])
     with pytest.raises(BuildFailed) as error:
         list(progress_lines(stream))
     assert (str(error.value), error.value.output) == ("failed", "Step 1\nE: no\n")

@@ -7,9 +7,10 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image
-from autocoder_jupyter.sandbox.docker.layers import Recipe, check_system_packages, dockerfile, path_line
+from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 
@@ -26,7 +27,7 @@ def test_the_platform_of_wheels_is_the_images_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x; rm -rf /", "$(id)", "-o", "--force", "a b", "a\nb", "UPPER", "", "a", "a&b", "../a"]
+    "name", ["x; rm -rf /", "$(id)", "-o", "--force", "a b", "a\nb", "libc6-", "UPPER", "", "a", "a&b", "../a"]
 )
 def test_what_is_no_debian_package_is_refused_before_anything_runs(name: str) -> None:
     with pytest.raises(PackageError) as error:
@@ -40,6 +41,29 @@ def test_debian_packages_come_in_order_and_once() -> None:
         "gdal-bin=3.6.2+dfsg-1",
         "libmagic1",
     )
+
+
+def test_proxies_and_authorities_of_the_host_go_into_the_build(tmp_path: Path) -> None:
+    found = proxies({"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "localhost"})
+    assert found == {
+        "https_proxy": "http://proxy:3128",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "no_proxy": "localhost",
+        "NO_PROXY": "localhost",
+    }
+    assert network(found) is None and network(proxies({"http_proxy": "http://127.0.0.1:3128"})) == "host"
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes(b"certificates")
+    assert authorities({"SSL_CERT_FILE": str(tmp_path / "gone"), "CURL_CA_BUNDLE": str(bundle)}) == b"certificates"
+    assert authorities({}) is None
+
+
+def test_what_apt_says_becomes_an_error_with_the_package() -> None:
+    assert package_error("100", "E: Package 'gone' has no installation candidate\n").package == "gone"
+    assert package_error("100", "E: Version '9' for 'curl' was not found\n").package == "curl"
+    unreachable = package_error("100", "W: Failed to fetch http://mirror  Temporary failure resolving\nE: Some\n")
+    assert unreachable.package is None and "mirror cannot be reached" in unreachable.what
+    assert "no space left" in str(package_error("no space left on device", ""))
 
 
 def test_the_steps_put_system_packages_below_and_give_the_user_back(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""System packages: what apt is asked for in a build, what it needs to reach its mirror, and what its failures mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from autocoder_jupyter.errors import PackageError
+
+AUTHORITIES = "authorities.crt"
+"""Name of the host's CA bundle in the build."""
+
+# apt reads a trailing "-" as "remove it".
+_APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{0,61}[a-z0-9+](=[A-Za-z0-9.+~:-]{1,64})?")
+_APT_FAULTS = (
+    re.compile(r"E: Unable to locate package (?P<name>\S+)"),
+    re.compile(r"E: Package '(?P<name>[^']+)' has no installation candidate"),
+    re.compile(r"E: Version '[^']+' for '(?P<name>[^']+)' was not found"),
+)
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
+    """The names in order, each a possible name of a Debian package.
+
+    Raises:
+        PackageError: one is not; nothing that could be read as an option or a command gets to a shell.
+    """
+    checked = sorted(set(names))
+    for name in checked:
+        if not _APT_NAME.fullmatch(name):
+            raise PackageError(f"{name!r} is not the name of a Debian package.", package=name)
+    return tuple(checked)
+
+
+def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
+    """The steps of a Dockerfile that install checked names, with the host's CA bundle when it is in the build."""
+    options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+    steps = []
+    if with_authorities:
+        steps.append(f"COPY {AUTHORITIES} /tmp/{AUTHORITIES}")
+        options = f" -o Acquire::https::CAInfo=/tmp/{AUTHORITIES}"
+        cleanup += f" /tmp/{AUTHORITIES}"
+    install = f"apt-get{options} install -y --no-install-recommends -- {' '.join(names)}"
+    steps.append(f"RUN export DEBIAN_FRONTEND=noninteractive && apt-get{options} update && {install} && {cleanup}")
+    return steps
+
+
+def authorities(environ: Mapping[str, str]) -> bytes | None:
+    """The host's CA bundle, where one is configured. Certificates are public; the file is gone from the result."""
+    for variable in _CA_VARIABLES:
+        with suppress(OSError):
+            if path := environ.get(variable):
+                return Path(path).read_bytes()
+    return None
+
+
+def proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """Proxies as build arguments. The engine knows these names and keeps them out of the image and its history."""
+    given = {name: environ.get(name) or environ.get(name.upper()) for name in _PROXIES}
+    return {spelling: value for name, value in given.items() if value for spelling in (name, name.upper())}
+
+
+def network(proxies: Mapping[str, str]) -> str | None:
+    """The host's network when the proxy is on this very machine, where no container could reach it otherwise."""
+    hosts = {urlsplit(address).hostname for name, address in proxies.items() if name.lower() != "no_proxy"}
+    return "host" if hosts & {"localhost", "127.0.0.1", "::1"} else None
+
+
+def package_error(message: str, output: str) -> PackageError:
+    """What apt or the engine said, as an error with the package at fault."""
+    for fault in _APT_FAULTS:
+        if found := fault.search(output):
+            name = found["name"]
+            return PackageError(f"Debian has no package {name} here.", hint="Check its spelling.", package=name)
+    complaints = [line for line in output.splitlines() if line.startswith(("E: ", "W: Failed to fetch"))]
+    if any("fetch" in line or "resolv" in line for line in complaints):
+        return PackageError(
+            "Debian's package mirror cannot be reached from a container.",
+            why=complaints[0],
+            hint="Check the proxy (http_proxy, https_proxy) and the engine's network.",
+        )
+    return PackageError("The image cannot be built.", why="\n".join(complaints[:5]) or message)
