@@ -90,7 +90,7 @@ class Request:
         inputs: declared inputs; samples that are not among them are added by the engine, in order, as required inputs.
         outputs: declared outputs; the plan proposes them when there are none.
         constraints: sentences that must hold.
-        checks: Python expressions over the names of inputs and outputs (and `pd`, `np`) that must be true on the sample.
+        checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
         schema: free text about the data, handed to the model as it is.
     """
 

@@ -90,6 +90,7 @@ class ScriptedModel:
         self.headers: list[dict[str, str]] = []
         self.unforeseen: list[dict[str, Any]] = []
         self.hung_up = threading.Event()
+        self.hang_ups = 0
         self._answer = script if callable(script) else in_order(script)
         self._refuse = frozenset(refuse)
         self._latency = latency
@@ -129,6 +130,19 @@ class ScriptedModel:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
                 raise TimeoutError(f"{len(self.requests)} of {count} requests arrived in {timeout:g} s")
+
+    def wait_for_hang_ups(self, count: int, timeout: float = 30.0) -> None:
+        """Wait until so many clients have closed their connection in the middle of an answer."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.hang_ups >= count, timeout):
+                raise TimeoutError(f"{self.hang_ups} of {count} clients hung up in {timeout:g} s")
+
+    def note_hang_up(self) -> None:
+        """A client closed its connection in the middle of an answer."""
+        with self._changed:
+            self.hang_ups += 1
+            self.hung_up.set()
+            self._changed.notify_all()
 
     def answer_to(self, request: dict[str, Any], headers: dict[str, str]) -> Answer:
         """Record a request and find its answer."""
@@ -221,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._play(request, answer)
         except (_HungUp, ConnectionError):
-            self.endpoint.hung_up.set()
+            self.endpoint.note_hang_up()
             self.close_connection = True
 
     def _play(self, request: dict[str, Any], answer: Answer) -> None:

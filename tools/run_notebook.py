@@ -1,6 +1,6 @@
 """Execute a notebook in a real kernel and print what each cell gives; the notebook itself is not changed.
 
-    python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html]
+python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html]
 """
 
 from __future__ import annotations

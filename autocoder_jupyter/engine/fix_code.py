@@ -42,7 +42,7 @@ class _MendingEdit(BaseModel):
 
 
 class CodeFix(BaseModel):
-    """What the model answers: edits, and which failure each of them mends."""
+    """The edits that mend the module."""
 
     edits: list[_MendingEdit]
 

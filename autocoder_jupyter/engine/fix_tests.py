@@ -45,7 +45,7 @@ class TestVerdict(BaseModel):
 
 
 class Rederivation(BaseModel):
-    """What the model answers."""
+    """A verdict for each test."""
 
     verdicts: list[TestVerdict]
 

@@ -93,7 +93,13 @@ class Journal:
             os.fsync(file.fileno())
 
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-        """Lay down what was asked and what is told about the data, before anything leaves the machine."""
+        """Lay down what was asked and what is told about the data, before anything leaves the machine.
+
+        A folder stands for one content of the request, so what is there already is not written again: settings that
+        do not shape the outcome (the sandbox, a timeout) are those of the first time.
+        """
+        if (self.folder / "request.json").exists() and (self.folder / "sent.json").exists():
+            return
         self._write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
         self._write("sent.json", json.dumps(sent, indent=1, ensure_ascii=False, default=str))
 

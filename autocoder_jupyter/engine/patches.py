@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -110,8 +111,13 @@ def _function_lines(code: str, name: str, indent: int) -> list[str]:
 
 
 def excerpt(source: str, names: Iterable[str]) -> str:
-    """The source of some tests of a module, in order, for a question about them."""
+    """A test module without the tests that are not named: imports and helpers stay, so that the rest can be read."""
     wanted = set(names)
-    lines = source.split("\n")
-    spans = [(span, name) for name, span in _test_spans(ast.parse(source)) if name in wanted]
-    return "\n\n".join("\n".join(lines[first - 1 : last]) for (first, last, _), _ in sorted(spans))
+    others = [
+        span
+        for name, span in _test_spans(ast.parse(source))
+        if name not in wanted and name.rpartition("::")[2].startswith("test")
+    ]
+    left_out = {number for first, last, _ in others for number in range(first, last + 1)}
+    lines = [line for number, line in enumerate(source.split("\n"), start=1) if number not in left_out]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -22,8 +22,10 @@ writes its tests from your plan. So the plan must leave nothing to guess that bo
 
 Decide:
 - the outputs: for each its name, type and exact meaning (unit, rounding, order, what is counted); for a DataFrame its
-  columns in order, each with its pandas dtype and its meaning, and how rows are sorted. Keep declared outputs as they
-  are. Where none are declared, propose the fewest that answer the request.
+  columns in order, each with its dtype as pandas writes it (int64, float64, str, bool, datetime64[us], category) and
+  its meaning, and how rows are sorted. A frame must come back with exactly these columns and kinds of dtype; give no
+  columns where they depend on the data. Keep declared outputs as they are. Where none are declared, propose the
+  fewest that answer the request.
 - parameters: optional scalars only, for a number or word in the request that a person will want to vary, each with
   the value of the request as its default. Usually none. Inputs that are declared or shown as data are given already.
 - the assumptions: how you read what the request leaves open and a reader could take otherwise (which date counts,
@@ -58,7 +60,7 @@ class _Output(BaseModel):
 
 
 class PlanAnswer(BaseModel):
-    """What the model answers; `merge` makes a `CodePlan` of it."""
+    """The plan of one function."""
 
     description: str
     approach: str

@@ -84,7 +84,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         detected_system_packages=system_packages,
         lock=environment.lock if environment else (),
         python_version=work.bench.python_version,
-        image=environment.location if environment else None,
+        image=environment.image if environment else None,
         sandbox=work.services.sandbox.name,
         declared_inputs=plan.inputs if plan else work.prepared.inputs,
         declared_outputs=plan.outputs if plan else work.request.outputs,

@@ -91,13 +91,24 @@ def suite_problem(suite: TestSuite) -> str:
     return ""
 
 
+_HOW_IT_COMES_BACK = {
+    "Figure": "A Figure comes back as a picture with `.png` (bytes), `.width` and `.height`; what is drawn cannot be "
+    "read, so test that it is there and test the other outputs.",
+    "File": "A File comes back as the pathlib.Path of a file that can be read.",
+    "Dir": "A Dir comes back as the pathlib.Path of a folder that can be read.",
+}
+
+
 def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messages:
     """The question for the tests. The solution is not in it, and must never be."""
+    notes = [_HOW_IT_COMES_BACK[kind] for kind in _HOW_IT_COMES_BACK if any(o.type == kind for o in plan.outputs)]
     return (
         {"role": "system", "content": _SYSTEM},
         {
             "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\nWrite the test module.",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n"
+            + "".join(f"{note}\n\n" for note in notes)
+            + "Write the test module.",
         },
     )
 

@@ -67,7 +67,7 @@ class Workbench:
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
         self.environment = environment
         seconds = time.monotonic() - started
-        self._services.emit(EnvironmentReady(environment.location, environment.lock, seconds))
+        self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds))
         return environment
 
     async def _build(

@@ -85,7 +85,7 @@ class ReportFields:
 
     @property
     def image(self) -> str | None:
-        """The image or the environment's folder that it was tested in."""
+        """The image that it was tested in; `local:<key>` for an environment of the local sandbox."""
         return self.report.image
 
     @property

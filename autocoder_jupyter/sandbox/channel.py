@@ -21,7 +21,7 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.bundle import bundle
-from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, OnFrame, Streams
+from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
 from autocoder_jupyter.sandbox.packing import describe, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun
@@ -99,6 +99,11 @@ class ChannelWorker:
     @property
     def alive(self) -> bool:
         """Whether it can take another program."""
+        if not self._dead and self._lock.acquire(blocking=False):  # a worker that is busy will see for itself
+            try:
+                self._dead = self._dead or self._streams.ended
+            finally:
+                self._lock.release()
         return not self._dead
 
     def call(
@@ -135,7 +140,7 @@ class ChannelWorker:
 
         with self._lock:
             report = self._exchange([pack(request), *pieces], on_frame, self._seconds(seconds))
-            if not report["finished"] or not answers:
+            if not report["finished"] or report["out_of_memory"] or not answers:
                 raise self._failed(report)
             return self._outcome(program, report, *answers[0])
 
@@ -164,7 +169,7 @@ class ChannelWorker:
         with self._lock:
             try:
                 report = self._exchange([pack(request)], verdicts.take, self._seconds(seconds))
-                if verdicts.exit_code is None:
+                if verdicts.exit_code is None or report["out_of_memory"]:
                     ending = self._early_end(report)
             except (SandboxTimeout, SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
@@ -228,6 +233,9 @@ class ChannelWorker:
         except Malformed as error:
             self._end()
             raise replies.refused(str(error)) from None
+        except NotTaken:
+            self._end()
+            raise self._ended_idle() from None
         except Ended:
             self._end()
             raise self._ended() from None
@@ -242,6 +250,14 @@ class ChannelWorker:
     def _die(self) -> None:
         self._dead = True
         self._process.kill()
+
+    def _ended_idle(self) -> SandboxError:
+        """Why a worker is no more that ended before the program began: whatever it was, not the program."""
+        if self._killed:
+            return EngineGone("The worker was ended from outside.")
+        reason = self._process.exit_reason()
+        why = clean(reason.text) or (f"It went over its limit of {reason.limit}." if reason.limit else "")
+        return EngineGone("The worker ended before it took the program.", why=why, hint="Start a new one.")
 
     def _ended(self) -> SandboxError:
         """Why a worker is no more that nobody expected to end."""

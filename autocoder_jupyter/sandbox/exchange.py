@@ -6,6 +6,7 @@ nobody. What arrives on the data stream was written by generated code: lengths, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -33,6 +34,10 @@ class Expired(Exception):
 
 class Ended(Exception):
     """A stream ended, so the worker is no more."""
+
+
+class NotTaken(Ended):
+    """The worker ended before it took the request, so no program is to blame."""
 
 
 class Malformed(Exception):
@@ -136,6 +141,15 @@ class Streams:
         self._closed = False
         self._closing = threading.Lock()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the worker is gone. Only between exchanges, when it has nothing to say."""
+        if self._closed:
+            return True
+        poll = select.poll()
+        poll.register(self._control_fd, select.POLLIN)
+        return bool(poll.poll(0))
+
     def wake(self) -> None:
         """Make `exchange`, in whatever thread it waits, raise `Ended`."""
         with self._closing:
@@ -156,7 +170,8 @@ class Streams:
     def exchange(self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, deadline: float) -> dict[str, Any]:
         """Send `pieces`, hand over every data frame, and return the zygote's report of the kind `until`.
 
-        It returns when the report is there and all the bytes that it announces have been read.
+        It returns when the report is there and all the bytes that it announces have been read. A report "taken" comes
+        before the program runs.
 
         Args:
             pieces: bytes-like, sent one after the other without a copy; they must not change meanwhile.
@@ -165,23 +180,39 @@ class Streams:
             deadline: on `time.monotonic`'s clock.
 
         Raises:
-            Expired, Ended, Malformed: as they say. The worker can then not be used any more.
+            Expired, Ended, NotTaken, Malformed: as they say. The worker can then not be used any more.
         """
         outgoing = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
         reports: list[dict[str, Any]] = []
+        taken = False
+
+        def on_report(header: dict[str, Any], _payload: memoryview) -> None:
+            nonlocal taken
+            if header["kind"] == "taken":
+                taken = True
+            else:
+                reports.append(header)
+
         start = self._data.consumed
-        while True:
-            if reports and self._is_last(reports[-1], until, start):
-                return reports[-1]
-            ready = self._poll(deadline, sending=bool(outgoing))
-            if self._woken in ready:
-                raise Ended
-            if self._requests in ready and outgoing:
-                self._send(outgoing)
-            if self._data_fd in ready:
-                self._data.read(on_frame)
-            if self._control_fd in ready:
-                self._control.read(lambda header, _: reports.append(header))
+        try:
+            while True:
+                if reports and self._is_last(reports[-1], until, start):
+                    return reports[-1]
+                ready = self._poll(deadline, sending=bool(outgoing))
+                if self._woken in ready:
+                    raise Ended
+                if self._requests in ready and outgoing:
+                    self._send(outgoing)
+                if self._data_fd in ready:
+                    self._data.read(on_frame)
+                if self._control_fd in ready:
+                    self._control.read(on_report)
+        except Ended:
+            with contextlib.suppress(Ended):
+                self._control.read(on_report)
+            if taken:
+                raise
+            raise NotTaken from None
 
     def _is_last(self, report: dict[str, Any], until: str, start: int) -> bool:
         if report["kind"] != until:

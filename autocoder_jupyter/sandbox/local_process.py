@@ -17,7 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
-import autocoder_jupyter
+from autocoder_jupyter import errors
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.process import ExitReason
@@ -133,7 +133,7 @@ def _import_path() -> list[str]:
     sandlock = importlib.util.find_spec("sandlock")
     if sandlock is None or sandlock.origin is None:
         raise SandboxUnavailable("The local sandbox needs the package sandlock.", hint="pip install sandlock")
-    return [str(Path(file).parent.parent) for file in (autocoder_jupyter.__file__, sandlock.origin)]
+    return [str(Path(file).parent.parent) for file in (errors.__file__, sandlock.origin)]
 
 
 def _read_line(descriptor: int, seconds: float) -> bytes:

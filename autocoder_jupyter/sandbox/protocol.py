@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
@@ -51,13 +52,21 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True)
 class Environment:
-    """A built environment. `key` is the hash of all that it holds; `location` is a folder or an image's name."""
+    """A built environment. `key` is the hash of all that it holds; `location` is a folder or an image's name.
+
+    `image` names it without saying where it lies on this machine.
+    """
 
     key: str
     location: str
     lock: tuple[str, ...]
     python_version: tuple[int, int]
     system_packages: tuple[str, ...] = ()
+
+    @property
+    def image(self) -> str:
+        """The image's name, or `local:<key>` for a folder."""
+        return f"local:{self.key}" if Path(self.location).is_absolute() else self.location
 
 
 @dataclass(frozen=True)
@@ -166,9 +175,8 @@ class Worker(Protocol):
             seed: seeds `random` and numpy's global generator, so that hidden randomness shows between two calls.
             seconds: wall clock for this call; the worker's limit by default.
             reuse: run in the child of the previous such call if it had the same program: faster, less separate.
-            watch_inputs: find out which inputs the function changed (`CallOutcome.mutated`). It hashes every input twice,
-                so ordinary calls, which work on a private copy anyway, go without.
-            watch_inputs: find out which inputs the function changes in place. Costs a comparison of every input.
+            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). It hashes every
+                input twice, so ordinary calls, which work on a private copy anyway, go without.
 
         Raises:
             UnsupportedData: an argument cannot cross.
@@ -185,7 +193,7 @@ class Worker(Protocol):
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
-        """Run pytest on the source `tests`, in which `from solution import run` reaches `program` in another process."""
+        """Run pytest on the source `tests`; `from solution import run` in it reaches `program` in another process."""
         ...
 
     def kill(self) -> None:

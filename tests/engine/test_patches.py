@@ -107,6 +107,7 @@ def test_a_replacement_that_does_not_fit_is_refused(replacements, complaint):
         replace_tests(TESTS, replacements)
 
 
-def test_an_excerpt_holds_the_named_tests_and_no_others():
+def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test():
     text = excerpt(TESTS, ["test_last", "TestEdges::test_zero"])
-    assert "def test_zero" in text and "def test_last" in text and "def test_adds" not in text
+    assert "def test_zero" in text and "def test_last" in text and "LIMIT = 3" in text
+    assert "def test_adds" not in text and "test_later" not in text and "parametrize" not in text

@@ -10,8 +10,8 @@ import pytest
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed
 from autocoder_jupyter.types import InputSpec, OutputSpec
-from tests.engine.conftest import CODE, PLAN, TESTS, Theatre, fenced, sales
 from tests.scripted_model import Answer
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
 

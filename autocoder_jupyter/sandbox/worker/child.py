@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -18,6 +19,36 @@ from typing import NoReturn
 from . import calls, frames, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
+_SECONDS_TO_DIE = 60.0
+"""A killed process needs the processor once more before it is gone, which takes a while on a busy machine."""
+
+
+class Deaths:
+    """Wakes whoever waits when a child of this process ends. One a process: it takes the signal."""
+
+    def __init__(self) -> None:
+        self.fd, self._wake = os.pipe()
+        for fd in self.descriptors:
+            os.set_blocking(fd, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What is held open; `fd` is readable after a death."""
+        return self.fd, self._wake
+
+    def clear(self) -> None:
+        """Forget the deaths up to now. To be done before looking who died, so that none is missed."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.fd, 4096):
+                pass
+
+    def wait(self, seconds: float) -> None:
+        """Return at the next death, or after `seconds`."""
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        poll.poll(max(seconds, 0.0) * 1000)
 
 
 @dataclass
@@ -66,16 +97,26 @@ class Child:
         for fd in (self.inbox, self.outbox, self.done, self.stdout, self.stderr):
             os.close(fd)
 
-    def reap(self) -> bool:
+    def await_end(self, deaths: Deaths, seconds: float) -> None:
+        """Wait until it is no more; it may live on."""
+        deadline = time.monotonic() + seconds
+        while self.runs and time.monotonic() < deadline:
+            deaths.wait(deadline - time.monotonic())
+            deaths.clear()
+
+    def reap(self, deaths: Deaths) -> bool:
         """Collect it and what it left to us. False when a process of it lives on, out of reach."""
         if not self._reaped:
             self._settle(os.waitpid(self.pid, 0)[1])
-        for _ in range(200):
+        deadline = time.monotonic() + _SECONDS_TO_DIE
+        while time.monotonic() < deadline:
+            deaths.clear()
             try:
-                if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                    time.sleep(0.005)
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
             except ChildProcessError:
                 return True
+            deaths.wait(deadline - time.monotonic())
         return False
 
     def _settle(self, status: int) -> None:

@@ -6,25 +6,57 @@ import contextlib
 import os
 import select
 from dataclasses import dataclass
-from pathlib import Path
 
-from .child import Child
+from .child import Child, Deaths
 from .relay import Capture, Relay
 
 FLOOD = 16 * 2**20
 """Bytes of text, on standard output or error, at which a program is killed."""
 
-_LOOKS_FOR_DEATH = 100
+_SECONDS_TO_DIE = 5.0
+"""How long a child that closed its channel may take to be gone, before it counts as one that lives on."""
+
+_LOOK_MILLISECONDS = 1000
+"""How often the memory kills are looked at when nothing else happens."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The zygote's descriptors: the host's three, and one that becomes readable when a child ends."""
+    """The zygote's descriptors: the host's three, and the news of children that ended."""
 
     requests: int
     data: int
     control: int
-    deaths: int
+    deaths: Deaths
+
+
+class MemoryKills:
+    """How often the kernel killed for lack of memory in our control group, as far as it lets itself be read.
+
+    A program whose helper was killed often waits for it for ever, so the count is looked at while a program runs.
+    """
+
+    def __init__(self) -> None:
+        self._fd = -1
+        for name in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+            with contextlib.suppress(OSError):
+                self._fd = os.open(name, os.O_RDONLY)
+                break
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What is held open, if anything."""
+        return () if self._fd < 0 else (self._fd,)
+
+    def count(self) -> int:
+        """The number so far; 0 where it is not told."""
+        if self._fd >= 0:
+            with contextlib.suppress(OSError, ValueError):
+                for line in os.pread(self._fd, 4096, 0).splitlines():
+                    key, _, number = line.partition(b" ")
+                    if key == b"oom_kill":
+                        return int(number)
+        return 0
 
 
 class HostGone(Exception):
@@ -34,12 +66,15 @@ class HostGone(Exception):
 class Passage:
     """Payload in, frames out, text kept, until the child has finished or died."""
 
-    def __init__(self, streams: Streams, child: Child, raw: bytes, payload: int, *, keep_text: int) -> None:
+    def __init__(
+        self, streams: Streams, child: Child, raw: bytes, payload: int, *, kills: MemoryKills, keep_text: int
+    ) -> None:
         self.streams = streams
         self.child = child
         self.finished = False
         self.flooded = ""
-        self.memory_kills = memory_kills()
+        self._kills = kills
+        self._kills_before = kills.count()
         self.payload = payload
         self.input = Relay(streams.requests, child.inbox, payload)
         self.output = Relay(child.outbox, streams.data)
@@ -47,12 +82,19 @@ class Passage:
         self.stderr = Capture(child.stderr, keep_text)
         self._head = memoryview(len(raw).to_bytes(4, "big") + raw)
 
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed anything since the request came, the child or a process of it."""
+        return self._kills.count() > self._kills_before
+
     def pump(self) -> None:
-        """Move everything that can be moved until the child says that it has finished, or is no more."""
+        """Move everything that can be moved until the child says that it has finished, or is no more, or too large."""
         while True:
             ready = self._wait()
             if ready.get(self.streams.requests, 0) & (select.POLLHUP | select.POLLERR):
                 raise HostGone
+            if self.out_of_memory:
+                return
             self._move_input()
             self.output.step()
             for name, capture in (("standard output", self.stdout), ("standard error", self.stderr)):
@@ -63,10 +105,10 @@ class Passage:
                         return
             if self.child.done in ready:
                 self.finished = bool(os.read(self.child.done, 1))
-                if not self.finished:
-                    self._await_death()
+                if not self.finished:  # it closes its descriptors a moment before it can be asked how it died
+                    self.child.await_end(self.streams.deaths, _SECONDS_TO_DIE)
                 return
-            _empty(self.streams.deaths)
+            self.streams.deaths.clear()
             if not self.child.runs:
                 return
 
@@ -88,17 +130,9 @@ class Passage:
                 raise HostGone
             rest -= len(part)
 
-    def _await_death(self) -> None:
-        """A process that dies closes its descriptors a moment before it can be asked how; one that lives is killed."""
-        for _ in range(_LOOKS_FOR_DEATH):
-            if not self.child.runs:
-                return
-            _wait_for(self.streams.deaths, select.POLLIN, milliseconds=5)
-            _empty(self.streams.deaths)
-
     def _wait(self) -> dict[int, int]:
         wanted: dict[int, int] = {self.streams.requests: 0, self.child.done: select.POLLIN}
-        wanted[self.streams.deaths] = select.POLLIN
+        wanted[self.streams.deaths.fd] = select.POLLIN
         for capture in (self.stdout, self.stderr):
             if not capture.ended:
                 wanted[capture.source] = select.POLLIN
@@ -113,7 +147,7 @@ class Passage:
         poll = select.poll()
         for fd, events in wanted.items():
             poll.register(fd, events)
-        return dict(poll.poll())
+        return dict(poll.poll(_LOOK_MILLISECONDS))
 
     def _move_input(self) -> None:
         try:
@@ -128,24 +162,7 @@ class Passage:
             self.input.sink_gone = True
 
 
-def memory_kills() -> int:
-    """How often the kernel killed for lack of memory in our control group, as far as it lets itself be read."""
-    for name in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with contextlib.suppress(OSError, ValueError):
-            for line in Path(name).read_text("ascii").splitlines():
-                key, _, number = line.partition(" ")
-                if key == "oom_kill":
-                    return int(number)
-    return 0
-
-
-def _wait_for(fd: int, event: int, milliseconds: int | None = None) -> None:
+def _wait_for(fd: int, event: int) -> None:
     poll = select.poll()
     poll.register(fd, event)
-    poll.poll(milliseconds)
-
-
-def _empty(fd: int) -> None:
-    with contextlib.suppress(BlockingIOError):
-        while os.read(fd, 4096):
-            pass
+    poll.poll()

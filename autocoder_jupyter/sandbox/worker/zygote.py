@@ -1,7 +1,7 @@
 """The resident interpreter: forks one child for each program, ahead of time, and reports on it.
 
 Its three streams are the host's: requests come in on one, the programs' frames go out on another, and its own reports
-("ready", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which passes the
+("ready", "taken", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which passes the
 bytes on by count. So a report cannot be forged, and nothing that a program does late reaches the next call.
 """
 
@@ -10,26 +10,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
 from . import frames
-from .child import Child, spawn
-from .passage import HostGone, Passage, Streams, memory_kills
+from .child import Child, Deaths, spawn
+from .passage import HostGone, MemoryKills, Passage, Streams
 
 
 class Zygote:
     """One request after the other, each in its own child, which has been forked ahead of time."""
 
     def __init__(self, requests: int, data: int, control: int, root: Path, *, keep_text: int) -> None:
-        deaths, wake = os.pipe()
-        os.set_blocking(deaths, False)
-        os.set_blocking(wake, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        deaths = Deaths()
         self.streams = Streams(requests, data, control, deaths)
-        self._not_for_child = (requests, data, control, deaths, wake)
+        self.kills = MemoryKills()
+        self._not_for_child = (requests, data, control, *deaths.descriptors, *self.kills.descriptors)
         self.root = root
         self.keep_text = keep_text
         self.spare: Child | None = None
@@ -44,6 +40,7 @@ class Zygote:
             raw = frames.read_header(self.streams.requests)
             if raw is None:
                 return
+            self.report("taken")
             try:
                 self._one(raw, json.loads(raw))
             except HostGone:
@@ -62,13 +59,14 @@ class Zygote:
 
     def _one(self, raw: bytes, header: dict[str, Any]) -> None:
         child = self._child_for(header)
-        call = Passage(self.streams, child, raw, header["payload"], keep_text=self.keep_text)
+        call = Passage(self.streams, child, raw, header["payload"], kills=self.kills, keep_text=self.keep_text)
         try:
             call.pump()
         except HostGone:
             child.kill()
             raise
-        again = call.finished and header.get("reuse", False) and not call.flooded
+        out_of_memory = call.out_of_memory
+        again = call.finished and header.get("reuse", False) and not call.flooded and not out_of_memory
         if not again:
             child.kill()
         call.drain()
@@ -79,7 +77,7 @@ class Zygote:
             signal=child.signal,
             exit_code=child.exit_code,
             flooded=call.flooded,
-            out_of_memory=child.signal == signal.SIGKILL and memory_kills() > call.memory_kills,
+            out_of_memory=out_of_memory,
             stdout=call.stdout.text(),
             stderr=call.stderr.text(),
         )
@@ -119,7 +117,6 @@ class Zygote:
     def _bury(self, child: Child) -> None:
         """Close, reap and clean up after a killed child; what escaped its group ends the whole worker."""
         child.close()
-        if not child.reap():
-            self.report("escaped")
+        if not child.reap(self.streams.deaths):
             os._exit(1)
         shutil.rmtree(child.folder, ignore_errors=True)

@@ -1,0 +1,303 @@
+"""A job can be cancelled in the middle of anything: it ends soon, nothing of it goes on, and the name is free again."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import jobs
+from autocoder_jupyter.engine.events import Event, StageStarted, TestReported
+from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.jobs.job import Job
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.sandbox import pool as pool_module
+from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.tasks import runtime as runtime_module
+from autocoder_jupyter.tasks.runtime import runtime_for
+from autocoder_jupyter.types import ImageConfig, OutputSpec
+from tests.acceptance.leftovers import children, eventually, worker_roots
+from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced, sales
+
+SECONDS_TO_END = 5.0
+
+ENDLESS = CODE.replace("    return", "    while True:\n        pass\n    return")
+ENDLESS_ON_THE_SAMPLE = CODE.replace("    return", "    while len(sales) == 3:\n        pass\n    return")
+WRONG = CODE.replace('sales["price"] * sales["quantity"]', 'sales["price"]')
+DIAGNOSIS = json.dumps({"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic"}]})
+
+
+class Stage:
+    """A model that says what it is told to, the jobs that ask it, and all that is heard of them."""
+
+    def __init__(self, root: Path, sandbox: str) -> None:
+        self._root = root
+        self._sandbox = sandbox
+        self._heard: list[Event] = []
+        self._news = threading.Condition()
+        self.release = threading.Event()
+        self.says: dict[str, str | Answer] = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
+        says = {MARKERS[stage]: self._teller(stage) for stage in MARKERS}
+        self.model = ScriptedModel(by_marker(says))
+
+    def _teller(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
+        return lambda request: self.says[stage]
+
+    def hold(self, *stages: str) -> None:
+        """From now on, these questions get no answer."""
+        for stage in stages:
+            self.says[stage] = Answer("…", hold=self.release)
+
+    def submit(self, prompt: str = "Total revenue of @sales.", samples: Any = None, **settings: Any) -> Job:
+        config = AgentConfig(**{"max_iterations": 3, "sandbox": self._sandbox, **self.model.settings, **settings})
+        request = Request(
+            name="growth",
+            prompt=prompt,
+            samples={"sales": sales()} if samples is None else samples,
+            outputs=(OutputSpec(name="total", type="float"),),
+        )
+        return jobs.submit(request, config, journal_root=self._root, listeners=(self._hear,))
+
+    def _hear(self, event: Event) -> None:
+        with self._news:
+            self._heard.append(event)
+            self._news.notify_all()
+
+    def wait_for(self, holds: Callable[[Event], bool], times: int = 1) -> None:
+        """Wait until so many events of a kind were heard."""
+        with self._news:
+            assert self._news.wait_for(lambda: sum(map(holds, self._heard)) >= times, 60), self._heard
+
+    @property
+    def pool(self) -> Pool:
+        return runtime_for(self._sandbox, ImageConfig()).pool  # type: ignore[arg-type]
+
+
+def make_stage(sandbox: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(runtime_module, "_runtimes", {})
+    monkeypatch.setattr(pool_module, "_shared", {})
+    stage = Stage(root / ".autocode", sandbox)
+    before = {process.pid for process in children(os.getpid())}
+    with stage.model:
+        yield stage
+        if job := jobs.current("growth"):
+            job.cancel()
+        stage.release.set()
+    stage.pool.close()
+    eventually(lambda: not worker_roots(), worker_roots)
+    eventually(lambda: not _new(before), lambda: [process.cmdline() for process in _new(before)])
+
+
+def _new(before: set[int]) -> list[Any]:
+    return [process for process in children(os.getpid()) if process.pid not in before]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """On the local sandbox. At the end nothing of any worker may be left."""
+    yield from make_stage("local", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def any_stage(sandbox_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """On each sandbox, where what is cancelled runs in one."""
+    yield from make_stage(sandbox_name, tmp_path, monkeypatch)
+
+
+def cancelled(job: Job) -> None:
+    """Cancel, and see it end in time and in words."""
+    began = time.monotonic()
+    job.cancel()
+    with pytest.raises(Cancelled, match="growth was cancelled"):
+        job.result.wait(30)
+    assert time.monotonic() - began < SECONDS_TO_END
+    assert (job.state, job.result.state, job.result.success) == ("cancelled", "cancelled", False)
+    with pytest.raises(Cancelled):
+        job.result.run()
+
+
+def only_idle_workers_are_left(stage: Stage) -> None:
+    """Workers that wait for the next call may stay; those that ran something of the job may not."""
+    eventually(
+        lambda: len(worker_roots()) == sum(idle.worker.alive for idle in stage.pool._idle),
+        lambda: (worker_roots(), stage.pool._idle),
+    )
+
+
+def the_name_is_free_again(stage: Stage) -> None:
+    stage.says |= {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
+    again = stage.submit("Total revenue of @sales, once more.")
+    assert again.result.wait(60).success, again.result.error
+    assert again.result.run() == 140.0  # 10*1 + 20*2 + 30*3
+    assert jobs.current("growth") is again
+
+
+def starts(stage: str) -> Callable[[Event], bool]:
+    return lambda event: isinstance(event, StageStarted) and event.stage == stage
+
+
+@pytest.mark.local_sandbox
+def test_while_the_data_is_read(stage: Stage) -> None:
+    large = pd.DataFrame({"price": range(400_000), "quantity": [{"n": number} for number in range(400_000)]})
+    job = stage.submit(samples={"sales": large})
+    eventually(lambda: _is_somewhere_in("prepare"), lambda: "the data is not being read")
+    cancelled(job)
+    assert stage.model.requests == []
+    the_name_is_free_again(stage)
+
+
+def _is_somewhere_in(function: str) -> bool:
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_name == function:
+                return True
+            frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+@pytest.mark.local_sandbox
+def test_while_the_model_plans(stage: Stage) -> None:
+    stage.hold("plan")
+    job = stage.submit()
+    stage.model.wait_for_requests(1)
+    cancelled(job)
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
+
+
+@pytest.mark.local_sandbox
+def test_in_the_middle_of_a_streamed_answer(stage: Stage) -> None:
+    stage.says["plan"] = Answer(PLAN, hold=stage.release, hold_after=40, piece=10)
+    job = stage.submit()
+    stage.model.wait_for_requests(1)
+    cancelled(job)
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    the_name_is_free_again(stage)
+
+
+@pytest.mark.local_sandbox
+def test_while_code_and_tests_are_written_side_by_side(stage: Stage) -> None:
+    stage.hold("code", "tests")
+    job = stage.submit()
+    stage.model.wait_for_requests(3)
+    cancelled(job)
+    stage.model.wait_for_hang_ups(2, SECONDS_TO_END)
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
+
+
+@pytest.mark.local_sandbox
+def test_while_a_package_waits_for_consent(stage: Stage) -> None:
+    stage.says["code"] = fenced(f"import turbo_frames_zz\n{CODE}")
+    job = stage.submit()
+    eventually(lambda: job.pending_approval == ("turbo-frames-zz",), lambda: job, 60)
+    cancelled(job)
+    assert job.pending_approval is None
+    assert job.approve() is False
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
+
+
+@pytest.mark.local_sandbox
+def test_while_an_environment_is_built(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent_index:
+        for variable in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+            monkeypatch.setenv(variable, f"http://127.0.0.1:{silent_index.getsockname()[1]}/simple")
+        stage.says["code"] = fenced(f"import turbo_frames_zz\n{CODE}")
+        job = stage.submit(approved_packages=("turbo-frames-zz",))
+        silent_index.settimeout(60)
+        asked, _ = silent_index.accept()
+        cancelled(job)
+        only_idle_workers_are_left(stage)
+        the_name_is_free_again(stage)
+        asked.close()
+
+
+def test_while_the_tests_run(any_stage: Stage) -> None:
+    any_stage.says["code"] = fenced(ENDLESS)
+    job = any_stage.submit()
+    any_stage.wait_for(starts("run"))
+    time.sleep(1)  # a program that loops says nothing
+    cancelled(job)
+    only_idle_workers_are_left(any_stage)
+    the_name_is_free_again(any_stage)
+
+
+def test_while_the_function_runs_on_the_sample(any_stage: Stage) -> None:
+    any_stage.says["code"] = fenced(ENDLESS_ON_THE_SAMPLE)
+    job = any_stage.submit()
+    any_stage.wait_for(lambda event: isinstance(event, TestReported) and event.outcome.outcome == "passed", times=2)
+    cancelled(job)
+    only_idle_workers_are_left(any_stage)
+    the_name_is_free_again(any_stage)
+
+
+@pytest.mark.local_sandbox
+def test_while_the_model_diagnoses(stage: Stage) -> None:
+    stage.says["code"] = fenced(WRONG)
+    stage.hold("diagnose")
+    job = stage.submit()
+    stage.model.wait_for_requests(4)
+    cancelled(job)
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
+
+
+@pytest.mark.local_sandbox
+def test_while_the_model_mends(stage: Stage) -> None:
+    stage.says |= {"code": fenced(WRONG), "diagnose": DIAGNOSIS}
+    stage.hold("fix_code")
+    job = stage.submit()
+    stage.model.wait_for_requests(5)
+    cancelled(job)
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    only_idle_workers_are_left(stage)
+    the_name_is_free_again(stage)
+
+
+def test_a_newer_run_takes_over_from_one_that_runs_in_the_sandbox(any_stage: Stage) -> None:
+    any_stage.says["code"] = fenced(ENDLESS)
+    older = any_stage.submit()
+    any_stage.wait_for(starts("run"))
+    time.sleep(1)
+    the_name_is_free_again(any_stage)
+    with pytest.raises(Cancelled, match="A newer run of growth took over"):
+        older.result.wait(SECONDS_TO_END)
+    only_idle_workers_are_left(any_stage)
+
+
+@pytest.mark.local_sandbox
+def test_a_newer_run_takes_over_from_one_that_waits_for_the_model(stage: Stage) -> None:
+    stage.hold("plan")
+    older = stage.submit()
+    stage.model.wait_for_requests(1)
+    the_name_is_free_again(stage)
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    assert older.state == "cancelled"
+
+
+@pytest.mark.local_sandbox
+def test_many_cancels_from_many_threads_are_one(stage: Stage) -> None:
+    stage.hold("plan")
+    job = stage.submit()
+    stage.model.wait_for_requests(1)
+    threads = [threading.Thread(target=job.cancel) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    cancelled(job)
+    for thread in threads:
+        thread.join()
+    stage.model.wait_for_hang_ups(1, SECONDS_TO_END)
+    the_name_is_free_again(stage)

@@ -1,0 +1,147 @@
+"""A JupyterLab of its own, and a notebook in it that a browser drives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+import autocoder_jupyter
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
+
+
+class Lab:
+    """A server with its own settings and nothing of the machine's; a context manager.
+
+    Args:
+        folder: its root; notebooks are written there.
+        env: further environment variables of kernels.
+        theme: of JupyterLab.
+    """
+
+    def __init__(self, folder: Path, env: Mapping[str, str], theme: str = "JupyterLab Light") -> None:
+        self.folder = folder
+        self._state = folder.parent / f"{folder.name}-state"
+        self._env = env
+        self._write_settings(theme)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
+
+    def __enter__(self) -> Lab:
+        command = [
+            *(sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"),
+            *("--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.port={self.address.rpartition(':')[2]}"),
+            *(f"--ServerApp.root_dir={self.folder}", "--ServerApp.port_retries=0"),
+        ]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AUTOCODE_", "JUPYTER"))}
+        own = {f"JUPYTER_{kind}_DIR": str(self._state / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+        own["JUPYTERLAB_SETTINGS_DIR"] = str(self._state / "settings")
+        own["JUPYTERLAB_WORKSPACES_DIR"] = str(self._state / "workspaces")
+        own["PYTHONPATH"] = str(Path(autocoder_jupyter.__file__).parents[1])
+        log = (self._state / "log").open("w")
+        self._server = subprocess.Popen(
+            command, env={**inherited, **own, **self._env}, stdout=log, stderr=log, start_new_session=True
+        )
+        self._wait_until_it_answers()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.send_signal(signal.SIGTERM)
+        try:
+            self._server.wait(15)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._server.pid, signal.SIGKILL)
+            self._server.wait()
+
+    def write(self, name: str, cells: Sequence[str]) -> Path:
+        """A notebook with these code cells."""
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = self.folder / name
+        nbformat.write(notebook, path)
+        return path
+
+    def use_theme(self, theme: str) -> None:
+        """For pages that are opened from now on."""
+        self._write_settings(theme)
+
+    def _write_settings(self, theme: str) -> None:
+        for place, values in {**SETTINGS, "apputils-extension/themes": {"theme": theme}}.items():
+            path = self._state / "settings" / "@jupyterlab" / f"{place}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(values))
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.address}/api", timeout=5).close()
+                return
+            except (urllib.error.URLError, OSError):
+                if time.monotonic() > deadline or self._server.poll() is not None:
+                    raise RuntimeError((self._state / "log").read_text()[-2000:]) from None
+                time.sleep(0.1)
+
+
+class NotebookPage:
+    """An open notebook, as a person sees and clicks it.
+
+    Args:
+        page: Playwright's.
+        lab: the server.
+        name: of the notebook.
+    """
+
+    def __init__(self, page: Any, lab: Lab, name: str) -> None:
+        self.page = page
+        page.goto(f"{lab.address}/doc/tree/{name}?reset")
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
+        self.wait_until_idle()
+
+    def cell(self, number: int) -> Any:
+        """A cell, counted from 0."""
+        return self.page.locator(".jp-Notebook > .jp-WindowedPanel-outer .jp-Cell, .jp-Notebook .jp-Cell").nth(number)
+
+    def output(self, number: int) -> Any:
+        """What a cell put out."""
+        return self.cell(number).locator(".jp-Cell-outputWrapper")
+
+    def card(self, number: int) -> Any:
+        """The card in a cell's output."""
+        return self.output(number).locator(".autocode-card")
+
+    def run(self, number: int) -> None:
+        """Run one cell by the keyboard."""
+        self.cell(number).locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+
+    def wait_until_idle(self) -> None:
+        """Wait until the kernel answers and does nothing."""
+        self.page.get_by_text(re.compile(r"\(ipykernel\) \| Idle|Python 3 \| Idle")).first.wait_for(timeout=60_000)
+
+    def wait_for_prompt(self, number: int) -> None:
+        """Wait until a cell has run."""
+        finished = self.cell(number).locator(".jp-InputPrompt").filter(has_text=re.compile(r"\[\d+\]"))
+        finished.wait_for(timeout=60_000)
+
+    def save(self) -> None:
+        """Save the notebook and wait until that is done."""
+        with self.page.expect_response(lambda answer: answer.request.method == "PUT" and ".ipynb" in answer.url):
+            self.page.keyboard.press("Control+s")

@@ -1,0 +1,134 @@
+"""The real loop on the real local sandbox, with the real client talking to a scripted model over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.engine import Services, generate
+from autocoder_jupyter.engine.events import Event
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.models.replay import ReplayingModel
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.sandbox.choice import choose
+from autocoder_jupyter.sandbox.pool import shared_pool
+from autocoder_jupyter.types import OutputSpec, Report
+from tests.scripted_model import Answer, ScriptedModel, by_marker
+
+MARKERS = {
+    "plan": "You plan one Python function",
+    "code": "You write one module",
+    "tests": "You test one Python function",
+    "constraints": "You turn sentences about tables",
+    "diagnose": "You find out why tests",
+    "fix_code": "You mend one Python module",
+    "fix_tests": "You check the expectations of tests",
+}
+"""A phrase of each stage's instructions, to route questions that are asked side by side."""
+
+
+def fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+@dataclass
+class Played:
+    """A generation that was played, and all that was heard of it."""
+
+    report: Report
+    events: list[Event]
+    model: ScriptedModel
+    asked: list[str] = field(default_factory=list)
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+class Theatre:
+    """Plays requests against scripts by stage."""
+
+    def __init__(self, root: Path, sandbox_name: str) -> None:
+        self.root = root
+        self.sandbox = choose(sandbox_name)  # type: ignore[arg-type]
+        self.approvals: list[tuple[str, ...]] = []
+        self.consent = True
+
+    async def play(
+        self,
+        script: Mapping[str, Sequence[str | Answer] | Callable[[dict[str, Any]], str | Answer]],
+        *,
+        prompt: str = "Total revenue of @sales.",
+        samples: Mapping[str, Any] | None = None,
+        outputs: Sequence[OutputSpec] = (OutputSpec(name="total", type="float"),),
+        settings: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> Played:
+        samples = {"sales": sales()} if samples is None else samples
+        asked: list[str] = []
+        with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
+            config = AgentConfig(**{"max_iterations": 4, "timeout": 60.0, **model.settings, **(settings or {})})
+            events: list[Event] = []
+            request = Request(name="growth", prompt=prompt, samples=samples, outputs=tuple(outputs), **fields)
+            journal = Journal(self.root, "growth")
+            client = LiteLLMModel(ModelConfig(config.model, api_base=config.api_base))
+            services = Services(
+                model=ReplayingModel(client, journal, config.cache),
+                sandbox=self.sandbox,
+                pool=shared_pool(self.sandbox),
+                journal=journal,
+                emit=events.append,
+                approve=self._approve,
+            )
+            report = await generate(request, config, services)
+            for seen in model.requests:
+                system = str(seen["messages"][0]["content"])
+                asked.append(next(stage for stage, marker in MARKERS.items() if marker in system))
+        return Played(report, events, model, asked)
+
+    async def _approve(self, packages: tuple[str, ...]) -> bool:
+        self.approvals.append(packages)
+        return self.consent
+
+
+def sales() -> pd.DataFrame:
+    return pd.DataFrame({"price": [10.0, 20.0, 30.0], "quantity": [1, 2, 3]})
+
+
+PLAN = json.dumps(
+    {
+        "description": "Total revenue.",
+        "approach": "Multiply and sum.",
+        "outputs": [{"name": "total", "type": "float", "meaning": "sum of price times quantity"}],
+        "assumptions": ["Rows with a missing price count as zero."],
+    }
+)
+
+CODE = """\
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> float:
+    return float((sales["price"] * sales["quantity"]).sum())"""
+
+TESTS = '''\
+import pandas as pd
+from solution import run
+
+
+def test_sum():
+    """Total revenue of @sales."""
+    sales = pd.DataFrame({"price": [2.0, 3.0], "quantity": [1, 2]})
+    assert run(sales=sales) == 8.0  # 2*1 + 3*2
+
+
+def test_empty():
+    """An empty frame has no revenue."""
+    sales = pd.DataFrame({"price": pd.Series([], dtype="float64"), "quantity": pd.Series([], dtype="int64")})
+    assert run(sales=sales) == 0.0'''
