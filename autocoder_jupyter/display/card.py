@@ -1,9 +1,15 @@
-"""The card of a running or finished generation: one block of HTML, and the same in words for a terminal."""
+"""The card of a running or finished generation: one block of HTML, and the same in words for a terminal.
+
+From top to bottom: what it is and how it stands, the stages in their fixed places, how it is called, what it assumes,
+what it rests on; then what folds. It has no clock while it runs (the strip has one): an update folds what a person
+has opened, so there is one only when something happened.
+"""
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.diff import unified
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.amounts import clock, counted, duration, spending
+from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.state import CardState, StageState
 from autocoder_jupyter.engine.events import Stage
 
@@ -15,7 +21,18 @@ LABELS: dict[Stage, str] = {
     "run": "Run",
     "verify": "Verify",
     "diagnose": "Diagnose",
-    "fix": "Fix",
+    "fix": "Mend",
+}
+
+DOING: dict[Stage, str] = {
+    "plan": "Planning",
+    "code": "Writing code and tests",
+    "tests": "Writing code and tests",
+    "environment": "Preparing the sandbox",
+    "run": "Running the tests",
+    "verify": "Verifying",
+    "diagnose": "Finding out what is wrong",
+    "fix": "Mending",
 }
 
 COLOURS = {
@@ -27,146 +44,168 @@ COLOURS = {
     "over_budget": markup.BAD,
 }
 
+ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Cancelled", "over_budget": "Over budget"}
+
 SLOW_SECONDS = 30.0
 
 
 def render_html(state: CardState) -> str:
-    """The card. Plan and assumptions are open while it runs, because each update folds the rest again."""
-    frame = markup.FRAME.format(colour=COLOURS[state.phase])
-    title, *facts = _header(state)
-    running = not state.finished
-    parts = (
-        f'<div><strong style="color:{COLOURS[state.phase]}">● {markup.text(state.name)}</strong> '
-        f"<strong>{markup.text(title)}</strong>{markup.muted(''.join(f' · {fact}' for fact in facts))}</div>",
-        f"<div>{' &nbsp; '.join(_stage_html(state))}</div>" if state.stages else "",
-        f"<div>{markup.text(state.reason)}</div>" if state.reason else "",
-        _approval_html(state),
-        _failure_html(state),
-        markup.warnings(state.evidence) if state.evidence else "",
-        markup.details("Assumptions", markup.assumptions(state.plan), opened=running),
-        markup.details("Plan", markup.plan_parts(state.plan) if state.plan else "", opened=running),
+    """The card."""
+    evidence = state.evidence
+    plan = state.plan
+    return markup.frame(
+        "autocode-card",
+        COLOURS[state.phase],
+        markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
+        _stages_html(state),
+        markup.row("Asks", _approval_html(state)),
+        markup.row("Reason", markup.text(_reason(state))),
+        markup.row("Fails", _failures_html(state)),
+        markup.row("Does", markup.text(plan.description) if plan else ""),
+        markup.row("Call", markup.inline_code(_signature(state)) if plan else ""),
+        markup.row("Assumes", parts.assumptions(plan)),
+        markup.row("Rests on", parts.evidence_line(evidence) + parts.warnings(evidence) if evidence else ""),
+        '<div style="margin-top:8px">',
         markup.details(_code_title(state), _code_html(state)),
         markup.details(_tests_title(state), _tests_html(state)),
-        markup.details("Checks", markup.checks(state.evidence) if state.evidence else ""),
-        markup.details("Answer so far", markup.code(state.streamed)),
+        markup.details("Checks", parts.checks(evidence) if evidence else ""),
+        markup.details("Plan", parts.plan_parts(plan) if plan else ""),
         markup.details("Log", markup.code("\n".join(_log(state)))),
-        markup.details("What was sent", markup.code(state.sent)),
+        markup.details("What was sent to the model", markup.code(state.sent)),
+        "</div>",
     )
-    return f'<div class="autocode-card" style="{frame}">{"".join(parts)}</div>'
 
 
 def render_text(state: CardState) -> str:
     """The card in a few lines of text."""
-    title, *facts = _header(state)
-    lines = [" · ".join((f"● {state.name}  {title}", *facts))]
-    if state.reason:
-        lines.append(f"  {state.reason}")
+    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state)))]
+    if _reason(state):
+        lines.append(f"  {_reason(state)}")
     if state.approval:
-        lines.append(f"  {_how_to_approve(state)}")
-    failed = _failing_test(state)
-    if failed:
-        lines.append(f"  {failed}")
-    if state.evidence and state.evidence.tests_changed:
-        lines.append(f"  Tests changed on the way: {', '.join(state.evidence.tests_changed)}")
+        lines.append(f"  {_question(state)} {_how_to_answer(state)}")
+    failed = next((test for test in state.outcomes if test.outcome != "passed"), None)
+    if failed and state.phase in ("failed", "over_budget"):
+        lines.append(f"  Failing test: {failed.id}: {parts.complaint(failed)}")
     if state.finished and state.plan:
+        lines.append(f"  {_signature(state)}")
         lines.extend(f"  assumes: {assumption}" for assumption in state.plan.assumptions)
+    if state.finished and state.evidence:
+        lines.append(f"  rests on: {parts.evidence_text(state.evidence)}")
+        lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
     return markup.plain("\n".join(lines))
 
 
 def status_line(state: CardState) -> str:
     """One line of text: what it is doing."""
-    title, *facts = _header(state)
-    return markup.plain(" · ".join((f"{state.name}  {title}", *facts)))
+    took = "" if state.finished else clock(state.seconds)
+    return markup.plain(" · ".join(filter(None, (f"{state.name}  {title(state)}", took, *_facts(state)))))
 
 
-def _header(state: CardState) -> list[str]:
-    attempt = f"attempt {state.attempt}/{state.of}" if state.attempt and state.of else ""
-    slow = "slower than usual" if not state.finished and state.seconds >= SLOW_SECONDS and state.attempt <= 1 else ""
-    replayed = "replayed from the journal" if state.replayed else ""
-    tests = f"{state.passed}/{state.test_count} tests" if state.test_count else ""
-    spent = markup.spending(state.usage, state.max_cost)
-    facts = (attempt, tests, markup.clock(state.seconds), spent, replayed, slow)
-    return [_title(state), *(fact for fact in facts if fact)]
-
-
-def _title(state: CardState) -> str:
+def title(state: CardState) -> str:
+    """How it stands, in a word or some."""
     if state.phase == "ready":
         return "Ready, with changed tests" if state.evidence and state.evidence.tests_changed else "Ready"
     if state.phase == "running":
-        return LABELS[state.stage] if state.stage else "Starting"
-    return {
-        "waiting": "Waiting for approval",
-        "failed": "Failed",
-        "cancelled": "Cancelled",
-        "over_budget": "Over budget",
-    }[state.phase]
+        return DOING[state.stage] if state.stage else "Starting"
+    return ENDS[state.phase]
 
 
-def _stage_html(state: CardState) -> list[str]:
+def _facts(state: CardState) -> list[str]:
+    slow = not state.finished and state.seconds >= SLOW_SECONDS and state.attempt <= 1
+    facts = (
+        f"{state.passed} of {state.test_count} tests passed" if state.test_count else "",
+        _attempts(state),
+        duration(state.seconds) if state.finished else "",
+        spending(state.usage, state.max_cost),
+        "replayed from the journal" if state.replayed else "",
+        "slower than usual" if slow else "",
+    )
+    return [fact for fact in facts if fact]
+
+
+def _attempts(state: CardState) -> str:
+    if not state.attempt:
+        return ""
+    return counted(state.attempt, "attempt") if state.finished else f"attempt {state.attempt} of {state.of}"
+
+
+def _reason(state: CardState) -> str:
+    """The reason, unless the title has said it."""
+    return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
+
+
+def _signature(state: CardState) -> str:
+    return parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else ""
+
+
+def _stages_html(state: CardState) -> str:
+    """Every stage in its place from the start; diagnosing and mending when they are needed."""
     shown = []
-    for stage, how in state.stages:
-        shown.append(f'<span title="{markup.text(how.detail)}">{LABELS[stage]} {_stage_mark(state, stage, how)}</span>')
-    return shown
+    for stage, label in LABELS.items():
+        how = state.stage_state(stage)
+        if how is None and stage in ("diagnose", "fix"):
+            continue
+        mark, colour = _stage_mark(state, how)
+        style = f"display:inline-block;white-space:nowrap;margin-right:18px;color:{colour}"
+        shown.append(f'<span style="{style}" title="{markup.text(how.detail if how else "")}">{mark} {label}</span>')
+    return f'<div style="margin-top:4px">{" ".join(shown)}</div>'
 
 
-def _stage_mark(state: CardState, stage: Stage, how: StageState) -> str:
-    if stage == "run" and state.test_count and how.status == "running":
-        return f"{state.passed}/{state.test_count}"
-    if how.status == "running":
-        return "–" if state.finished else "…"
-    return "↺" if how.replayed and how.status == "done" else {"done": "✓", "failed": "✗"}[how.status]
+def _stage_mark(state: CardState, how: StageState | None) -> tuple[str, str]:
+    if how is None:
+        return "○", markup.QUIET
+    if how.status == "done":
+        return ("↺" if how.replayed else "✓"), markup.GOOD
+    if state.phase in ("cancelled", "over_budget"):
+        return "–", markup.QUIET  # it was stopped; it did not fail
+    return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
 
 
 def _approval_html(state: CardState) -> str:
-    return f"<div>{markup.coloured(_how_to_approve(state), markup.WARN)}</div>" if state.approval else ""
+    if not state.approval:
+        return ""
+    return f"{markup.coloured(_question(state), markup.WARN)} {markup.text(_how_to_answer(state))}"
 
 
-def _how_to_approve(state: CardState) -> str:
-    packages = ", ".join(state.approval)
+def _question(state: CardState) -> str:
+    return f"May it install {', '.join(state.approval)}?"
+
+
+def _how_to_answer(state: CardState) -> str:
     return (
-        f"It wants to install {packages}. Run %autocode approve {state.name} to allow it, "
-        f"%autocode decline {state.name} to refuse."
+        "The code imports it, and it is not among the packages that are known here. Allow it with "
+        f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
     )
 
 
-def _failure_html(state: CardState) -> str:
-    failed = _failing_test(state)
-    if not failed:
-        return ""
-    best = "<div>The best attempt is kept: see Code.</div>" if state.solution else ""
-    return f"<div>{markup.coloured(failed, markup.BAD)}</div>{best}"
-
-
-def _failing_test(state: CardState) -> str:
+def _failures_html(state: CardState) -> str:
     if state.phase not in ("failed", "over_budget"):
         return ""
-    failed = next((outcome for outcome in state.outcomes if outcome.outcome != "passed"), None)
-    if failed is None:
-        return ""
-    message = next((line for line in failed.message.splitlines() if line.strip()), "")
-    return f"Failing test: {failed.id}{f': {message.strip()}' if message else ''}"
+    failed = parts.failures(state.outcomes, state.evidence.checks if state.evidence else ())
+    kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else ""
+    return failed + kept
 
 
 def _code_title(state: CardState) -> str:
-    return "Code (with what changed)" if state.previous_solution else "Code"
+    return "Code, and what the last mending changed" if state.previous_solution else "Code"
 
 
 def _code_html(state: CardState) -> str:
     change = ""
     if state.previous_solution and state.previous_solution != state.solution:
-        change = markup.code(unified(state.previous_solution, state.solution, "before", "now"))
-    return change + markup.code(state.solution)
+        change = colour_diff(state.previous_solution, state.solution, "before", "now")
+    return change + markup.python(state.solution)
 
 
 def _tests_title(state: CardState) -> str:
-    return f"Tests {state.passed}/{state.test_count}" if state.test_count else "Tests"
+    return f"Tests, {state.passed} of {state.test_count} passed" if state.test_count else "Tests"
 
 
 def _tests_html(state: CardState) -> str:
     reported = {outcome.id for outcome in state.outcomes}
     pending = [test for test in state.expected if test not in reported]
-    return markup.tests(state.outcomes, pending) + markup.code(state.tests)
+    return parts.tests(state.outcomes, pending) + markup.python(state.tests)
 
 
 def _log(state: CardState) -> list[str]:
-    return [f"{markup.clock(line.at)}  {line.text}" for line in state.log]
+    return [f"{clock(line.at)}  {line.text}" for line in state.log]

@@ -19,12 +19,15 @@ def render_text(before: str, after: str, before_name: str, after_name: str) -> s
 
 
 def render_html(before: str, after: str, before_name: str, after_name: str) -> str:
-    """The diff with added and removed lines in colour; the signs say the same."""
-    difference = unified(before, after, before_name, after_name)
-    if not difference:
-        return f"<div>{markup.text(before_name)} and {markup.text(after_name)} are equal.</div>"
-    lines = "\n".join(_line(line) for line in difference.splitlines())
-    return f'<pre style="{markup.CODE}">{lines}</pre>'
+    """The diff with added and removed lines in colour, or a sentence when there is nothing to show."""
+    shown = colour_diff(before, after, before_name, after_name)
+    return shown or f"<div>{markup.text(before_name)} and {markup.text(after_name)} are equal.</div>"
+
+
+def colour_diff(before: str, after: str, before_name: str, after_name: str) -> str:
+    """A block with added and removed lines in colour; the signs say the same. Empty when both are equal."""
+    lines = "\n".join(_line(line) for line in unified(before, after, before_name, after_name).splitlines())
+    return f'<pre style="{markup.CODE}">{lines}</pre>' if lines else ""
 
 
 def _line(line: str) -> str:

@@ -9,28 +9,27 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
-
-FONT = "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px)"
-FRAME = f"{FONT};line-height:1.5;border-left:3px solid {{colour}};padding:4px 0 4px 12px;margin:4px 0"
+FONT = (
+    "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
+    "color:var(--jp-ui-font-color1,inherit)"
+)
 MUTED = "color:var(--jp-ui-font-color2,#808080)"
 GOOD = "var(--jp-success-color1,#388e3c)"
 BAD = "var(--jp-error-color1,#d32f2f)"
 WARN = "var(--jp-warn-color1,#c77700)"
 BUSY = "var(--jp-brand-color1,#1976d2)"
-QUIET = "var(--jp-border-color1,#909090)"
+QUIET = "var(--jp-ui-font-color2,#808080)"
+LINE = "var(--jp-border-color2,#c0c0c0)"
+SHADE = "var(--jp-cell-editor-background,rgba(128,128,128,.1))"
+CODE_FONT = "font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px)"
 CODE = (
-    "font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,12px);"
-    "background:var(--jp-layout-color2,rgba(128,128,128,.12));padding:8px;margin:4px 0;overflow:auto;max-height:30em"
+    f"{CODE_FONT};color:var(--jp-content-font-color1,inherit);background:{SHADE};border:1px solid {LINE};"
+    "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em;white-space:pre"
 )
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
 
 
 def plain(value: object) -> str:
@@ -43,22 +42,71 @@ def text(value: object) -> str:
     return html.escape(plain(value), quote=True)
 
 
+def frame(kind: str, colour: str, *parts: str) -> str:
+    """The outline of a card; `parts` are HTML."""
+    style = (
+        f"{FONT};line-height:1.5;border:1px solid {LINE};border-left:3px solid {colour};border-radius:2px;"
+        "padding:8px 14px 10px;margin:4px 0;max-width:960px;overflow-wrap:anywhere"
+    )
+    return f'<div class="{kind}" style="{style}">{"".join(parts)}</div>'
+
+
+def head(name: str, state: str, colour: str, facts: Iterable[str]) -> str:
+    """The first line: what it is, how it stands, and what it took."""
+    return (
+        '<div style="display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px">'
+        f'<strong style="font-size:1.1em">{text(name)}</strong> {coloured(f"● {state}", colour)} '
+        f'<span style="{MUTED};font-variant-numeric:tabular-nums">{text(" · ".join(facts))}</span></div>'
+    )
+
+
+def row(label: str, content: str) -> str:
+    """A labelled line of the card; `content` is HTML. Nothing when there is no content."""
+    if not content:
+        return ""
+    return (
+        '<div style="display:flex;column-gap:12px;margin-top:6px">'
+        f'<div style="flex:0 0 5.5em;{MUTED}">{text(label)}</div> '
+        f'<div style="flex:1 1 0;min-width:0">{content}</div></div>'
+    )
+
+
 def details(summary: str, content: str, *, opened: bool = False) -> str:
     """A part that folds; `content` is HTML, `summary` text. Nothing when there is no content."""
     if not content:
         return ""
-    return f"<details{' open' if opened else ''}><summary>{text(summary)}</summary>{content}</details>"
+    return (
+        f'<details{" open" if opened else ""} style="margin-top:4px"><summary style="cursor:pointer">{text(summary)}'
+        f"</summary>{content}</details>"
+    )
 
 
 def code(source: str) -> str:
-    """A block of source."""
-    return f'<pre style="{CODE}"><code>{text(source)}</code></pre>' if source else ""
+    """A block of text as it is."""
+    return f'<pre style="{CODE}">{text(source)}</pre>' if source else ""
+
+
+def python(source: str) -> str:
+    """A block of Python in colours."""
+    from autocoder_jupyter.display.highlight import python as highlighted
+
+    return f'<pre style="{CODE}">{highlighted(plain(source).rstrip())}</pre>' if source.strip() else ""
+
+
+def inline_code(source: object) -> str:
+    """A few words of code within a sentence."""
+    return f'<span style="{CODE_FONT}">{text(source)}</span>'
 
 
 def items(entries: Iterable[str]) -> str:
     """A list of entries that are HTML already."""
     rows = "".join(f"<li>{entry}</li>" for entry in entries)
-    return f'<ul style="margin:4px 0;padding-left:20px">{rows}</ul>' if rows else ""
+    return f'<ul style="margin:0;padding-left:1.2em">{rows}</ul>' if rows else ""
+
+
+def line_up(entries: Iterable[str]) -> str:
+    """Entries side by side, as many in a line as there is room for; each is HTML and stays in one piece."""
+    return " ".join(f'<span style="display:inline-block;margin-right:18px">{entry}</span>' for entry in entries)
 
 
 def muted(value: object) -> str:
@@ -72,91 +120,30 @@ def coloured(value: object, colour: str) -> str:
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table of text."""
+    """A table of text, every column to the left; a last column may be long and wraps."""
     lines = [_row("th", headings), *(_row("td", row) for row in rows)]
-    return f'<table style="{FONT};border-collapse:collapse">{"".join(lines)}</table>'
+    return f'<table style="{FONT};border-collapse:collapse;margin:0">{"".join(lines)}</table>'
 
 
 def _row(tag: str, values: Iterable[object]) -> str:
-    style = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
-    cells = (f'<{tag} style="{style}">{text(value)}</{tag}>' for value in values)
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def amount(count: int) -> str:
-    """`950`, `12.3K`, `1.2M`."""
-    if count < 1000:
-        return str(count)
-    return f"{count / 1000:.1f}K" if count < 999_950 else f"{count / 1e6:.1f}M"
-
-
-def dollars(cost: float | None) -> str:
-    """`$0.031`, or that nobody knows."""
-    if cost is None:
-        return "cost unknown"
-    return f"${cost:.3f}" if cost < 1 else f"${cost:.2f}"
-
-
-def clock(seconds: float) -> str:
-    """`00:41`, `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
-
-
-def spending(usage: Usage, max_cost: float | None) -> str:
-    """`12.3K in (8.1K cached) / 1.9K out · $0.031 of $0.50`; empty as long as nothing was spent."""
-    if not usage.input_tokens and not usage.output_tokens:
+    shown = [text(value) for value in values]
+    if not any(shown):
         return ""
-    cached = f" ({amount(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
-    budget = f" of ${max_cost:.2f}" if max_cost is not None else ""
-    return (
-        f"{amount(usage.input_tokens)} in{cached} / {amount(usage.output_tokens)} out · {dollars(usage.cost)}{budget}"
+    cells = (_cell(tag, value, last=number == len(shown)) for number, value in enumerate(shown, 1))
+    return f'<tr style="background:none">{"".join(cells)}</tr>'
+
+
+def _cell(tag: str, value: str, *, last: bool) -> str:
+    # pre-wrap keeps the blanks that indent a row under the one above it.
+    wrapping = "pre-wrap" if last else "pre"
+    style = f"text-align:left;vertical-align:top;padding:2px 16px 2px 0;white-space:{wrapping}"
+    return f'<{tag} style="{style}{f";{MUTED}" if tag == "th" else ""}">{value}</{tag}>'
+
+
+def columns(rows: Iterable[Iterable[object]]) -> str:
+    """The same for a terminal: words in columns, as wide as they must be."""
+    lines = [[plain(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
-
-
-def plan_parts(plan: CodePlan) -> str:
-    """What the plan says: approach, outputs, packages."""
-    outputs = [
-        f"<code>{text(output.name)}: {text(output.type)}</code> {text(output.meaning)}" for output in plan.outputs
-    ]
-    packages = f"<div>Packages: {text(', '.join(plan.packages))}</div>" if plan.packages else ""
-    return f"<div>{text(plan.approach)}</div>{items(outputs)}{packages}"
-
-
-def assumptions(plan: CodePlan | None) -> str:
-    """How the request was read where it leaves something open."""
-    return items(text(assumption) for assumption in plan.assumptions) if plan else ""
-
-
-def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
-    """Every test with its sentence, its outcome and its time; what failed says why."""
-    entries = []
-    for outcome in outcomes:
-        colour = GOOD if outcome.outcome == "passed" else BAD
-        mark = coloured(f"{MARKS[outcome.outcome]} {outcome.outcome}", colour)
-        message = code(outcome.message) if outcome.message and outcome.outcome != "passed" else ""
-        sentence = f" {text(outcome.sentence)}" if outcome.sentence else ""
-        took = muted(f" {outcome.seconds * 1000:.0f} ms") if outcome.seconds else ""
-        entries.append(f"{mark} <code>{text(outcome.id)}</code>{sentence}{took}{message}")
-    entries.extend(f"… <code>{text(test)}</code>" for test in pending)
-    return items(entries)
-
-
-def checks(evidence: Evidence) -> str:
-    """What else had to hold, and whether it did."""
-    entries = []
-    for check in evidence.checks:
-        mark = coloured("✓ holds", GOOD) if check.passed else coloured("✗ does not hold", BAD)
-        entries.append(f"{mark} {text(check.name)}{' ' + muted(check.message) if check.message else ''}")
-    return items(entries)
-
-
-def warnings(evidence: Evidence) -> str:
-    """Tests that were changed, and tests that prove nothing."""
-    lines = []
-    if evidence.tests_changed:
-        lines.append(f"Tests changed on the way: {', '.join(evidence.tests_changed)}")
-    if evidence.vacuous_tests:
-        lines.append(f"Tests that also pass on a stub: {', '.join(evidence.vacuous_tests)}")
-    return "".join(f"<div>{coloured(f'⚠ {line}', WARN)}</div>" for line in lines)

@@ -235,7 +235,8 @@ class ChannelWorker:
             raise replies.refused(str(error)) from None
         except NotTaken:
             self._end()
-            raise self._ended_idle() from None
+            why = str(self._ended())
+            raise EngineGone("The worker ended before it took the program.", why=why, hint="Start a new one.") from None
         except Ended:
             self._end()
             raise self._ended() from None
@@ -250,14 +251,6 @@ class ChannelWorker:
     def _die(self) -> None:
         self._dead = True
         self._process.kill()
-
-    def _ended_idle(self) -> SandboxError:
-        """Why a worker is no more that ended before the program began: whatever it was, not the program."""
-        if self._killed:
-            return EngineGone("The worker was ended from outside.")
-        reason = self._process.exit_reason()
-        why = clean(reason.text) or (f"It went over its limit of {reason.limit}." if reason.limit else "")
-        return EngineGone("The worker ended before it took the program.", why=why, hint="Start a new one.")
 
     def _ended(self) -> SandboxError:
         """Why a worker is no more that nobody expected to end."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
 
 import psutil
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.docker.detection import find_engine
+from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.reaper import PROCESS
 
 PATIENCE = 10.0
 """Seconds after which whatever is left counts as left behind."""
@@ -33,17 +39,22 @@ def supervisors(owner: int) -> list[int]:
 
 def containers(owner: int) -> list[str]:
     """Ids of the containers that carry a process in their label, running or not."""
-    try:
-        import docker
-
-        client = docker.from_env()
-    except Exception:
+    engine = _engine()
+    if engine is None:
         return []
+    client = engine.client()
     try:
-        found = client.containers.list(all=True, filters={"label": f"autocoder-jupyter.process={owner}"})
-        return [container.id for container in found]
+        return [found["Id"] for found in client.containers(all=True, filters={"label": f"{PROCESS}={owner}"})]
     finally:
         client.close()
+
+
+@functools.cache
+def _engine() -> Engine | None:
+    try:
+        return find_engine()
+    except SandboxUnavailable:
+        return None
 
 
 def children(owner: int, *, recursive: bool = True) -> list[psutil.Process]:

@@ -1,0 +1,55 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Usage
+
+
+def amount(count: int) -> str:
+    """`950`, `12.3K`, `1.2M`."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}K" if count < 999_950 else f"{count / 1e6:.1f}M"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 attempt`, `3 attempts`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def dollars(cost: float | None) -> str:
+    """`$0.031`, or that nobody knows."""
+    if cost is None:
+        return "cost unknown"
+    return f"${cost:.3f}" if cost < 1 else f"${cost:.2f}"
+
+
+def clock(seconds: float) -> str:
+    """`00:41`, `1:02:03`: for what runs, because it keeps its width."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+
+
+def duration(seconds: float) -> str:
+    """`0.8 s`, `41 s`, `3 min 20 s`, `1 h 2 min`: for what is over."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def spending(usage: Usage, max_cost: float | None) -> str:
+    """`12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50`; empty as long as nothing was spent."""
+    if not usage.input_tokens and not usage.output_tokens:
+        return ""
+    cached = f" ({amount(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
+    budget = f" of ${max_cost:.2f}" if max_cost is not None else ""
+    words = f"{amount(usage.input_tokens)} tokens in{cached}, {amount(usage.output_tokens)} out"
+    return f"{words} · {dollars(usage.cost)}{budget}"

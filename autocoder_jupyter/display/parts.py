@@ -1,0 +1,133 @@
+"""What cards and results both show of a plan and of the evidence: how to call it, what it assumes, what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome
+
+MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
+
+
+def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSpec]) -> str:
+    """`growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best_month: str)`."""
+    given = ", ".join(
+        f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+    )
+    returned = [f"{spec.name}: {spec.type}" for spec in outputs]
+    return f"{name}.run({given}) -> {returned[0] if len(returned) == 1 else f'({", ".join(returned)})'}"
+
+
+def assumptions(plan: CodePlan | None) -> str:
+    """How the request was read where it leaves something open."""
+    return markup.items(markup.text(assumption) for assumption in plan.assumptions) if plan else ""
+
+
+def plan_parts(plan: CodePlan) -> str:
+    """What the plan says: approach, outputs and their columns, packages."""
+    outputs = []
+    for output in plan.outputs:
+        columns = markup.items(
+            f"{markup.inline_code(f'{column.name}: {column.dtype}')} {markup.muted(column.meaning)}"
+            for column in output.columns
+        )
+        named = markup.inline_code(f"{output.name}: {output.type}")
+        outputs.append(f"{named} {markup.muted(output.meaning)}{columns}")
+    packages = f"<div>Packages: {markup.text(', '.join(plan.packages))}</div>" if plan.packages else ""
+    return f"<div>{markup.text(plan.approach)}</div>{markup.items(outputs)}{packages}"
+
+
+def evidence_line(evidence: Evidence) -> str:
+    """All that held, side by side; what did not hold is `failures`' to say."""
+    return markup.line_up(markup.coloured("✓", markup.GOOD) + f" {markup.text(told)}" for told in _held(evidence))
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """`evidence_line` in words."""
+    return ", ".join(_held(evidence))
+
+
+def _held(evidence: Evidence) -> Iterator[str]:
+    if evidence.tests:
+        passed = sum(test.outcome == "passed" for test in evidence.tests)
+        yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"
+    yield from (check.name for check in evidence.checks if check.passed)
+
+
+def warnings(evidence: Evidence) -> str:
+    """Tests that were changed, and tests that prove nothing."""
+    return "".join(f"<div>{markup.coloured(f'⚠ {line}', markup.WARN)}</div>" for line in warning_lines(evidence))
+
+
+def warning_lines(evidence: Evidence) -> Iterator[str]:
+    """The same in words."""
+    if evidence.tests_changed:
+        yield f"Tests changed on the way: {', '.join(evidence.tests_changed)}"
+    if evidence.vacuous_tests:
+        yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
+
+
+def failures(tests: Sequence[TestOutcome], checks: Sequence[CheckOutcome], most: int = 3) -> str:
+    """What did not hold, each with what it says; the first few."""
+    entries = [
+        f"{markup.coloured('✗', markup.BAD)} {markup.inline_code(test.id)} {markup.text(test.sentence)}"
+        f"<div>{markup.inline_code(complaint(test))}</div>"
+        for test in tests
+        if test.outcome != "passed"
+    ]
+    entries += [
+        f"{markup.coloured('✗', markup.BAD)} {markup.text(check.name)} {markup.muted(check.message)}"
+        for check in checks
+        if not check.passed
+    ]
+    more = [markup.muted(f"and {len(entries) - most} more")] if len(entries) > most else []
+    return "".join(f"<div>{entry}</div>" for entry in (*entries[:most], *more))
+
+
+def complaint(test: TestOutcome) -> str:
+    """The one line of a failed test's message that says what is wrong; pytest marks it with an E."""
+    lines = [line for line in test.message.splitlines() if line.strip()]
+    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    return next((line for line in (*marked, *lines)), test.outcome)
+
+
+def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
+    """Every test with the sentence it checks, its id and its time; what failed says why."""
+    lines = [
+        _entry(
+            test.outcome == "passed",
+            f"{MARKS[test.outcome]} {test.outcome}",
+            f"{markup.text(test.sentence)} {markup.inline_code(test.id)}",
+            f"{test.seconds * 1000:.0f} ms" if test.seconds else "",
+            markup.code(test.message) if test.outcome != "passed" else "",
+        )
+        for test in outcomes
+    ]
+    lines += [_entry(None, "… waits", markup.inline_code(name)) for name in pending]
+    return "".join(lines)
+
+
+def checks(evidence: Evidence) -> str:
+    """What else had to hold, and whether it did."""
+    return "".join(
+        _entry(
+            check.passed,
+            "✓ holds" if check.passed else "✗ does not hold",
+            f"{markup.text(check.name)} {markup.muted(check.message)}",
+        )
+        for check in evidence.checks
+    )
+
+
+def _entry(good: bool | None, mark: str, content: str, note: str = "", below: str = "") -> str:
+    shown = markup.muted(mark) if good is None else markup.coloured(mark, markup.GOOD if good else markup.BAD)
+    return (
+        '<div style="display:flex;column-gap:12px">'
+        f'<div style="flex:0 0 6.5em">{shown}</div> <div style="flex:1 1 0;min-width:0">{content}{below}</div> '
+        f'<div style="flex:none;{markup.MUTED};font-variant-numeric:tabular-nums">{markup.text(note)}</div></div>'
+    )

@@ -1,0 +1,178 @@
+"""A kernel that dies in the middle of a job leaves no process behind, and its successor goes on from the journal."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import autocoder_jupyter
+from autocoder_jupyter.types import Exchange
+from tests.acceptance.leftovers import alive, children, containers, eventually
+from tests.magics.kernel import Kernel
+from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
+
+SLOW_ON_THE_SAMPLE = CODE.replace("import pandas", "import time\n\nimport pandas").replace(
+    "    return", "    if len(sales) == 3:\n        time.sleep(3)\n    return"
+)
+DATA = "import pandas as pd; sales = pd.DataFrame({'price': [10.0, 20.0, 30.0], 'quantity': [1, 2, 3]})"
+CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
+GRACEFUL_SECONDS = 3.0
+
+
+class MortalKernel(Kernel):
+    """A kernel that can be restarted, and whose processes can be counted."""
+
+    @property
+    def pid(self) -> int:
+        return int(self._manager.provisioner.pid)  # type: ignore[union-attr]
+
+    def restart(self, *, now: bool) -> float:
+        """Restart and wait until it is ready. `now` sends SIGKILL. Returns the seconds that the death took."""
+        began = time.monotonic()
+        self.client.stop_channels()
+        self._manager.shutdown_kernel(now=now, restart=True)
+        seconds = time.monotonic() - began
+        self._manager.restart_kernel(now=True)
+        self.client = self._manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+        self.shown.clear()
+        return seconds
+
+
+class House:
+    """A folder with a notebook's kernel, and the model that it asks."""
+
+    def __init__(self, folder: Path, sandbox: str) -> None:
+        self.folder = folder
+        self.release = threading.Event()
+        self.says: dict[str, str | Answer] = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
+        self.model = ScriptedModel(by_marker({MARKERS[stage]: self._teller(stage) for stage in self.says}))
+        self._sandbox = sandbox
+
+    def _teller(self, stage: str) -> Callable[[dict[str, Any]], str | Answer]:
+        return lambda request: self.says[stage]
+
+    def kernel(self) -> MortalKernel:
+        return MortalKernel(
+            self.folder,
+            {
+                "AUTOCODE_MODEL": "openai/scripted",
+                "AUTOCODE_API_BASE": self.model.url,
+                "AUTOCODE_SANDBOX": self._sandbox,
+                "AUTOCODE_MAX_ITERATIONS": "1",
+                "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
+            },
+        )
+
+    def journal(self) -> list[dict[str, Any]]:
+        """Every line of the one run's journal; each must be readable."""
+        (path,) = self.folder.glob(".autocode/growth/*/journal.jsonl")
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
+    (tmp_path / "pyproject.toml").write_text("")
+    house = House(tmp_path, sandbox_name)
+    with house.model:
+        yield house
+        house.release.set()
+
+
+def begin(kernel: Kernel) -> None:
+    assert kernel.run(f"%load_ext autocoder_jupyter\n{DATA}").status == "ok"
+    cell = kernel.run(CELL)
+    assert cell.status == "ok", cell.error
+
+
+def family(kernel: MortalKernel) -> list[psutil.Process]:
+    """All processes below the kernel; after its death they could not be found by their parent any more."""
+    return children(kernel.pid)
+
+
+def assert_nothing_is_left(of: list[psutil.Process], kernel_pid: int) -> None:
+    eventually(
+        lambda: not any(map(alive, of)) and not containers(kernel_pid),
+        lambda: ([process.cmdline() for process in of if alive(process)], containers(kernel_pid)),
+    )
+
+
+def has_a_worker(kernel: MortalKernel) -> bool:
+    return bool(family(kernel) or containers(kernel.pid))
+
+
+def test_killed_during_a_question_to_the_model(house: House) -> None:
+    house.says["code"] = Answer("…", hold=house.release)
+    with house.kernel() as kernel:
+        begin(kernel)
+        house.model.wait_for_requests(3)
+        eventually(lambda: len(house.journal()) >= 3, house.journal, 30)  # plan, tests, environment
+        eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
+        dead, processes = kernel.pid, family(kernel)
+
+        kernel.restart(now=True)
+
+        assert_nothing_is_left(processes, dead)
+        house.model.wait_for_hang_ups(1)
+        recorded = house.journal()
+        assert [Exchange.model_validate(entry["exchange"]).stage for entry in recorded if "exchange" in entry] == [
+            "plan",
+            "tests",
+        ]
+        house.says["code"] = fenced(CODE)
+        begin(kernel)
+        assert kernel.printed("growth.run()") == "140.0"
+        assert len(house.model.requests) == 3 + 1  # only what had no answer is asked again
+        assert house.journal()[: len(recorded)] == recorded
+
+
+def test_killed_while_generated_code_runs(house: House) -> None:
+    house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with house.kernel() as kernel:
+        begin(kernel)
+        kernel.wait_for_card("test_empty")
+        eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
+        assert not kernel.card().count("Ready")
+        dead, processes = kernel.pid, family(kernel)
+
+        kernel.restart(now=True)
+
+        assert_nothing_is_left(processes, dead)
+        recorded = house.journal()
+        assert sum("exchange" in entry for entry in recorded) == 3
+        begin(kernel)
+        assert kernel.printed("growth.run()") == "140.0"
+        assert len(house.model.requests) == 3  # nothing is asked again, everything is run again
+        assert house.journal()[: len(recorded)] == recorded
+        assert (next(house.folder.glob(".autocode/growth/*")) / "report.json").exists()
+
+
+def test_restarted_gently_while_generated_code_runs(house: House) -> None:
+    house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with house.kernel() as kernel:
+        begin(kernel)
+        eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
+        kernel.wait_for_card("test_empty")
+        dead, processes = kernel.pid, family(kernel)
+        assert kernel.restart(now=False) < GRACEFUL_SECONDS
+        assert_nothing_is_left(processes, dead)
+
+
+def test_restarted_gently_during_a_question_to_the_model(house: House) -> None:
+    house.says["plan"] = Answer("…", hold=house.release)
+    with house.kernel() as kernel:
+        begin(kernel)
+        house.model.wait_for_requests(1)
+        dead, processes = kernel.pid, family(kernel)
+        assert kernel.restart(now=False) < GRACEFUL_SECONDS
+        assert_nothing_is_left(processes, dead)
+        house.model.wait_for_hang_ups(1)
