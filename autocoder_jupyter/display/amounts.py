@@ -50,6 +50,6 @@ def spending(usage: Usage, max_cost: float | None) -> str:
     if not usage.input_tokens and not usage.output_tokens:
         return ""
     cached = f" ({amount(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
-    budget = f" of ${max_cost:.2f}" if max_cost is not None else ""
+    limit = "" if max_cost is None else f"{' of' if usage.cost is not None else ', limit'} ${max_cost:.2f}"
     words = f"{amount(usage.input_tokens)} tokens in{cached}, {amount(usage.output_tokens)} out"
-    return f"{words} · {dollars(usage.cost)}{budget}"
+    return f"{words} · {dollars(usage.cost)}{limit}"

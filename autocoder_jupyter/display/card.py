@@ -51,7 +51,6 @@ SLOW_SECONDS = 30.0
 
 def render_html(state: CardState) -> str:
     """The card."""
-    evidence = state.evidence
     plan = state.plan
     return markup.frame(
         "autocode-card",
@@ -64,11 +63,10 @@ def render_html(state: CardState) -> str:
         markup.row("Does", markup.text(plan.description) if plan else ""),
         markup.row("Call", markup.inline_code(_signature(state)) if plan else ""),
         markup.row("Assumes", parts.assumptions(plan)),
-        markup.row("Rests on", parts.evidence_line(evidence) + parts.warnings(evidence) if evidence else ""),
+        _evidence_html(state),
         '<div style="margin-top:8px">',
         markup.details(_code_title(state), _code_html(state)),
         markup.details(_tests_title(state), _tests_html(state)),
-        markup.details("Checks", parts.checks(evidence) if evidence else ""),
         markup.details("Plan", parts.plan_parts(plan) if plan else ""),
         markup.details("Log", markup.code("\n".join(_log(state)))),
         markup.details("What was sent to the model", markup.code(state.sent)),
@@ -90,7 +88,8 @@ def render_text(state: CardState) -> str:
         lines.append(f"  {_signature(state)}")
         lines.extend(f"  assumes: {assumption}" for assumption in state.plan.assumptions)
     if state.finished and state.evidence:
-        lines.append(f"  rests on: {parts.evidence_text(state.evidence)}")
+        label = "rests on" if state.phase == "ready" else "holds"
+        lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
     return markup.plain("\n".join(lines))
 
@@ -145,20 +144,29 @@ def _stages_html(state: CardState) -> str:
         how = state.stage_state(stage)
         if how is None and stage in ("diagnose", "fix"):
             continue
-        mark, colour = _stage_mark(state, how)
+        mark, colour = _stage_mark(state, stage, how)
         style = f"display:inline-block;white-space:nowrap;margin-right:18px;color:{colour}"
         shown.append(f'<span style="{style}" title="{markup.text(how.detail if how else "")}">{mark} {label}</span>')
     return f'<div style="margin-top:4px">{" ".join(shown)}</div>'
 
 
-def _stage_mark(state: CardState, how: StageState | None) -> tuple[str, str]:
+def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple[str, str]:
     if how is None:
         return "○", markup.QUIET
+    if how.status == "done" and _showed_a_fault(state, stage):
+        return "✗", markup.BAD
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
     if state.phase in ("cancelled", "over_budget"):
         return "–", markup.QUIET  # it was stopped; it did not fail
     return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
+
+
+def _showed_a_fault(state: CardState, stage: Stage) -> bool:
+    """The stage itself went well, and what it found out is bad."""
+    if stage == "run":
+        return any(outcome.outcome != "passed" for outcome in state.outcomes)
+    return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.checks)
 
 
 def _approval_html(state: CardState) -> str:
@@ -176,6 +184,13 @@ def _how_to_answer(state: CardState) -> str:
         "The code imports it, and it is not among the packages that are known here. Allow it with "
         f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
     )
+
+
+def _evidence_html(state: CardState) -> str:
+    if state.evidence is None:
+        return ""
+    label = "Rests on" if state.phase == "ready" else "Holds"
+    return markup.row(label, parts.evidence_line(state.evidence) + parts.warnings(state.evidence))
 
 
 def _failures_html(state: CardState) -> str:
@@ -198,13 +213,14 @@ def _code_html(state: CardState) -> str:
 
 
 def _tests_title(state: CardState) -> str:
-    return f"Tests, {state.passed} of {state.test_count} passed" if state.test_count else "Tests"
+    return "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
 
 
 def _tests_html(state: CardState) -> str:
     reported = {outcome.id for outcome in state.outcomes}
     pending = [test for test in state.expected if test not in reported]
-    return parts.tests(state.outcomes, pending) + markup.python(state.tests)
+    checks = parts.checks(state.evidence) if state.evidence else ""
+    return parts.tests(state.outcomes, pending) + checks + markup.python(state.tests)
 
 
 def _log(state: CardState) -> list[str]:

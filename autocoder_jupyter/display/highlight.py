@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import importlib
+from typing import Any
 
 _COLOURS = {
     "Keyword.Constant": "var(--jp-mirror-editor-atom-color,#8250df)",
@@ -21,11 +23,9 @@ _COLOURS = {
 
 def python(source: str) -> str:
     """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them."""
-    from pygments import lex
-    from pygments.lexers.python import PythonLexer
-
-    lexer = PythonLexer(stripnl=False, ensurenl=False)
-    return "".join(_span(str(token).removeprefix("Token."), text) for token, text in lex(source, lexer))
+    lexers: Any = importlib.import_module("pygments.lexers.python")
+    lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
+    return "".join(_span(str(token).removeprefix("Token."), text) for token, text in lexer.get_tokens(source))
 
 
 def _span(token: str, text: str) -> str:

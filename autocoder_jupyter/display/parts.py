@@ -20,7 +20,8 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
         f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
     returned = [f"{spec.name}: {spec.type}" for spec in outputs]
-    return f"{name}.run({given}) -> {returned[0] if len(returned) == 1 else f'({", ".join(returned)})'}"
+    outcome = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
+    return f"{name}.run({given}) -> {outcome}"
 
 
 def assumptions(plan: CodePlan | None) -> str:
@@ -61,7 +62,8 @@ def _held(evidence: Evidence) -> Iterator[str]:
 
 def warnings(evidence: Evidence) -> str:
     """Tests that were changed, and tests that prove nothing."""
-    return "".join(f"<div>{markup.coloured(f'⚠ {line}', markup.WARN)}</div>" for line in warning_lines(evidence))
+    mark = markup.coloured("⚠", markup.WARN)
+    return "".join(f"<div>{mark} {markup.text(line)}</div>" for line in warning_lines(evidence))
 
 
 def warning_lines(evidence: Evidence) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from autocoder_jupyter.display import markup
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.amounts import counted, duration, spending
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
@@ -20,29 +21,53 @@ def render_html(result: Any, part: Part = "all") -> str:
         part: the whole, or only one side of it.
     """
     if not getattr(result, "done", True):
-        return f'<div style="{markup.FRAME.format(colour=markup.BUSY)}">{markup.text(repr(result))}</div>'
+        return markup.frame("autocode-result", markup.BUSY, markup.text(repr(result)))
     report: Report = getattr(result, "report", result)
     if part == "code":
-        return markup.code(_source(report))
+        return markup.python(_source(report))
     if part == "tests":
-        return markup.tests(report.evidence.tests) + markup.code(report.tests)
+        return parts.tests(report.evidence.tests) + markup.python(report.tests)
+    body = _evidence_html(report) if part == "report" else _page_html(report)
     colour = markup.GOOD if report.success else markup.BAD
-    error = f"<div>{markup.coloured(report.error, markup.BAD)}</div>" if report.error else ""
-    parts = (
-        f'<div><strong style="color:{colour}">● {markup.text(report.name)}</strong> {markup.text(_verdict(report))}'
-        f"{markup.muted(''.join(f' · {fact}' for fact in _facts(report)))}</div>",
-        error,
-        f"<div><code>{markup.text(signature(report))}</code></div>",
-        markup.warnings(report.evidence),
-        markup.details("Assumptions", markup.assumptions(report.plan), opened=part == "all"),
-        markup.details("Code", markup.code(_source(report)), opened=part == "all") if part == "all" else "",
-        markup.details(tests_line(report), markup.tests(report.evidence.tests), opened=part == "report"),
-        markup.details("Checks", markup.checks(report.evidence), opened=part == "report"),
-        markup.details("Plan", markup.plan_parts(report.plan) if report.plan else ""),
-        markup.details("Source of the tests", markup.code(report.tests)) if part == "all" else "",
-        markup.details("Environment", _environment(report)),
+    return markup.frame(
+        "autocode-result", colour, markup.head(report.name, _verdict(report), colour, _facts(report)), body
     )
-    return f'<div class="autocode-result" style="{markup.FRAME.format(colour=colour)}">{"".join(parts)}</div>'
+
+
+def _page_html(report: Report) -> str:
+    """What the function is, with its code in view; the evidence in one line, and folded."""
+    evidence = report.evidence
+    return "".join(
+        (
+            markup.row("Reason", markup.text(report.error or "")),
+            markup.row("Does", markup.text(report.plan.description if report.plan else "")),
+            markup.row("Call", markup.inline_code(_signature(report))),
+            markup.row("Assumes", parts.assumptions(report.plan)),
+            markup.row("Rests on", parts.evidence_line(evidence) + parts.warnings(evidence)),
+            '<div style="margin-top:8px">',
+            markup.python(_source(report)),
+            markup.details("Evidence", parts.tests(evidence.tests) + parts.checks(evidence)),
+            markup.details("Source of the tests", markup.python(report.tests)),
+            markup.details("Plan", parts.plan_parts(report.plan) if report.plan else ""),
+            markup.details("Environment", _environment(report)),
+            "</div>",
+        )
+    )
+
+
+def _evidence_html(report: Report) -> str:
+    """All that success rests on, in view."""
+    return "".join(
+        (
+            markup.row("Reason", markup.text(report.error or "")),
+            markup.row("Call", markup.inline_code(_signature(report))),
+            markup.row("Assumes", parts.assumptions(report.plan)),
+            markup.row("Tests", parts.tests(report.evidence.tests) or "none"),
+            markup.row("Checks", parts.checks(report.evidence)),
+            markup.row("Mind", parts.warnings(report.evidence)),
+            markup.row("Ran in", _environment(report)),
+        )
+    )
 
 
 def render_text(result: Any, part: Part = "all") -> str:
@@ -54,38 +79,21 @@ def render_text(result: Any, part: Part = "all") -> str:
         return markup.plain(_source(report))
     if part == "tests":
         return markup.plain(report.tests)
-    lines = [" · ".join((f"● {report.name}  {_verdict(report)}", *_facts(report))), signature(report)]
-    lines.extend([report.error] if report.error else [])
-    lines.extend(f"assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
+    lines = [" · ".join((f"● {report.name}  {_verdict(report)}", *_facts(report))), f"  {_signature(report)}"]
+    lines.extend([f"  {report.error}"] if report.error else [])
+    lines.extend(f"  assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
     for outcome in report.evidence.tests:
-        lines.append(f"{markup.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
+        lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:
-        lines.append(f"{'✓' if check.passed else '✗'} {check.name}  {check.message}".rstrip())
-    if report.evidence.tests_changed:
-        lines.append(f"Tests changed on the way: {', '.join(report.evidence.tests_changed)}")
-    if report.evidence.vacuous_tests:
-        lines.append(f"Tests that also pass on a stub: {', '.join(report.evidence.vacuous_tests)}")
+        lines.append(f"  {'✓' if check.passed else '✗'} {check.name}  {check.message}".rstrip())
+    lines.extend(f"  {line}" for line in parts.warning_lines(report.evidence))
     if part == "all":
         lines.extend(["", _source(report)])
     return markup.plain("\n".join(lines))
 
 
-def signature(report: Report) -> str:
-    """`growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best_month: str)`."""
-    inputs = ", ".join(
-        f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}")
-        for spec in report.declared_inputs
-    )
-    outputs = [f"{spec.name}: {spec.type}" for spec in report.declared_outputs]
-    returned = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
-    return f"{report.name}.run({inputs}) -> {returned}"
-
-
-def tests_line(report: Report) -> str:
-    """`Tests 9/9`, or that there are none."""
-    outcomes = report.evidence.tests
-    passed = sum(outcome.outcome == "passed" for outcome in outcomes)
-    return f"Tests {passed}/{len(outcomes)}" if outcomes else "Tests: none"
+def _signature(report: Report) -> str:
+    return parts.signature(report.name, report.declared_inputs, report.declared_outputs)
 
 
 def _verdict(report: Report) -> str:
@@ -95,13 +103,14 @@ def _verdict(report: Report) -> str:
 
 
 def _facts(report: Report) -> list[str]:
-    attempts = f"{report.attempts} attempt{'' if report.attempts == 1 else 's'}" if report.attempts else ""
+    outcomes = report.evidence.tests
+    passed = sum(outcome.outcome == "passed" for outcome in outcomes)
     replayed = bool(report.conversation_history) and all(said.replayed for said in report.conversation_history)
     facts = (
-        tests_line(report),
-        attempts,
-        markup.clock(report.seconds),
-        markup.spending(report.usage, None),
+        f"{passed} of {len(outcomes)} tests passed" if outcomes else "not tested",
+        counted(report.attempts, "attempt") if report.attempts else "",
+        duration(report.seconds) if report.seconds else "",
+        spending(report.usage, None),
         "replayed from the journal" if replayed else "",
         f"sandbox: {report.sandbox}" if report.sandbox else "",
     )
@@ -113,12 +122,12 @@ def _source(report: Report) -> str:
 
 
 def _environment(report: Report) -> str:
-    python = ".".join(str(number) for number in report.python_version) if report.python_version else ""
-    lines = [
-        f"Python {python}" if python else "",
-        f"Environment: {report.image}" if report.image else "",
-        f"Packages: {', '.join(report.detected_packages)}" if report.detected_packages else "",
-        f"System packages: {', '.join(report.detected_system_packages)}" if report.detected_system_packages else "",
-    ]
+    facts = (
+        f"{report.sandbox} sandbox" if report.sandbox else "",
+        f"Python {'.'.join(map(str, report.python_version))}" if report.python_version else "",
+        f"with {', '.join(report.detected_packages)}" if report.detected_packages else "",
+        f"and the system's {', '.join(report.detected_system_packages)}" if report.detected_system_packages else "",
+    )
+    lines = (" ".join(fact for fact in facts if fact), report.image or "")
     said = "".join(f"<div>{markup.text(line)}</div>" for line in lines if line)
-    return said + (markup.details("Lock", markup.code("\n".join(report.lock))) if report.lock else "")
+    return said + (markup.details("Locked packages", markup.code("\n".join(report.lock))) if report.lock else "")

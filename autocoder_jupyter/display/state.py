@@ -15,7 +15,6 @@ Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budg
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 LOG_LINES = 200
-STREAM_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,9 @@ class LogLine:
 
 @dataclass(frozen=True)
 class CardState:
-    """All that the card shows. `seconds` is the time since the start, `max_cost` the budget in US dollars."""
+    """All that the card shows. `seconds` is the time since the start, `max_cost` the budget in US dollars, `written`
+    the characters that the model has said in this stage.
+    """
 
     name: str
     max_cost: float | None = None
@@ -58,7 +59,7 @@ class CardState:
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
     usage: Usage = Usage()
-    streamed: str = ""
+    written: int = 0
     environment: str = ""
     log: tuple[LogLine, ...] = ()
     sent: str = ""
@@ -114,7 +115,7 @@ def _after(event: Event, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.StageStarted, state: CardState) -> CardState:
-    state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of, streamed="")
+    state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of, written=0)
     if event.stage == "run":
         state = replace(state, outcomes=(), evidence=None)
     state = _with_stage(state, event.stage, StageState("running", event.detail))
@@ -136,7 +137,7 @@ def _(event: events.PlanReady, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.TextStreamed, state: CardState) -> CardState:
-    return replace(state, streamed=(state.streamed + event.text)[-STREAM_CHARACTERS:])
+    return replace(state, written=state.written + len(event.text))
 
 
 @_after.register
@@ -198,7 +199,7 @@ def _(event: events.EvidenceGathered, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.Finished, state: CardState) -> CardState:
-    state = replace(state, phase=event.state, reason=event.reason, approval=(), streamed="", stage=None)
+    state = replace(state, phase=event.state, reason=event.reason, approval=(), written=0, stage=None)
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 

@@ -15,11 +15,17 @@ class NotebookView:
     def __init__(self, state: CardState) -> None:
         display_module: Any = importlib.import_module("IPython.display")
         self._handle: Any = display_module.DisplayHandle()
-        self._handle.display(_bundle(state), raw=True)
+        self._shown = _bundle(state)
+        self._handle.display(self._shown, raw=True)
 
     def __call__(self, state: CardState) -> None:
-        """Put `state` in the place of what is shown."""
-        self._handle.update(_bundle(state), raw=True)
+        """Put `state` in the place of what is shown. What would look the same is not sent: an update folds what a
+        person has opened.
+        """
+        bundle = _bundle(state)
+        if bundle != self._shown:
+            self._shown = bundle
+            self._handle.update(bundle, raw=True)
 
 
 def _bundle(state: CardState) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.markup import amount
+from autocoder_jupyter.display.amounts import amount
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings

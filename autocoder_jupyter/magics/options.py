@@ -13,10 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["text", "integer", "number", "choice", "flag", "names", "mapping", "variable"]
+Kind = Literal[
+    "text", "integer", "number", "choice", "flag", "names", "mapping", "variable", "variables", "size", "version"
+]
 
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off", "")
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}")
+_PYTHON = re.compile(r"3\.\d{1,2}")
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,13 @@ class Option:
         help: what it does, one line.
         flags: how it is written in a cell; empty for what only makes sense as a setting.
         kind: what its value is; `names` is a tuple of words, `mapping` a dictionary, `variable` an environment
-            variable's name.
+            variable's name, `variables` a tuple of them, `size` an amount of memory, `version` a Python as `3.12`.
         placeholder: what stands for its value in the help text.
         choices: the values of a `choice`.
         repeatable: whether a cell may give it more than once.
         is_setting: whether it can be set outside of a cell.
-        field: the field of `AgentConfig` that holds it and its default; empty when there is no such field.
+        field: the field of `AgentConfig` that holds it and its default, dotted within a record of it; empty when there
+            is no such field.
         minimum: the smallest number allowed.
     """
 
@@ -71,12 +77,15 @@ class Option:
             "names": "a list of names",
             "mapping": "a dictionary",
             "variable": "the name of an environment variable",
+            "variables": "a list of names of environment variables",
+            "size": "an amount of memory such as 512Mi or 2Gi",
+            "version": "a version of Python such as 3.12, as text",
         }[self.kind]
         return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
 
     def quoted(self, value: object) -> str:
         """A value for an error message; what may be a secret, put in the wrong place, is not repeated."""
-        return "what is set" if self.kind in ("variable", "mapping") else repr(value)
+        return "what is set" if self.kind in ("variable", "variables", "mapping") else repr(value)
 
     def from_text(self, text: str) -> Any:
         """The value that a word on the command line or in the environment stands for.
@@ -93,8 +102,8 @@ class Option:
             if folded not in TRUE_WORDS + FALSE_WORDS:
                 raise ValueError(self.expects)
             return folded in TRUE_WORDS
-        if self.kind == "names":
-            return tuple(text.replace(",", " ").split())
+        if self.kind in ("names", "variables"):
+            return self.check(tuple(text.replace(",", " ").split()))
         if self.kind == "mapping":
             raise ValueError("a dictionary cannot be written as text; use %config or pyproject.toml")
         return self.check(text)
@@ -117,7 +126,13 @@ class Option:
             return value
         if self.kind == "text" and isinstance(value, str) and value.strip():
             return value
-        if self.kind == "variable" and isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w{0,63}", value):
+        if self.kind == "variable" and isinstance(value, str) and _VARIABLE.fullmatch(value):
+            return value
+        if self.kind == "variables" and isinstance(value, list | tuple) and all(map(_is_variable, value)):
+            return tuple(value)
+        if self.kind == "size" and isinstance(value, int | str) and not isinstance(value, bool):
+            return self._size(value)
+        if self.kind == "version" and isinstance(value, str) and _PYTHON.fullmatch(value):
             return value
         if self.kind == "names" and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
             return tuple(value)
@@ -125,10 +140,20 @@ class Option:
             return dict(value)
         raise ValueError(self.expects)
 
+    def _size(self, value: int | str) -> int | str:
+        from autocoder_jupyter.types import parse_memory
+
+        parse_memory(value)
+        return value
+
     def _at_least(self, value: Any) -> Any:
         if self.minimum is not None and value < self.minimum:
             raise ValueError(self.expects)
         return value
+
+
+def _is_variable(value: object) -> bool:
+    return isinstance(value, str) and _VARIABLE.fullmatch(value) is not None
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -226,6 +251,23 @@ OPTIONS: tuple[Option, ...] = (
         field="timeout",
         minimum=0.1,
     ),
+    Option(
+        "memory",
+        "memory of the sandbox at most",
+        flags=("--memory",),
+        kind="size",
+        placeholder="2Gi",
+        field="resources.memory",
+    ),
+    Option(
+        "cpu",
+        "processor cores of the sandbox at most",
+        flags=("--cpu",),
+        kind="number",
+        placeholder="CORES",
+        field="resources.cpu",
+        minimum=0.1,
+    ),
     Option("skip_tests", "write no tests and run none", flags=("--skip-tests",), kind="flag", field="skip_tests"),
     Option(
         "cache",
@@ -273,6 +315,19 @@ OPTIONS: tuple[Option, ...] = (
     Option("max_tokens", "tokens at most, in and out", kind="integer", field="max_tokens", minimum=1),
     Option("max_seconds", "wall-clock seconds at most", kind="number", field="max_seconds", minimum=1),
     Option("env_vars", "environment variables of the sandbox", kind="mapping", field="env_vars"),
+    Option(
+        "secrets",
+        "NAMES of environment variables of the notebook that the sandbox may see",
+        kind="variables",
+        field="secrets",
+    ),
+    Option(
+        "python_version",
+        "Python inside the sandbox; the notebook's own by default",
+        kind="version",
+        field="image_config.python_version",
+    ),
+    Option("base_image", "Docker image to build upon", field="image_config.base_image"),
 )
 
 SETTINGS: dict[str, Option] = {option.name: option for option in OPTIONS if option.is_setting}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,12 +82,20 @@ class Settings:
     def agent_config(self) -> AgentConfig:
         """The same as the engine takes it."""
         from autocoder_jupyter.request import AgentConfig
+        from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
-        fields = {option.field: self.values[option.name] for option in SETTINGS.values() if option.field}
+        values = self.values
+        major, _, minor = (values["python_version"] or "").partition(".")
+        python_version = (int(major), int(minor)) if minor else None
+        plain = [option for option in SETTINGS.values() if option.field and "." not in option.field]
+        fields = {option.field: values[option.name] for option in plain}
+        fields["secrets"] = tuple(Secret(key=name) for name in values["secrets"])
         return AgentConfig(
             **fields,
-            block_network=not self.values["allow_network"],
-            approved_packages=tuple(self.values["packages"]),
+            resources=Resources(cpu=values["cpu"], memory=values["memory"]),
+            image_config=ImageConfig(python_version=python_version, base_image=values["base_image"]),
+            block_network=not values["allow_network"],
+            approved_packages=tuple(values["packages"]),
         )
 
 
@@ -121,8 +129,7 @@ def defaults() -> dict[str, Any]:
     from autocoder_jupyter.request import AgentConfig
 
     config = AgentConfig()
-    known = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    return {option.name: known.get(option.field, False) for option in SETTINGS.values()}
+    return {option.name: attrgetter(option.field)(config) if option.field else False for option in SETTINGS.values()}
 
 
 def read_pyproject(folder: Path) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+_jitter = random.Random()
+"""Our own: a person's seeded sequence of random numbers must not depend on how often a service was busy."""
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -29,6 +32,6 @@ class Patience:
         """
         if failures >= self.tries:
             return None
-        backoff = self.first * 2.0 ** (failures - 1) * random.uniform(0.5, 1.0)
+        backoff = self.first * 2.0 ** (failures - 1) * _jitter.uniform(0.5, 1.0)
         seconds = min(max(backoff, retry_after or 0.0), self.longest)
         return seconds if elapsed + seconds <= self.total else None

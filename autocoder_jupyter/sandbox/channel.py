@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import (
@@ -31,6 +29,8 @@ from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
+TAKE_SECONDS = 60.0
+"""How long a worker may take to get ready for its next program: forking, on a machine that has other things to do."""
 _SIGKILL = 9
 
 
@@ -210,20 +210,26 @@ class ChannelWorker:
     def _start(self, setup: dict[str, Any], seconds: float) -> None:
         try:
             with self._lock:
-                self.facts = self._exchange([bundle(), pack(setup)], _no_frame, seconds, until="ready")
-        except SandboxTimeout:
-            raise EngineGone(f"The worker was not ready after {seconds:g} s.") from None
+                self.facts = self._exchange(
+                    [bundle(), pack(setup)], _no_frame, seconds, until="ready", patience=seconds
+                )
         except SandboxError as error:
-            raise EngineGone("The worker did not start.", why=str(error)) from None
+            raise EngineGone("The worker did not start.", why=error.why or error.what) from None
 
     def _exchange(
-        self, pieces: Iterable[Any], on_frame: OnFrame, seconds: float, *, until: str = "done"
+        self,
+        pieces: Iterable[Any],
+        on_frame: OnFrame,
+        seconds: float,
+        *,
+        until: str = "done",
+        patience: float = TAKE_SECONDS,
     ) -> dict[str, Any]:
         """One request and its report, or a typed error; whatever breaks off in the middle ends the worker."""
         if self._dead:
             raise EngineGone("The worker has ended.", hint="Start a new one.")
         try:
-            return self._streams.exchange(pieces, on_frame, until=until, deadline=time.monotonic() + seconds)
+            return self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, patience=patience)
         except Expired:
             self._end()
             raise SandboxTimeout(
@@ -233,10 +239,10 @@ class ChannelWorker:
         except Malformed as error:
             self._end()
             raise replies.refused(str(error)) from None
-        except NotTaken:
+        except NotTaken as error:
             self._end()
-            why = str(self._ended())
-            raise EngineGone("The worker ended before it took the program.", why=why, hint="Start a new one.") from None
+            why = str(error) or str(self._ended())
+            raise EngineGone("The worker gave way before it took the program.", why=why) from None
         except Ended:
             self._end()
             raise self._ended() from None
@@ -298,7 +304,7 @@ class ChannelWorker:
         try:
             if header["kind"] != "result" or not isinstance(mutated, list) or not isinstance(taken, int | float):
                 raise replies.refused("an answer that is not a result")
-            values, digests = replies.read_outputs(header, payload, program.outputs, _new_folder)
+            values, digests = replies.read_outputs(header, payload, program.outputs)
         except OutputRefused:
             self._end()
             raise
@@ -311,11 +317,6 @@ class ChannelWorker:
             stderr=stderr,
             seconds=float(taken),
         )
-
-
-def _new_folder() -> Path:
-    """Where a returned `File` or `Dir` is written. It is the caller's from then on."""
-    return Path(tempfile.mkdtemp(prefix="autocode-output-"))
 
 
 def _no_frame(_header: dict[str, Any], _payload: memoryview) -> None:

@@ -29,7 +29,7 @@ _PIECES = 64
 
 
 class Expired(Exception):
-    """The deadline passed."""
+    """The program's time is over."""
 
 
 class Ended(Exception):
@@ -37,7 +37,7 @@ class Ended(Exception):
 
 
 class NotTaken(Ended):
-    """The worker ended before it took the request, so no program is to blame."""
+    """The worker ended, or did nothing, before it took the request, so no program is to blame. The text may say why."""
 
 
 class Malformed(Exception):
@@ -167,7 +167,9 @@ class Streams:
             os.close(self._woken)
             os.close(self._wake)
 
-    def exchange(self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, deadline: float) -> dict[str, Any]:
+    def exchange(
+        self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, seconds: float, patience: float
+    ) -> dict[str, Any]:
         """Send `pieces`, hand over every data frame, and return the zygote's report of the kind `until`.
 
         It returns when the report is there and all the bytes that it announces have been read. A report "taken" comes
@@ -177,7 +179,8 @@ class Streams:
             pieces: bytes-like, sent one after the other without a copy; they must not change meanwhile.
             on_frame: called with each data frame's header and payload; may raise to stop.
             until: kind of the report that ends it.
-            deadline: on `time.monotonic`'s clock.
+            seconds: from when the request is taken to its end; a worker slow to get ready costs a program nothing.
+            patience: seconds until it is taken.
 
         Raises:
             Expired, Ended, NotTaken, Malformed: as they say. The worker can then not be used any more.
@@ -185,11 +188,13 @@ class Streams:
         outgoing = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
         reports: list[dict[str, Any]] = []
         taken = False
+        deadline = time.monotonic() + patience
 
         def on_report(header: dict[str, Any], _payload: memoryview) -> None:
-            nonlocal taken
-            if header["kind"] == "taken":
+            nonlocal taken, deadline
+            if header["kind"] == "taken" and not taken:
                 taken = True
+                deadline = time.monotonic() + seconds
             else:
                 reports.append(header)
 
@@ -207,12 +212,13 @@ class Streams:
                     self._data.read(on_frame)
                 if self._control_fd in ready:
                     self._control.read(on_report)
-        except Ended:
-            with contextlib.suppress(Ended):
+        except (Ended, Expired) as error:
+            with contextlib.suppress(Ended):  # it may have been taken a moment ago
                 self._control.read(on_report)
             if taken:
                 raise
-            raise NotTaken from None
+            late = isinstance(error, Expired)
+            raise NotTaken(f"It was not ready after {patience:g} s." if late else "") from None
 
     def _is_last(self, report: dict[str, Any], until: str, start: int) -> bool:
         if report["kind"] != until:

@@ -108,7 +108,8 @@ class CallOutcome:
     """What a call gave.
 
     Args:
-        values: the outputs by name, decoded and validated.
+        values: the outputs by name, decoded and validated. A `File` or `Dir` lies in a temporary folder that is removed
+            with the value; move or copy it to keep it.
         digests: content hash of each encoded output, to see whether two calls agree. Equal values have equal digests.
         mutated: names of inputs that the function changed in place; empty unless they were watched.
         stdout, stderr: head and tail, control characters stripped.

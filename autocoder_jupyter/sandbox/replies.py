@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.data import codec
@@ -16,9 +15,10 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
+from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.sandbox.worker.frames import padded
-from autocoder_jupyter.types import Dir, Figure, File, OutputSpec
+from autocoder_jupyter.types import OutputSpec
 
 MEMORY_HINT = "Give the sandbox more memory, or let the function work on less at a time."
 
@@ -57,7 +57,7 @@ class Digests(Mapping[str, str]):
 
 
 def read_outputs(
-    header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec], folder: Callable[[], Path]
+    header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec]
 ) -> tuple[dict[str, Any], Digests]:
     """The values of a result frame, validated, and their digests.
 
@@ -80,12 +80,9 @@ def read_outputs(
         part = payload[position : position + size]
         position += padded(size)
         try:
-            value = codec.decode(
-                own, part, folder=folder() if spec.type in ("File", "Dir") else Path(), wrap_path=_wrap, trusted=False
-            )
+            value = values[spec.name] = receive(own, part, trusted=False)
         except codec.Corrupt as error:
             raise refused(f"output {spec.name!r}: {error}") from None
-        values[spec.name] = Figure(value.png, value.width, value.height) if spec.type == "Figure" else value
         makers[spec.name] = _digest_of(value, own, part)
     return values, Digests(makers)
 
@@ -153,10 +150,6 @@ def _place(header: Mapping[str, Any]) -> str:
 
 def _text(value: Any, folder: str) -> str:
     return stable(value, folder) if isinstance(value, str) else ""
-
-
-def _wrap(kind: str, path: Path) -> File | Dir:
-    return File(path) if kind == "File" else Dir(path)
 
 
 def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable[[], str]:

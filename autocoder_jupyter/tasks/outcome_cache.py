@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.types import Dir, Figure, File, OutputSpec, TypeName
+from autocoder_jupyter.types import Figure, OutputSpec, TypeName
 
 if TYPE_CHECKING:
     from autocoder_jupyter.data.codec import Encoded
@@ -50,7 +50,7 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
 
 def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
     """The stored outcome, decoded anew; None when there is none or it cannot be read."""
-    from autocoder_jupyter.data.codec import decode
+    from autocoder_jupyter.sandbox.received import receive
 
     if key is None:
         return None
@@ -60,9 +60,7 @@ def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | Non
         values = {}
         for number, output in enumerate(outputs):
             payload = memoryview((folder / f"{number}.bin").read_bytes())
-            place = Path(tempfile.mkdtemp(prefix="autocode-")) if output.type in ("File", "Dir") else Path()
-            value = decode(headers[number], payload, folder=place, wrap_path=_wrapped, trusted=True)
-            values[output.name] = Figure(value.png, value.width, value.height) if output.type == "Figure" else value
+            values[output.name] = receive(headers[number], payload, trusted=True)
         os.utime(folder)
         return values
     return None
@@ -94,10 +92,6 @@ def _encoded(value: Any, type_name: TypeName) -> Encoded:
     if isinstance(value, Figure):  # it is drawn already
         return Encoded({"type": "Figure", "size": len(value.png)}, (memoryview(value.png),))
     return encode(value, type_name)
-
-
-def _wrapped(kind: str, path: Path) -> File | Dir:
-    return File(path) if kind == "File" else Dir(path)
 
 
 def _home() -> Path:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import keyword
 import re
 import shutil
-import tempfile
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,17 +77,7 @@ def landed(values: Mapping[str, Any], folder: Path | None, home: Path) -> dict[s
         own = value.path.name if value.path.name not in taken else f"{name}-{value.path.name}"
         taken.add(own)
         result[name] = type(value)(_moved(value.path, folder / own))
-        _remove_if_empty(value.path.parent)
     return result
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """The temporary folders that a value was decoded into, once it has left them."""
-    temporary = Path(tempfile.gettempdir()).resolve()
-    with contextlib.suppress(OSError):
-        while folder.resolve().parent.is_relative_to(temporary):
-            folder.rmdir()
-            folder = folder.parent
 
 
 def _moved(source: Path, target: Path) -> Path:

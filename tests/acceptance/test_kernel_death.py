@@ -26,6 +26,8 @@ DATA = "import pandas as pd; sales = pd.DataFrame({'price': [10.0, 20.0, 30.0], 
 CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
 GRACEFUL_SECONDS = 3.0
 
+pytestmark = pytest.mark.slow
+
 
 class MortalKernel(Kernel):
     """A kernel that can be restarted, and whose processes can be counted."""
@@ -34,18 +36,19 @@ class MortalKernel(Kernel):
     def pid(self) -> int:
         return int(self._manager.provisioner.pid)  # type: ignore[union-attr]
 
-    def restart(self, *, now: bool) -> float:
-        """Restart and wait until it is ready. `now` sends SIGKILL. Returns the seconds that the death took."""
-        began = time.monotonic()
+    def die(self) -> None:
+        """SIGKILL, and a successor that is ready for cells."""
         self.client.stop_channels()
-        self._manager.shutdown_kernel(now=now, restart=True)
-        seconds = time.monotonic() - began
         self._manager.restart_kernel(now=True)
         self.client = self._manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
-        self.shown.clear()
-        return seconds
+
+    def leave(self) -> float:
+        """End as a gentle restart ends it, without a successor. Returns the seconds that it took."""
+        began = time.monotonic()
+        self._manager.shutdown_kernel(now=False, restart=True)
+        return time.monotonic() - began
 
 
 class House:
@@ -80,9 +83,20 @@ class House:
 
 
 @pytest.fixture
-def house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
-    (tmp_path / "pyproject.toml").write_text("")
-    house = House(tmp_path, sandbox_name)
+def house(tmp_path: Path) -> Iterator[House]:
+    """On the local sandbox."""
+    yield from make_house("local", tmp_path)
+
+
+@pytest.fixture
+def any_house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
+    """On each sandbox."""
+    yield from make_house(sandbox_name, tmp_path)
+
+
+def make_house(sandbox: str, folder: Path) -> Iterator[House]:
+    (folder / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
+    house = House(folder, sandbox)
     with house.model:
         yield house
         house.release.set()
@@ -110,69 +124,75 @@ def has_a_worker(kernel: MortalKernel) -> bool:
     return bool(family(kernel) or containers(kernel.pid))
 
 
-def test_killed_during_a_question_to_the_model(house: House) -> None:
-    house.says["code"] = Answer("…", hold=house.release)
-    with house.kernel() as kernel:
+def wait_for_the_sample_run(kernel: MortalKernel) -> None:
+    """Wait until the tests have passed: then the function sleeps on the sample."""
+    kernel.run("from autocoder_jupyter import jobs")
+    told = "sum(type(event).__name__ == 'TestReported' for event in jobs.current('growth').events), growth.state"
+    eventually(lambda: kernel.printed(told) == "2 running", lambda: kernel.printed(told), 60)
+    assert has_a_worker(kernel)
+
+
+def test_killed_during_a_question_to_the_model(any_house: House) -> None:
+    any_house.says["code"] = Answer("…", hold=any_house.release)
+    with any_house.kernel() as kernel:
         begin(kernel)
-        house.model.wait_for_requests(3)
-        eventually(lambda: len(house.journal()) >= 3, house.journal, 30)  # plan, tests, environment
+        any_house.model.wait_for_requests(3)
+        eventually(lambda: len(any_house.journal()) >= 3, any_house.journal, 30)  # plan, tests, environment
         eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
         dead, processes = kernel.pid, family(kernel)
 
-        kernel.restart(now=True)
+        kernel.die()
 
         assert_nothing_is_left(processes, dead)
-        house.model.wait_for_hang_ups(1)
-        recorded = house.journal()
+        any_house.model.wait_for_hang_ups(1)
+        recorded = any_house.journal()
         assert [Exchange.model_validate(entry["exchange"]).stage for entry in recorded if "exchange" in entry] == [
             "plan",
             "tests",
         ]
-        house.says["code"] = fenced(CODE)
+        any_house.says["code"] = fenced(CODE)
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(house.model.requests) == 3 + 1  # only what had no answer is asked again
-        assert house.journal()[: len(recorded)] == recorded
+        assert len(any_house.model.requests) == 3 + 1  # only what had no answer is asked again
+        assert any_house.journal()[: len(recorded)] == recorded
 
 
-def test_killed_while_generated_code_runs(house: House) -> None:
-    house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
-    with house.kernel() as kernel:
+def test_killed_while_generated_code_runs(any_house: House) -> None:
+    any_house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with any_house.kernel() as kernel:
         begin(kernel)
-        kernel.wait_for_card("test_empty")
-        eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
-        assert not kernel.card().count("Ready")
+        wait_for_the_sample_run(kernel)
         dead, processes = kernel.pid, family(kernel)
 
-        kernel.restart(now=True)
+        kernel.die()
 
         assert_nothing_is_left(processes, dead)
-        recorded = house.journal()
+        recorded = any_house.journal()
         assert sum("exchange" in entry for entry in recorded) == 3
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(house.model.requests) == 3  # nothing is asked again, everything is run again
-        assert house.journal()[: len(recorded)] == recorded
-        assert (next(house.folder.glob(".autocode/growth/*")) / "report.json").exists()
+        assert len(any_house.model.requests) == 3  # nothing is asked again, everything is run again
+        assert any_house.journal()[: len(recorded)] == recorded
+        assert (next(any_house.folder.glob(".autocode/growth/*")) / "report.json").exists()
 
 
-def test_restarted_gently_while_generated_code_runs(house: House) -> None:
-    house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
-    with house.kernel() as kernel:
+def test_restarted_gently_while_generated_code_runs(any_house: House) -> None:
+    any_house.says["code"] = fenced(SLOW_ON_THE_SAMPLE)
+    with any_house.kernel() as kernel:
         begin(kernel)
-        eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
-        kernel.wait_for_card("test_empty")
+        wait_for_the_sample_run(kernel)
         dead, processes = kernel.pid, family(kernel)
-        assert kernel.restart(now=False) < GRACEFUL_SECONDS
+        assert kernel.leave() < GRACEFUL_SECONDS
         assert_nothing_is_left(processes, dead)
 
 
+@pytest.mark.local_sandbox
 def test_restarted_gently_during_a_question_to_the_model(house: House) -> None:
     house.says["plan"] = Answer("…", hold=house.release)
     with house.kernel() as kernel:
         begin(kernel)
         house.model.wait_for_requests(1)
         dead, processes = kernel.pid, family(kernel)
-        assert kernel.restart(now=False) < GRACEFUL_SECONDS
+        assert kernel.leave() < GRACEFUL_SECONDS
         assert_nothing_is_left(processes, dead)
         house.model.wait_for_hang_ups(1)

@@ -102,6 +102,7 @@ print(json.dumps([result.success, result.plan.assumptions, count, worst, critica
 """
 
 
+@pytest.mark.slow
 def test_a_script_counts_the_errors_of_a_log_and_names_the_tie(sandbox_name: str, tmp_path: Path) -> None:
     """In a plain script, with no notebook around."""
     request = {**known.LOGS.request({}), "outputs": {n: kind.__name__ for n, kind in known.LOGS.outputs.items()}}

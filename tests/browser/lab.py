@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,7 +112,7 @@ class NotebookPage:
 
     def __init__(self, page: Any, lab: Lab, name: str) -> None:
         self.page = page
-        page.goto(f"{lab.address}/doc/tree/{name}?reset")
+        page.goto(f"{lab.address}/doc/tree/{urllib.parse.quote(name)}?reset")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         self.wait_until_idle()
 

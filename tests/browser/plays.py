@@ -31,7 +31,7 @@ sales = pd.DataFrame({
 sales.head(3)"""
 
 CELL = """\
-%%autocode growth -o "monthly: DataFrame" -o "best_month: str"
+%%autocode growth -o "monthly: DataFrame" -o "best_month: str" -i "min_orders: int = 5"
 -c "revenue is never negative"
 --check "monthly.month.is_monotonic_increasing"
 Monthly revenue growth from @sales, one row a month; skip months with fewer than 5 orders."""

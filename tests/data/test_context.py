@@ -188,12 +188,8 @@ def test_numbers_keep_their_digits() -> None:
     assert str(2**62) in text
 
 
-def test_a_million_rows_take_little_time(large_table: pd.DataFrame) -> None:
-    started = time.perf_counter()
-    context = build_context({"t": large_table})
-    # The target is 0.35 s; a busy machine must not fail the suite, the benchmark gives the figure.
-    assert time.perf_counter() - started < 2
-    assert_bounded(context.text)
+def test_a_million_rows_are_described_within_bounds(large_table: pd.DataFrame) -> None:
+    assert_bounded(build_context({"t": large_table}).text)
 
 
 # What may be seen

@@ -32,6 +32,10 @@ def labels(strip: Controls) -> list[str]:
     return [child.description for child in strip._box.children if child.description]
 
 
+def note(strip: Controls) -> str:
+    return str(strip._note.value)
+
+
 def test_buttons_ask_the_job_and_nothing_else() -> None:
     job = Job()
     strip = Controls(job)
@@ -44,9 +48,15 @@ def test_approve_and_decline_are_there_while_they_are_needed() -> None:
     strip = Controls(Job())
     assert labels(strip) == ["Cancel"]
     strip(replace(STATE, phase="waiting", approval=("x",)))
-    assert labels(strip) == ["Approve", "Decline", "Cancel"]
+    assert labels(strip) == ["Cancel", "Approve", "Decline"]
     strip(STATE)
     assert labels(strip) == ["Cancel"]
+
+
+def test_the_strip_has_the_clock_and_counts_what_the_model_writes() -> None:
+    strip = Controls(Job())
+    strip(replace(STATE, seconds=41.0, written=1204))
+    assert note(strip) == "00:41 · 1,204 characters written"
 
 
 def test_the_strip_closes_at_the_end_and_stays_closed() -> None:

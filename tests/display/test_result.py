@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.result import render_html, render_text, signature
+from autocoder_jupyter.display.parts import signature
+from autocoder_jupyter.display.result import render_html, render_text
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,
@@ -62,7 +63,8 @@ class Pending:
 
 
 def test_the_signature_reads_like_a_call() -> None:
-    assert signature(REPORT) == ("growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best: str)")
+    call = "growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best: str)"
+    assert signature(REPORT.name, REPORT.declared_inputs, REPORT.declared_outputs) == call
 
 
 @pytest.mark.parametrize("part", ["all", "report"])
@@ -75,7 +77,7 @@ def test_the_page_shows_what_success_rests_on(part: Any, read: Any) -> None:
         "two runs agree",
         "ties keep their order",
         "Tests changed on the way: test_sum",
-        "Tests that also pass on a stub: test_nothing",
+        "Tests that also pass on a function that does nothing: test_nothing",
         "cost unknown",
         "2 attempts",
         "sandbox: docker",

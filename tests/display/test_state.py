@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.state import LOG_LINES, STREAM_CHARACTERS, CardState
+from autocoder_jupyter.display.state import LOG_LINES, CardState
 from autocoder_jupyter.engine.events import (
     ApprovalGiven,
     ApprovalNeeded,
@@ -67,11 +67,10 @@ def test_plan_sources_and_usage_are_kept() -> None:
     assert (state.usage.input_tokens, state.environment) == (5, "image")
 
 
-def test_streamed_text_is_a_tail_that_a_new_stage_clears() -> None:
-    state = fold(StageStarted("code", 1, 3), TextStreamed("code", "x" * 5000), TextStreamed("code", "end"))
-    assert len(state.streamed) == STREAM_CHARACTERS
-    assert state.streamed.endswith("end")
-    assert state.apply(StageStarted("run", 1, 3)).streamed == ""
+def test_what_the_model_writes_is_counted_until_a_new_stage() -> None:
+    state = fold(TextStreamed("code", "x" * 30), TextStreamed("code", "end"))
+    assert state.written == 33
+    assert state.apply(StageStarted("run", 1, 3)).written == 0
 
 
 def test_tests_are_counted_and_a_second_run_starts_anew() -> None:

@@ -165,7 +165,7 @@ def test_a_terminal_gets_lines_of_text_and_waits(shell: Any, jobs: Any, capsys: 
     jobs.ending = play
     shell.run("%%autocode growth\nWords")
     printed = capsys.readouterr().out
-    assert "growth  Plan · attempt 1/3" in printed
+    assert "growth  Planning · 00:00 · attempt 1 of 3" in printed
     assert "● growth  Ready" in printed
     assert shell.display_pub.outputs == []
 

@@ -119,7 +119,7 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert kernel.printed(f"growth.wait().state, growth.run(), {other}") == "ready 30 5"
     card = kernel.wait_for_card("Ready")
     assert "there are no refunds" in card
-    assert "2/2 tests" in card
+    assert "2 of 2 tests passed" in card
     assert "What was sent" in card
 
 
@@ -127,7 +127,7 @@ def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, p
     release, answer = held()
     play(code=lambda request: answer)
     kernel.run(CELL)
-    kernel.wait_for_card("Code")
+    kernel.wait_for_card("Writing code")
     free = kernel.run("1 + 1")
     assert free.displays[0]["text/plain"] == "2"
     assert free.seconds < 1.0
@@ -162,7 +162,7 @@ def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, play: Play) 
     release, answer = held()
     model = play(code=lambda request: answer)
     kernel.run(CELL)
-    kernel.wait_for_card("Code")
+    kernel.wait_for_card("Writing code")
     assert "is being cancelled" in kernel.run("%autocode cancel growth").text
     kernel.wait_for_card("Cancelled")
     assert model.hung_up.wait(10)
@@ -176,7 +176,7 @@ def test_running_the_cell_again_supersedes_the_old_job(kernel: Kernel, play: Pla
     play(code=lambda request: answer)
     kernel.run(CELL)
     kernel.run("old = growth")
-    kernel.wait_for_card("Code")
+    kernel.wait_for_card("Writing code")
     play()
     kernel.run(CELL + " Once more.")
     assert kernel.printed("growth.wait().state, old.state") == "ready cancelled"
@@ -195,7 +195,7 @@ def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, p
     release, answer = held()
     play(code=lambda request: answer)
     waiting = kernel.start(CELL.replace("growth", "growth --wait"))
-    kernel.wait_for_card("Code")
+    kernel.wait_for_card("Writing code")
     kernel.interrupt()
     cell = kernel.finish(waiting)
     assert cell.status == "ok"
@@ -208,7 +208,7 @@ def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, play: Play)
     release, answer = held()
     play(code=lambda request: answer)
     kernel.run(CELL)
-    kernel.wait_for_card("Code")
+    kernel.wait_for_card("Writing code")
     waiting = kernel.start("growth.wait()")
     kernel.client.get_iopub_msg(timeout=10)
     kernel.interrupt()

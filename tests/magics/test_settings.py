@@ -11,6 +11,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.settings import Autocode, resolve
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 
 def write(folder: Path, table: str) -> None:
@@ -57,6 +58,11 @@ def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
         pytest.param('max_cost = "1"', "takes a number", id="text for a number"),
         pytest.param("max_cost = true", "takes a number", id="bool for a number"),
         pytest.param('share = "row"', "takes rows or stats or schema", id="unknown choice"),
+        pytest.param('memory = "4 gigs"', "takes an amount of memory", id="no amount of memory"),
+        pytest.param("memory = true", "takes an amount of memory", id="bool for memory"),
+        pytest.param("cpu = 0", "takes a number, 0.1 or more", id="no processor"),
+        pytest.param("python_version = 3.12", "takes a version of Python", id="number for a version"),
+        pytest.param('secrets = ["not a name"]', "takes a list of names of environment", id="secret for its name"),
         pytest.param("packages = [1]", "takes a list of names", id="list of numbers"),
         pytest.param("model = ", "cannot be read", id="no TOML"),
     ],
@@ -76,6 +82,10 @@ def test_a_mistake_in_pyproject_is_an_error(tmp_path: Path, toml: str, message: 
         ("AUTOCODE_WAIT", "off", False),
         ("AUTOCODE_MAX_COST", "0.5", 0.5),
         ("AUTOCODE_PACKAGES", "a, b c", ("a", "b", "c")),
+        ("AUTOCODE_MEMORY", "4Gi", "4Gi"),
+        ("AUTOCODE_CPU", "2", 2.0),
+        ("AUTOCODE_SECRETS", "DB_PASSWORD, DB_USER", ("DB_PASSWORD", "DB_USER")),
+        ("AUTOCODE_PYTHON_VERSION", "3.12", "3.12"),
     ],
 )
 def test_the_environment_gives_text(tmp_path: Path, variable: str, text: str, value: object) -> None:
@@ -122,7 +132,8 @@ def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(tmp_path: Pa
 def test_every_setting_reaches_the_engine(tmp_path: Path) -> None:
     write(tmp_path, "")
     flags = {"allow_network": True, "packages": ("a",), "max_seconds": 9.0, "share": "schema", "timeout": 7.0}
-    config = resolve(flags, {}, tmp_path, {}).agent_config()
+    limits = {"memory": "4Gi", "cpu": 2.0, "secrets": ("DB",), "python_version": "3.12", "base_image": "debian"}
+    config = resolve({**flags, **limits}, {}, tmp_path, {}).agent_config()
     assert config == AgentConfig(
         block_network=False,
         base_packages=("a",),
@@ -130,6 +141,9 @@ def test_every_setting_reaches_the_engine(tmp_path: Path) -> None:
         max_seconds=9.0,
         share="schema",
         timeout=7.0,
+        resources=Resources(cpu=2.0, memory="4Gi"),
+        secrets=(Secret(key="DB"),),
+        image_config=ImageConfig(python_version=(3, 12), base_image="debian"),
     )
 
 
@@ -138,6 +152,6 @@ def test_the_table_of_options_is_consistent() -> None:
     fields = {field.name for field in dataclasses.fields(AgentConfig)}
     assert len(set(flags)) == len(flags)
     assert len({option.name for option in OPTIONS}) == len(OPTIONS)
-    assert {option.field for option in SETTINGS.values() if option.field} <= fields
+    assert {option.field.partition(".")[0] for option in SETTINGS.values() if option.field} <= fields
     assert all(option.flags for option in OPTIONS if not option.is_setting)
     assert all(bool(option.choices) == (option.kind == "choice") for option in OPTIONS)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -78,6 +80,37 @@ def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(plain_process, tmp_
     with pytest.raises(error, match=words):
         worker.call(program("import os\ndef run():\n    os.kill(os.getppid(), 9)\n    while True: pass"), {})
     assert not worker.alive
+
+
+@pytest.mark.parametrize("reason", [ExitReason(signal=9), ExitReason(out_of_memory=True), ExitReason(limit="disk")])
+def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(plain_process, tmp_path, program, reason):
+    process = plain_process(tmp_path)
+    worker = connect(process, Limits())
+    process.told = reason
+    process.kill()
+    process.popen.wait(5)
+    with pytest.raises(EngineGone, match="before it took the program"):
+        worker.test(program("def run(): return 1"), "def test_a(): pass", ["test_a"])
+    assert not worker.alive
+
+
+def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process, tmp_path):
+    process = plain_process(tmp_path)
+    worker = connect(process, Limits())
+    assert worker.alive
+    process.kill()
+    process.popen.wait(5)
+    assert not worker.alive
+    worker.kill()
+
+
+def test_a_programs_time_begins_when_its_worker_takes_it(plain_process, tmp_path, program):
+    process = plain_process(tmp_path)
+    worker = connect(process, Limits())
+    os.kill(process.popen.pid, signal.SIGSTOP)
+    threading.Timer(1.0, os.kill, (process.popen.pid, signal.SIGCONT)).start()
+    assert worker.call(program("def run(): return 1"), {}, seconds=0.8).values == {"result": 1}
+    worker.kill()
 
 
 def test_a_child_killed_for_memory_is_out_of_memory(plain_process, tmp_path, program):

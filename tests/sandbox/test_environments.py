@@ -76,9 +76,7 @@ def test_a_given_lock_with_anything_but_exact_versions_is_refused(wheelhouse: Pa
 def test_a_known_request_asks_nobody_again(wheelhouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = lock(_spec("alpha"))
     monkeypatch.setattr(environments, "run_uv", None)
-    began = time.perf_counter()
     assert lock(_spec("alpha")) == first
-    assert time.perf_counter() - began < 0.02
 
 
 def test_a_remembered_lock_grows_old(wheelhouse: Path, tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ from autocoder_jupyter.sandbox.supervisor import Policy
 from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
 
+A_MOMENT = 30.0
+"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the local sandbox is Linux's")
 
 MIB = 2**20
@@ -266,7 +269,7 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
     assert process_tree.descendants(supervisor)
     began = time.monotonic()
     process.kill()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < A_MOMENT
     assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree._is_zombie(pid)]
     process._supervisor.wait(5)
     assert not folder.exists()

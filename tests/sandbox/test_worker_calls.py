@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -397,3 +398,13 @@ def test_output_beyond_the_limit_ends_the_worker(start_plain, program):
     with pytest.raises(OutputRefused, match="a payload of"):
         worker.call(program(code, "", "f: DataFrame"), {})
     assert not worker.alive
+
+
+def test_a_returned_file_goes_with_its_value_and_leaves_nothing(worker, program, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from pathlib import Path\ndef run():\n    Path('a').write_text('x')\n    return Path('a'), Path('a').parent"
+    values = worker.call(program(code, outputs="f: File, d: Dir"), {}).values
+    assert values["f"].path.read_text() == "x" and (values["d"].path / "a").read_text() == "x"
+    assert len(list(tmp_path.iterdir())) == 2
+    del values
+    assert not list(tmp_path.iterdir())

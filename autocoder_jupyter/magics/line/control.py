@@ -21,8 +21,7 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
     if not rows:
         print("No jobs yet. %autocode help tells how to begin.")
         return
-    html = markup.table(("name", "state", "", "run"), rows)
-    notebook.show(html, markup.plain("\n".join("  ".join(row) for row in rows)))
+    notebook.show(markup.table(("name", "state", "", "run"), rows), markup.columns(rows))
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import read_sent
@@ -31,10 +32,11 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
     rows = [
         (
             run_id,
-            report.started.isoformat(" ", "minutes") if report.started else "",
+            f"{report.started.astimezone():%Y-%m-%d %H:%M}" if report.started else "",
             "ready" if report.success else "failed",
-            f"{report.attempts} attempts" if report.attempts != 1 else "1 attempt",
-            markup.spending(report.usage, None),
+            counted(report.attempts, "attempt"),
+            duration(report.seconds),
+            spending(report.usage, None),
             report.error or "",
         )
         for run_id, report in recorded_runs(notebook, name)
@@ -43,5 +45,5 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
         find_result(notebook, name)
         print(f"The journal holds no finished run of {name}.")
         return
-    html = markup.table(("run", "started", "state", "", "spent", "reason"), rows)
-    notebook.show(html, markup.plain("\n".join("  ".join(row).rstrip() for row in rows)))
+    headings = ("run", "started", "state", "", "took", "spent", "reason")
+    notebook.show(markup.table(headings, rows), markup.columns(rows))

@@ -27,7 +27,7 @@ def models(notebook: Notebook, arguments: Arguments) -> None:
 def doctor(notebook: Notebook, arguments: Arguments) -> None:
     """What will be used here, and why."""
     rows = examine(notebook.settings())
-    notebook.show(markup.table(("", "", ""), rows), markup.plain("\n".join("  ".join(row).rstrip() for row in rows)))
+    notebook.show(markup.table(("", "", ""), rows), markup.columns(rows))
 
 
 def config(notebook: Notebook, arguments: Arguments) -> None:
@@ -43,10 +43,7 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
         )
         for name, option in SETTINGS.items()
     ]
-    html = markup.table(("setting", "value", "from", ""), rows)
-    notebook.show(
-        html, markup.plain("\n".join(f"{name:<16} {value:<24} {where:<14} {note}" for name, value, where, note in rows))
-    )
+    notebook.show(markup.table(("setting", "value", "from", ""), rows), markup.columns(rows))
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import frames, lockdown
+from . import frames, heap, lockdown
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -89,3 +89,4 @@ def _load(setup: dict[str, Any]) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    heap.prepare()

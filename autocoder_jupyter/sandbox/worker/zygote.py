@@ -1,8 +1,8 @@
 """The resident interpreter: forks one child for each program, ahead of time, and reports on it.
 
 Its three streams are the host's: requests come in on one, the programs' frames go out on another, and its own reports
-("ready", "taken", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which passes the
-bytes on by count. So a report cannot be forged, and nothing that a program does late reaches the next call.
+("ready", "taken", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which
+passes the bytes on by count. So a report cannot be forged, and nothing that a program does late reaches the next call.
 """
 
 from __future__ import annotations

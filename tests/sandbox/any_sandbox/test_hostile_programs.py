@@ -32,6 +32,9 @@ from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, OutputSpec, Program, Sandbox, Worker
 from tests.sandbox.sandboxes import program, say
 
+A_MOMENT = 30.0
+"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the canaries are Linux's")
 
 SECRET = "canary-" + secrets.token_hex(8)
@@ -232,7 +235,7 @@ def test_a_fifo_given_back_does_not_block_the_notebook(worker: Worker) -> None: 
     began = time.monotonic()
     with pytest.raises(SandboxError):
         worker.call(program("os.mkfifo('f'); return Path('f')", outputs={"file": "File"}), {}, seconds=5)
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < A_MOMENT
 
 
 def test_a_device_cannot_be_made(worker: Worker) -> None:  # 64
@@ -307,17 +310,17 @@ def test_no_socket_of_this_machine_is_reached(worker: Worker, listeners: dict[st
 @pytest.mark.parametrize(
     "body",
     [  # 17, 18, 19
-        "socket.create_connection(('1.1.1.1', 443), 5)",
+        "socket.create_connection(('1.1.1.1', 443), 60)",
         "return socket.getaddrinfo('example.org', 443)",
-        "socket.create_connection(('169.254.169.254', 80), 5)",
-        "import urllib.request; return urllib.request.urlopen('http://example.org', timeout=5).read()",
+        "socket.create_connection(('169.254.169.254', 80), 60)",
+        "import urllib.request; return urllib.request.urlopen('http://example.org', timeout=60).read()",
     ],
     ids=["address", "name", "metadata", "web"],
 )
 def test_the_internet_fails_at_once(worker: Worker, body: str) -> None:
     began = time.monotonic()
     assert attempt(worker, body).startswith("blocked")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < A_MOMENT
 
 
 def test_the_container_engine_is_not_reached(worker: Worker) -> None:  # 21
@@ -459,7 +462,7 @@ def test_a_program_without_end_is_ended(worker: Worker, body: str) -> None:
     began = time.monotonic()
     with pytest.raises(SandboxTimeout):
         say(worker, body, seconds=0.6)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < A_MOMENT
 
 
 def test_a_daemon_does_not_outlive_the_call(worker: Worker) -> None:  # 44
@@ -495,7 +498,7 @@ def test_a_process_that_holds_the_output_open_does_not_hold_the_call(worker: Wor
         return 'done'
     """
     assert say(worker, body) == "done"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < A_MOMENT
     assert not survivors(name)
 
 

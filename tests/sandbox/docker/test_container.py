@@ -22,6 +22,9 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.trial import trial
 from autocoder_jupyter.sandbox.protocol import Limits
 
+A_MOMENT = 30.0
+"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 
 ContainersOf = Callable[[int], list[str]]
@@ -162,7 +165,7 @@ while left:
 def test_the_worker_ends_when_the_host_hangs_up(run: Running) -> None:
     process = run(WAIT)
     process.streams.requests.close()
-    assert ended(process) < 5
+    assert ended(process) < A_MOMENT
     assert process.exit_reason().exit_code == 0
 
 
@@ -205,11 +208,11 @@ def test_kill_ends_the_whole_tree_from_any_thread_and_twice(
     killers = [threading.Thread(target=process.kill) for _ in range(4)]
     for killer in killers:
         killer.start()
-    assert ended(process) < 5
+    assert ended(process) < A_MOMENT
     for killer in killers:
         killer.join()
     process.kill()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < A_MOMENT
     assert process.exit_reason().signal == signal.SIGKILL
     assert eventually(lambda: process.id not in containers_of(os.getpid()))
 
@@ -219,7 +222,7 @@ def test_a_container_removed_from_outside_is_the_engines_fault(run: Running, eng
     client = engine.client()
     client.remove_container(process.id, force=True)
     client.close()
-    assert ended(process) < 5
+    assert ended(process) < A_MOMENT
     process.kill()
     reason = process.exit_reason()
     assert reason.engine_gone and "outside" in reason.text
@@ -236,7 +239,7 @@ def test_an_engine_that_is_gone_is_said(
     ended(process)
     reason = process.exit_reason()
     assert reason.engine_gone and "stopped answering" in reason.text
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < A_MOMENT
     assert eventually(lambda: process.id not in containers_of(os.getpid()))
 
 

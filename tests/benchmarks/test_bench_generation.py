@@ -1,0 +1,48 @@
+"""What a generation takes besides the model: prompt to verified result, against one run of the tests alone.
+
+The model is scripted and answers at once over real HTTP, so what is measured is ours: data context, client, journal,
+environment, sandbox, tests, sample, verdict.
+
+python -m pytest tests/benchmarks/test_bench_generation.py --benchmark-only --benchmark-group-by=group
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter import background
+from autocoder_jupyter.sandbox.pool import shared_pool
+from autocoder_jupyter.sandbox.protocol import Limits, Program
+from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_prompt_to_verified_result_warm(benchmark, tmp_path: Path, name: str) -> None:
+    benchmark.group = f"generation, {name}"
+    theatre = Theatre(tmp_path, open_sandbox(name).name)
+    rounds = itertools.count()
+
+    def generation() -> None:
+        theatre.root = tmp_path / str(next(rounds))  # its own journal, so that nothing is replayed
+        assert background.run(theatre.play(SCRIPT)).report.success
+
+    benchmark.pedantic(generation, rounds=10, warmup_rounds=2)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_baseline_one_run_of_the_tests_alone(benchmark, name: str) -> None:
+    benchmark.group = f"generation, {name}"
+    sandbox = open_sandbox(name)
+    program = Program(CODE, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))
+    with shared_pool(sandbox).lease(sandbox.build(base_spec(name)), Limits()) as worker:
+        run = benchmark.pedantic(
+            lambda: worker.test(program, TESTS, ("test_sum", "test_empty")), rounds=10, warmup_rounds=2
+        )
+    assert run.passed

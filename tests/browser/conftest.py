@@ -1,0 +1,104 @@
+"""A real JupyterLab in a real browser; the model's words are written beforehand, everything else is as it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.lab import Lab, NotebookPage
+from tests.scripted_model import Answer, ScriptedModel
+
+ARTIFACTS = Path(__file__).parents[2] / "artifacts"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
+Open = Callable[..., NotebookPage]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium; without it the tests are skipped, except where CI promises it."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if os.environ.get("CI") != "true":
+        if importlib.util.find_spec("playwright") is None:
+            pytest.skip("playwright is not installed")
+        if chromium is None:
+            pytest.skip("there is no chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(plays.answer) as model:
+        yield model
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lab") / "notebooks"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("")
+    env = {
+        "AUTOCODE_MODEL": "openai/scripted",
+        "AUTOCODE_API_BASE": model.url,
+        "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_MAX_ITERATIONS": "2",
+        "AUTOCODE_CACHE": "disable",
+    }
+    with Lab(folder, env) as lab:
+        yield lab
+
+
+@pytest.fixture
+def play(model: ScriptedModel) -> Iterator[Play]:
+    """Gives the model another script for one test."""
+
+    def played(script: Callable[[dict[str, Any]], str | Answer]) -> ScriptedModel:
+        model._answer = script
+        return model
+
+    yield played
+    model._answer = plays.answer
+
+
+@pytest.fixture
+def notebook(browser: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    name = f"{request.node.name}.ipynb"
+    opened: list[NotebookPage] = []
+
+    def open_notebook(*cells: str) -> NotebookPage:
+        lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells])
+        page = NotebookPage(context.new_page(), lab, name)
+        opened.append(page)
+        page.run(0)
+        page.wait_for_prompt(0)
+        return page
+
+    yield open_notebook
+    ARTIFACTS.mkdir(exist_ok=True)
+    for page in opened:
+        if not page.page.is_closed():
+            page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
+    context.close()
