@@ -17,18 +17,20 @@ T = TypeVar("T")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
 
 POLL_SECONDS = 0.2
 """How often a waiting main thread looks for a KeyboardInterrupt; Windows cannot be woken otherwise."""
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop of the background thread, started on first use."""
-    global _loop
+    """The loop of the background thread, started on first use, and anew in a forked process, which has no thread."""
+    global _loop, _thread
     with _lock:
-        if _loop is None or _loop.is_closed():
+        if _loop is None or _thread is None or not _thread.is_alive():
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="autocode", daemon=True).start()
+            _thread = threading.Thread(target=_loop.run_forever, name="autocode", daemon=True)
+            _thread.start()
         return _loop
 
 
@@ -68,14 +70,13 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None) -> 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the background loop and wait for it, also where the caller's own loop is running.
 
-    An interrupt cancels the coroutine: nobody else holds it.
+    Whatever ends the waiting, such as an interrupt, cancels the coroutine: nobody else holds it.
     """
     future = submit(coroutine)
     try:
         return wait(future)
-    except KeyboardInterrupt:
+    finally:
         future.cancel()
-        raise
 
 
 async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:
@@ -102,7 +103,9 @@ async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None]
         try:
             result = function()
         except BaseException as raised:
-            error = raised
+            # A future takes no StopIteration, and an exit that is raised on the loop would end its thread.
+            is_plain = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
+            error = raised if is_plain else RuntimeError(f"a blocking call ended with {raised!r}")
         if not current.is_closed():
             current.call_soon_threadsafe(settle, result, error)
 

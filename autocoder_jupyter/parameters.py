@@ -11,8 +11,10 @@ import difflib
 import keyword
 import math
 import numbers
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -59,6 +61,27 @@ def text(parameter: str, value: Any) -> str:
     """A text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(f"{parameter} must be a text that is not empty, not {value!r}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{parameter} holds {value[error.start]!r}, which is no character.") from None
+    return value
+
+
+def folder(parameter: str, value: Any) -> Path:
+    """A path, `~` understood."""
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise InvalidRequest(f"{parameter} must be the path of a folder, not {value!r}.")
+    return Path(value).expanduser()
+
+
+def address(parameter: str, value: Any) -> str:
+    """The address of a service."""
+    if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
+        raise InvalidRequest(
+            f"{parameter} must be an address that begins with http:// or https://, not {value!r}.",
+            hint=f'Write for instance {parameter}="http://localhost:8000/v1".',
+        )
     return value
 
 

@@ -23,7 +23,7 @@ class AgentConfig:
     """How generations are done. Every field is an option of `AutoCoderAgent`, most are one of the cell too.
 
     Args:
-        name: prefix for what is named after the agent (containers, images).
+        name: what the agent is called, in its `repr` and in the journal.
         model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"` or `"openai/gpt-5"`.
         system_prompt: takes the place of our instructions to the writer of code; the output rules are always appended.
         api_key: NAME of the environment variable that holds the key; never the key itself.
@@ -41,7 +41,7 @@ class AgentConfig:
         secrets: environment variables of the notebook that the sandbox may see.
         cache: `auto` replays model answers from the journal, `override` asks anew and records, `disable` does neither.
         backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
-        agent_max_turns: turns of the Claude backend.
+        agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
         block_network: no network while generated code runs. Off only by choice.
         sandbox: `docker`, `local`, or the best that answers.
         share: how much of the data the model may see.
@@ -56,7 +56,7 @@ class AgentConfig:
     system_prompt: str | None = None
     api_key: str | None = None
     api_base: str | None = None
-    litellm_params: Mapping[str, Any] = field(default_factory=dict)
+    litellm_params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     base_packages: tuple[str, ...] = ()
     resources: Resources = Resources()
     image_config: ImageConfig = ImageConfig()
@@ -65,7 +65,7 @@ class AgentConfig:
     skip_tests: bool = False
     sandbox_retries: int = 0
     timeout: float = 120.0
-    env_vars: Mapping[str, str] = field(default_factory=dict)
+    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[Secret, ...] = ()
     cache: CachePolicy = "auto"
     backend: Backend = "litellm"
@@ -105,7 +105,7 @@ class Request:
 
 
 def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
-    """The environment variables that secrets stand for, read now; never kept, written or shown.
+    """The values of secrets by the name under which a program sees them, read now; never written or shown.
 
     Raises:
         InvalidRequest: a variable is not set; it is named.
@@ -114,7 +114,9 @@ def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
     for secret in secrets:
         if secret.key not in os.environ:
             raise InvalidRequest(
-                f"The secret {secret.key} is not set.", hint=f"Set the environment variable {secret.key} first."
+                f"The secret {secret.key} is not set.",
+                why="It is read from the environment variables of the notebook when it is needed.",
+                hint=f"Set it before the kernel starts, or with %env {secret.key}=… in a cell you do not save.",
             )
         values[secret.as_env_var or secret.key] = os.environ[secret.key]
     return values

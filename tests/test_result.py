@@ -27,6 +27,7 @@ from autocoder_jupyter.types import (
     Evidence,
     Exchange,
     File,
+    ImageConfig,
     InputSpec,
     OutputSpec,
     Report,
@@ -234,12 +235,30 @@ def test_a_result_survives_json_with_any_type_of_output(kind: Any) -> None:
         options=options,
     )
     text = original.model_dump_json()
-    again = CodeGenEvalResult.model_validate_json(text)
+    again = CodeGenEvalResult.model_validate_json(text, trusted=True)
     assert again.report == original.report
     assert (again.state, again._options) == ("ready", options)
     assert again.model_dump_json() == text
     assert json.loads(text)["success"] is True
     assert original.model_dump()["name"] == "growth"
+
+
+def test_a_file_from_a_stranger_gets_at_no_secret_network_folder_or_registry(tmp_path: Path) -> None:
+    reaching = CallOptions(
+        timeout=9,
+        secrets=(Secret(key="HOME"),),
+        network=True,
+        output_dir=Path.home(),
+        image_config=ImageConfig(registry="registry.example", registry_secret="HOME"),
+    )
+    original = result(options=reaching)
+    original.save(tmp_path)
+    for again in (
+        CodeGenEvalResult.load(tmp_path),
+        CodeGenEvalResult.model_validate_json(original.model_dump_json()),
+    ):
+        assert again._options == CallOptions(timeout=9)
+    assert CodeGenEvalResult.load(tmp_path, trusted=True)._options == reaching
 
 
 def test_an_error_survives_json() -> None:

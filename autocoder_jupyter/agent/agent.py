@@ -67,7 +67,7 @@ class AutoCoderAgent(AgentConfig):
         """Check and freeze the settings.
 
         Args:
-            name: prefix for what is named after the agent (containers, images).
+            name: what the agent is called, in its `repr` and in the journal.
             model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`.
             system_prompt: takes the place of our instructions to the writer of code; the output rules are appended.
             api_key: NAME of the environment variable that holds the key; the provider's usual one by default.
@@ -85,7 +85,7 @@ class AutoCoderAgent(AgentConfig):
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.
             cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
             backend: `litellm`. `claude`, the Claude Agent SDK, is refused in this version.
-            agent_max_turns: turns of the Claude backend.
+            agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
             block_network: no network while generated code runs.
             sandbox: `docker`, `local`, or `auto` for the best that answers.
             share: `rows`, `stats` or `schema`: how much of the data the model may see.

@@ -10,6 +10,7 @@ from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.tasks.outputs import field_names
+from autocoder_jupyter.tasks.values import checked_value, default_value
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
 
 
@@ -72,11 +73,24 @@ def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
     for name, declared in _named("inputs", inputs):
         check.identifier("inputs", name)
         if isinstance(declared, InputSpec):
-            spec = declared.model_copy(update={"name": name})
+            spec = _with_fitting_default(declared.model_copy(update={"name": name}))
         else:
             spec = InputSpec(name=name, type=_type("inputs", name, declared, INPUT_TYPE_NAMES))
         specs.append(spec)
     return tuple(specs)
+
+
+def _with_fitting_default(spec: InputSpec) -> InputSpec:
+    if spec.required or spec.default is None or spec.type in ("File", "Dir"):  # a path may be there later
+        return spec
+    try:
+        checked_value(spec, default_value(spec))
+    except (InvalidRequest, TypeError, ValueError):
+        raise InvalidRequest(
+            f"inputs: the default of {spec.name}, {spec.default!r}, cannot be a {spec.type}.",
+            hint="A date or datetime is written in ISO format, a timedelta as seconds.",
+        ) from None
+    return spec
 
 
 def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:

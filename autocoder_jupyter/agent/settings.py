@@ -75,7 +75,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "model": check.text,
     "system_prompt": _optional(check.text),
     "api_key": check.variable_name,
-    "api_base": _optional(check.text),
+    "api_base": _optional(check.address),
     "litellm_params": check.mapping,
     "base_packages": check.requirements,
     "resources": _resources,

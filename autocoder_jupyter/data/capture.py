@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -26,12 +27,12 @@ def capture(value: Any) -> Any:
             (polars, pyarrow, cudf …), which is converted.
 
     Raises:
-        InvalidRequest: anything else.
+        InvalidRequest: anything else, or a path where there is no such file or folder.
     """
     if isinstance(value, pd.DataFrame | pd.Series):
         return value.copy(deep=not _copy_on_write())
     if isinstance(value, File | Dir):
-        return value
+        return located(value)
     if callable(getattr(value, "to_pandas", None)) and not isinstance(value, type):
         converted = value.to_pandas()
         if isinstance(converted, pd.DataFrame | pd.Series):
@@ -41,6 +42,27 @@ def capture(value: Any) -> Any:
         why="Samples are DataFrame, Series, File or Dir, or a table with to_pandas().",
         hint=_hint(value),
     )
+
+
+def located(value: File | Dir) -> File | Dir:
+    """The same file or folder by its absolute path, so that it stays the same when the working folder changes.
+
+    A link that a person names is followed, for they mean what it points at; links inside a `Dir` are refused later,
+    because nobody has named those.
+
+    Raises:
+        InvalidRequest: it is not there, or not of this kind.
+    """
+    path = value.path
+    if path.is_file() if isinstance(value, File) else path.is_dir():
+        return type(value)(path.resolve())
+    if path.is_file() or path.is_dir():
+        other = "Dir" if isinstance(value, File) else "File"
+        raise InvalidRequest(f"{path} is not a {type(value).__name__}.", hint=f"Write {other}({str(path)!r}).")
+    if path.exists():
+        raise InvalidRequest(f"{path} is neither a plain file nor a folder.")
+    hint = "" if path.is_absolute() else f"It is looked for in {Path.cwd()}."
+    raise InvalidRequest(f"{path} does not exist.", hint=hint)
 
 
 def _copy_on_write() -> bool:

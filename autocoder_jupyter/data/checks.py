@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
@@ -30,8 +30,6 @@ CheckKind = Literal[
     "max_rows",
     "same_rows_as",
 ]
-
-CHECK_KINDS: tuple[CheckKind, ...] = get_args(CheckKind)
 
 Scalar = bool | int | float | str
 

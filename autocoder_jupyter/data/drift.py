@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -58,12 +58,19 @@ def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[
     missing = _missing(now["columns"], shape["columns"])
     lost = [literal for literal, _ in shape.get("index", []) if literal != "None"]
     lost = [f"index level {literal}" for literal in lost if literal not in {label for label, _ in now["index"]}]
-    return _sentence(name, missing + lost, _changes(now["columns"], shape["columns"], frame))
+    doubled = _doubled(now["columns"], shape["columns"])
+    return _sentence(name, missing + lost, _changes(now["columns"], shape["columns"], frame), doubled)
 
 
 def _missing(now: list[list[str]], then: list[list[str]]) -> list[str]:
     left = Counter(literal for literal, _ in then) - Counter(literal for literal, _ in now)
     return [literal for literal in dict.fromkeys(literal for literal, _ in then) if literal in left]
+
+
+def _doubled(now: list[list[str]], then: list[list[str]]) -> list[str]:
+    """Columns that the function uses by a name that now stands for several."""
+    counts, before = Counter(literal for literal, _ in now), Counter(literal for literal, _ in then)
+    return [literal for literal, count in before.items() if counts[literal] > count]
 
 
 def _changes(now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | pd.Series[Any]) -> list[str]:
@@ -113,15 +120,17 @@ def _family(dtype: str) -> str:
     return next((family for prefixes, family in families if text.startswith(prefixes)), text)
 
 
-def _sentence(name: str, missing: list[str], changed: list[str]) -> str | None:
+def _sentence(name: str, missing: list[str], changed: list[str], doubled: Sequence[str] = ()) -> str | None:
     parts = []
     if missing:
         parts.append(f"lacks {_listed(missing)}")
     if changed:
         parts.append(f"has other dtypes: {_listed(changed)}")
+    if doubled:
+        parts.append(f"has more than one {_listed(doubled)}")
     return f"{name} {' and '.join(parts)}; the function was built on a table that differs." if parts else None
 
 
-def _listed(items: list[str]) -> str:
+def _listed(items: Sequence[str]) -> str:
     more = len(items) - _NAMED
     return ", ".join(items[:_NAMED]) + (f" and {more} more" if more > 0 else "")

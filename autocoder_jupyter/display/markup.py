@@ -25,7 +25,7 @@ SHADE = "var(--jp-cell-editor-background,rgba(128,128,128,.1))"
 CODE_FONT = "font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px)"
 CODE = (
     f"{CODE_FONT};color:var(--jp-content-font-color1,inherit);background:{SHADE};border:1px solid {LINE};"
-    "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em;white-space:pre"
+    "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em"
 )
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
@@ -82,8 +82,8 @@ def details(summary: str, content: str, *, opened: bool = False) -> str:
 
 
 def code(source: str) -> str:
-    """A block of text as it is."""
-    return f'<pre style="{CODE}">{text(source)}</pre>' if source else ""
+    """A block of text as it is; long lines wrap, which Python's must not."""
+    return f'<pre style="{CODE};white-space:pre-wrap">{text(source)}</pre>' if source else ""
 
 
 def python(source: str) -> str:
@@ -93,9 +93,9 @@ def python(source: str) -> str:
     return f'<pre style="{CODE}">{highlighted(plain(source).rstrip())}</pre>' if source.strip() else ""
 
 
-def inline_code(source: object) -> str:
+def inline_code(source: object, style: str = "") -> str:
     """A few words of code within a sentence."""
-    return f'<span style="{CODE_FONT}">{text(source)}</span>'
+    return f'<span style="{CODE_FONT}{f";{style}" if style else ""}">{text(source)}</span>'
 
 
 def items(entries: Iterable[str]) -> str:

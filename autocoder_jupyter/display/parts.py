@@ -104,7 +104,7 @@ def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
         _entry(
             test.outcome == "passed",
             f"{MARKS[test.outcome]} {test.outcome}",
-            f"{markup.text(test.sentence)} {markup.inline_code(test.id)}",
+            f"{markup.text(test.sentence)} {markup.inline_code(test.id, markup.MUTED)}",
             f"{test.seconds * 1000:.0f} ms" if test.seconds else "",
             markup.code(test.message) if test.outcome != "passed" else "",
         )

@@ -126,8 +126,8 @@ def _environment(report: Report) -> str:
         f"{report.sandbox} sandbox" if report.sandbox else "",
         f"Python {'.'.join(map(str, report.python_version))}" if report.python_version else "",
         f"with {', '.join(report.detected_packages)}" if report.detected_packages else "",
-        f"and the system's {', '.join(report.detected_system_packages)}" if report.detected_system_packages else "",
+        f"system packages {', '.join(report.detected_system_packages)}" if report.detected_system_packages else "",
     )
-    lines = (" ".join(fact for fact in facts if fact), report.image or "")
+    lines = (", ".join(fact for fact in facts if fact), report.image or "")
     said = "".join(f"<div>{markup.text(line)}</div>" for line in lines if line)
     return said + (markup.details("Locked packages", markup.code("\n".join(report.lock))) if report.lock else "")

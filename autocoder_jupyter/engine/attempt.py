@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, TestReported, TestsCollected
@@ -44,7 +45,7 @@ class Trials:
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: two workers do for all
         sample, vacuous = rest.result()
         sample, checks = await work.stage("verify", lambda: self._verify(program, sample))
-        failures = (*(sample.failures if sample else ()), *failures_of(checks))
+        failures = (*(sample.failures(show_values=self._show_values) if sample else ()), *failures_of(checks))
         verdict = Verdict(work.suite, run.result(), sample, checks, vacuous, failures, tests_changed)
         work.emit(EvidenceGathered(work.attempt, verdict.evidence))
         return verdict
@@ -76,11 +77,16 @@ class Trials:
     async def _verify(
         self, program: Program, first: SampleRun | None
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...]]:
-        samples = self._work.request.samples
-        sample = await run_again(self._work.bench, program, samples, first)
+        work, samples, show_values = self._work, self._work.request.samples, self._show_values
+        sample = await run_again(work.bench, program, samples, first, show_values=show_values)
         if sample is None or sample.error is not None:
             return sample, ()
-        own = await run_checks(self._work.bench, self._work.request.checks, program, samples, sample.values)
-        show_values = self._work.config.share == "rows"
-        stated = self._work.constraints.evaluate(sample.values, samples, show_values=show_values)
+        values = sample.values
+        own = await run_checks(work.bench, work.request.checks, program, samples, values, show_values=show_values)
+        stated = await call_blocking(lambda: work.constraints.evaluate(values, samples, show_values=show_values))
         return sample, (*own, *stated)
+
+    @property
+    def _show_values(self) -> bool:
+        """Whether the model may see values of the data, also where a failure quotes them."""
+        return self._work.config.share == "rows"

@@ -31,7 +31,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Wall-clock seconds left, never below zero; None without a limit."""
+        """Wall-clock seconds left, never below zero; None without a limit. The loop keeps it, as one deadline."""
         if self.seconds is None:
             return None
         return max(0.0, self.seconds - (time.monotonic() - self.started))
@@ -45,7 +45,8 @@ class Budget:
         tokens = self.used.input_tokens + self.used.output_tokens
         if self.tokens is not None and tokens >= self.tokens:
             raise BudgetSpent(
-                f"The budget of {self.tokens} tokens is spent ({tokens} used).", hint="Raise max_tokens and run again."
+                f"The budget of {self.tokens} tokens is spent ({tokens} used).",
+                hint="Raise max_tokens and run the cell again; the answers so far are replayed at no cost.",
             )
         if self.cost is not None and self.used.cost is None:
             raise BudgetSpent(
@@ -55,7 +56,5 @@ class Budget:
         if self.cost is not None and self.used.cost is not None and self.used.cost >= self.cost:
             raise BudgetSpent(
                 f"The budget of ${self.cost:g} is spent (${self.used.cost:.4f} used).",
-                hint="Raise --max-cost and run the cell again; the answers so far are replayed at no cost.",
+                hint="Raise max_cost and run the cell again; the answers so far are replayed at no cost.",
             )
-        if self.seconds_left == 0.0:
-            raise BudgetSpent(f"The {self.seconds:g} seconds are over.", hint="Raise max_seconds and run again.")

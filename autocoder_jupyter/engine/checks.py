@@ -8,13 +8,14 @@ from typing import Any
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
 
 _CHECKER = """\
 import numpy as np
 import pandas as pd
 
 EXPRESSIONS = {expressions!r}
+SHOW_VALUES = {show_values!r}
 
 
 def run(**values):
@@ -23,38 +24,31 @@ def run(**values):
         try:
             value = eval(expression, {{"pd": pd, "np": np, **values}})
             passed = bool(np.all(value))
-            message = "" if passed else "it is " + repr(value)[:200]
+            message = "it is " + repr(value)[:200]
         except Exception as error:
             passed, message = False, type(error).__name__ + ": " + str(error)[:500]
+        if passed:
+            message = ""
+        elif not SHOW_VALUES:
+            message = "it is not true, or cannot be evaluated"
         outcomes.append({{"passed": passed, "message": message}})
     return outcomes
 """
 
-_CHECKABLE: frozenset[TypeName] = frozenset(
-    (
-        "str",
-        "int",
-        "float",
-        "bool",
-        "datetime",
-        "date",
-        "timedelta",
-        "DataFrame",
-        "Series",
-        "dict",
-        "list",
-        "File",
-        "Dir",
-    )
-)
-
 
 async def run_checks(
-    bench: Workbench, checks: Sequence[str], program: Program, samples: Mapping[str, Any], values: Mapping[str, Any]
+    bench: Workbench,
+    checks: Sequence[str],
+    program: Program,
+    samples: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    show_values: bool,
 ) -> tuple[CheckOutcome, ...]:
     """Evaluate the person's expressions over inputs and outputs, in the sandbox, since outputs are not to be trusted.
 
-    A name that is both an input and an output means the output.
+    A name that is both an input and an output means the output. `show_values`: whether messages, which the model will
+    see, may hold values of the data.
     """
     if not checks:
         return ()
@@ -64,10 +58,10 @@ async def run_checks(
         held = values if spec.name in values else samples
         default = spec.default if isinstance(spec, InputSpec) else None
         value = held.get(spec.name, default)
-        if spec.type in _CHECKABLE and spec.name.isidentifier() and value is not None:
+        if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(
-        code=_CHECKER.format(expressions=list(checks)),
+        code=_CHECKER.format(expressions=list(checks), show_values=show_values),
         inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
         outputs=(OutputSpec(name="outcomes", type="list"),),
     )

@@ -74,8 +74,3 @@ class Conversation:
 
     def _on_retry(self, stage: Stage) -> Callable[[str, float], None]:
         return lambda reason, seconds: self._emit(Retrying(stage, reason, seconds))
-
-    @property
-    def replayed(self) -> bool:
-        """Whether the latest exchange came from the journal."""
-        return bool(self.exchanges) and self.exchanges[-1].replayed

@@ -36,7 +36,7 @@ class Packages:
             What the code must do without, when a package cannot be had.
         """
         needs = self._needs(self._work.sources)
-        system_packages = tuple(sorted({*self._work.plan.system_packages, *self._extra_system}))
+        system_packages = tuple(sorted({*self._work.plan.system_packages, *self._extra_system} - self._refused.keys()))
         try:
             self._require_none_refused(needs)
             await self._ask_consent(needs.unknown)
@@ -89,14 +89,16 @@ class Packages:
         approved = await self._work.services.approve(unknown)
         self._work.emit(ApprovalGiven(unknown, approved))
         if not approved:
-            raise PackageRefused(f"The package {', '.join(unknown)} may not be installed here.", package=unknown[0])
+            refusal = f"The package {', '.join(unknown)} may not be installed here."
+            self._refused |= dict.fromkeys(unknown, refusal)  # none of them is asked about again
+            raise PackageRefused(refusal, package=unknown[0])
         self._approved.update(unknown)
 
     def _refuse(self, error: PackageError) -> TestFailure:
         """Remember that a package cannot be had, so that it is not tried again, and tell the fixer."""
-        name = requirement_name(error.package or "")
-        if not name:
+        if not error.package:
             raise error
+        name = requirement_name(error.package) or error.package  # apt's names are freer
         self._extra.discard(name)
         self._refused[name] = error.what
         return TestFailure(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.data.masking import Masker
 from autocoder_jupyter.engine.brief import plan_text, request_text
 from autocoder_jupyter.engine.code import CODE_RULES
 from autocoder_jupyter.engine.conversation import Conversation, Messages
@@ -97,6 +98,7 @@ def fix_messages(
 
 
 def _told(failures: Sequence[TestFailure]) -> str:
+    masker = Masker()  # on the sample, what a function says may quote what the data section hides
     blocks = []
     for failure in failures:
         rows = [
@@ -106,7 +108,7 @@ def _told(failures: Sequence[TestFailure]) -> str:
             ("cause", failure.root_cause),
             ("to do", failure.suggested_fix),
         ]
-        told = "\n".join(f"  {label}: {shortened(text)}" for label, text in rows if text.strip())
+        told = "\n".join(f"  {label}: {masker.mask(shortened(text))}" for label, text in rows if text.strip())
         blocks.append(f"- {failure.test_name}\n{told}")
     return "\n".join(blocks)
 

@@ -52,13 +52,12 @@ class Rederivation(BaseModel):
 
 @dataclass(frozen=True)
 class TestFix:
-    """The tests after a re-derivation: what was replaced or dropped, and what was upheld."""
+    """The tests after a re-derivation, and which of them were replaced or dropped."""
 
     __test__ = False
 
     source: str
     changed: tuple[str, ...]
-    upheld: tuple[str, ...]
 
 
 def rederivation_messages(
@@ -98,4 +97,4 @@ async def fix_tests(
         except PatchError:
             continue
         changed.append(name)
-    return TestFix(source, tuple(changed), tuple(name for name in names if name not in changed))
+    return TestFix(source, tuple(changed))

@@ -49,7 +49,7 @@ def _literal(spec: InputSpec) -> str:
         return f"{annotation(spec.type)}.fromisoformat({spec.default!r})"
     if spec.type == "timedelta":
         seconds = TypeAdapter(dt.timedelta).validate_python(spec.default).total_seconds()
-        return f"datetime.timedelta(seconds={seconds:g})"
+        return f"datetime.timedelta(seconds={seconds:.15g})"
     return repr(spec.default)
 
 

@@ -19,7 +19,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from autocoder_jupyter.types import Exchange, Report
 
@@ -60,8 +60,8 @@ class Journal:
             with contextlib.suppress(ValueError):
                 exchange = Exchange.model_validate(entry.get("exchange"))
                 self._exchanges[exchange.key] = exchange
-        elif entry.get("kind") == "step":
-            self._steps[str(entry.get("step")), str(entry.get("key"))] = dict(entry.get("outcome") or {})
+        elif entry.get("kind") == "step" and isinstance(outcome := entry.get("outcome"), dict):
+            self._steps[str(entry.get("step")), str(entry.get("key"))] = outcome
 
     def find(self, key: str) -> Exchange | None:
         """The newest recorded exchange with this key, of this run or an earlier one of the same name."""
@@ -71,6 +71,11 @@ class Journal:
         """Record an exchange; on disk when this returns."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no recorded exchange, of this run or an earlier one of the same name."""
+        return not self._exchanges
 
     def find_step(self, step: str, key: str) -> dict[str, Any] | None:
         """The recorded outcome of a sandbox step, if any."""
@@ -87,8 +92,8 @@ class Journal:
         self._grown = True
         self.folder.mkdir(parents=True, exist_ok=True)
         line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
-        with (self.folder / "journal.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line)
+        with (self.folder / "journal.jsonl").open("ab+") as file:
+            file.write(b"\n" * _is_cut_short(file) + line.encode())
             file.flush()
             os.fsync(file.fileno())
 
@@ -139,6 +144,14 @@ def _journals(folder: Path, *, last: Path) -> list[Path]:
     paths.sort(key=lambda path: (path.stat().st_mtime, path))
     own = last / "journal.jsonl"
     return [*paths, own] if own.exists() else paths
+
+
+def _is_cut_short(file: BinaryIO) -> bool:
+    """Whether the last line was cut short by a crash, so that the next would be lost with it."""
+    if not file.seek(0, os.SEEK_END):
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:

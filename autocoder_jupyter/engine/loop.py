@@ -64,13 +64,14 @@ class _Generation:
         await self._prepare()
         work, over, reason = self._work, False, ""
         try:
-            async with asyncio.timeout(work.budget.seconds) as deadline:
+            async with asyncio.timeout(work.budget.seconds_left) as deadline:
                 await self._draft()
                 reason = await self._try_until_it_holds()
         except TimeoutError:
             if not deadline.expired():
                 raise
-            over, reason = True, f"The {work.budget.seconds:g} seconds of the budget are over."
+            over = True
+            reason = f"The {work.budget.seconds:g} seconds of the budget are over. Raise max_seconds and run again."
         except Exception as error:
             raised = _innermost(error)
             if not isinstance(raised, BudgetSpent | UnusableAnswer):

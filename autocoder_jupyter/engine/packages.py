@@ -12,9 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
-
-BASE_PACKAGES: tuple[str, ...] = ("numpy", "pandas", "pyarrow", "pytest")
-"""In every environment: what the worker itself needs, and what runs the tests."""
+from autocoder_jupyter.sandbox.environments import BASE_PACKAGES
 
 _OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -28,12 +26,10 @@ class PackageNeeds:
     Args:
         distributions: normalised names or requirements, sorted.
         unknown: those among them that need a person's consent.
-        undeclared: imports that neither the plan nor our table knows, taken under their own name.
     """
 
     distributions: tuple[str, ...]
     unknown: tuple[str, ...]
-    undeclared: tuple[str, ...]
 
 
 def imported_modules(*sources: str) -> tuple[str, ...]:
@@ -48,23 +44,23 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
     return tuple(sorted(found - sys.stdlib_module_names - _OWN_MODULES))
 
 
-def distribution_of(module: str, declared: Iterable[str]) -> tuple[str, bool]:
-    """The distribution that provides a module, and whether that is more than a guess.
+def distribution_of(module: str, declared: Iterable[str]) -> str:
+    """The distribution that provides a module; one of the module's own name when nothing better is known.
 
     Args:
         module: top-level import name.
         declared: requirements that the plan or a person named; one whose name fits is preferred.
     """
     if module in DISTRIBUTION_OF:
-        return DISTRIBUTION_OF[module], True
+        return DISTRIBUTION_OF[module]
     wanted = canonicalize_name(module)
     for requirement in declared:
         name = requirement_name(requirement)
         if name and (
             name == wanted or name.removeprefix("python-") == wanted or name.removesuffix("-python") == wanted
         ):
-            return requirement, True
-    return wanted, wanted in KNOWN_DISTRIBUTIONS
+            return requirement
+    return wanted
 
 
 def requirement_name(requirement: str) -> str:
@@ -94,18 +90,15 @@ def package_needs(
     """
     named = tuple(declared)
     wanted = {requirement_name(requirement): requirement for requirement in always if requirement_name(requirement)}
-    undeclared = []
     for module in imported_modules(*sources):
-        distribution, certain = distribution_of(module, (*wanted.values(), *named))
+        distribution = distribution_of(module, (*wanted.values(), *named))
         wanted.setdefault(requirement_name(distribution), distribution)
-        if not certain:
-            undeclared.append(module)
     for distribution in extra:
         wanted.setdefault(requirement_name(distribution), distribution)
     wanted = {name: requirement for name, requirement in wanted.items() if name and name not in BASE_PACKAGES}
     consented = {requirement_name(requirement) for requirement in (*always, *approved)}
     unknown = tuple(sorted(set(wanted) - KNOWN_DISTRIBUTIONS - consented))
-    return PackageNeeds(tuple(sorted(wanted.values())), unknown, tuple(undeclared))
+    return PackageNeeds(tuple(sorted(wanted.values())), unknown)
 
 
 def missing_packages(messages: Iterable[str], declared: Iterable[str]) -> set[str]:
@@ -116,5 +109,5 @@ def missing_packages(messages: Iterable[str], declared: Iterable[str]) -> set[st
         modules = {module.partition(".")[0] for module in _NO_MODULE.findall(message)}
         modules |= set(_OPTIONAL_DEPENDENCY.findall(message))
         for module in modules - _OWN_MODULES - sys.stdlib_module_names:
-            wanted.add(requirement_name(distribution_of(module, named)[0]))
+            wanted.add(requirement_name(distribution_of(module, named)))
     return wanted - {""}

@@ -103,14 +103,15 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
     if outputs:
         merged = tuple(_declared(spec, proposed.get(spec.name)) for spec in outputs)
     else:
-        merged = tuple(output for item in answer.outputs if (output := _proposed(item)) is not None)
+        merged = tuple(output for item in proposed.values() if (output := _proposed(item)) is not None)
     if not merged:
         raise UnusableAnswer(
             "The plan names no output that the function could return.",
             hint="Declare one, for instance -o 'result: DataFrame'.",
         )
     taken = {spec.name for spec in inputs}
-    parameters = tuple(spec for item in answer.parameters if (spec := _parameter(item, taken)) is not None)
+    candidates = {item.name: item for item in answer.parameters}.values()
+    parameters = tuple(spec for item in candidates if (spec := _parameter(item, taken)) is not None)
     required = tuple(spec for spec in inputs if spec.required)
     optional = tuple(spec for spec in inputs if not spec.required)
     return CodePlan(

@@ -12,8 +12,8 @@ from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
-from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import InputSpec, type_name
+from autocoder_jupyter.request import AgentConfig, Request, secret_values
+from autocoder_jupyter.types import InputSpec, TypeName, type_name
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
 
     Raises:
         UnsupportedData: a sample cannot cross into a sandbox unchanged.
-        InvalidRequest: a sample does not fit its declared input.
+        InvalidRequest: a sample does not fit its declared input, or a secret is not set.
     """
+    secret_values(config.secrets)  # only the sandbox needs them, but who lacks one hears it before paying for a plan
     inputs = settle_inputs(request)
     digests = sample_digests(inputs, request.samples)
     reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
@@ -74,11 +75,17 @@ def sample_digests(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) ->
             raise UnsupportedData(
                 f"{name} cannot be sent into the sandbox unchanged.",
                 why=str(error),
-                hint="Convert or drop that column first, then run the cell again.",
+                hint=_WAY_OUT.get(types[name], "Convert or drop that column first, then run the cell again."),
             ) from None
         except ValueError as error:
             raise InvalidRequest(f"{name} is not what was declared.", why=str(error)) from None
     return digests
+
+
+_WAY_OUT: dict[TypeName, str] = {
+    "File": "Pass a plain file that can be read.",
+    "Dir": "Pass a folder of plain files, without links.",
+}
 
 
 def run_key(request: Request, config: AgentConfig, inputs: tuple[InputSpec, ...], digests: Mapping[str, str]) -> str:

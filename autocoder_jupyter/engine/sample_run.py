@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter.engine.diagnose import told_by_program
+from autocoder_jupyter.engine.diagnose import said_by_program, told_by_program
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import (
     OutOfMemory,
@@ -46,11 +46,10 @@ class SampleRun:
     worker: str = ""
     error: SandboxError | None = None
 
-    @property
-    def failures(self) -> tuple[TestFailure, ...]:
-        """What does not hold, as the function's faults."""
+    def failures(self, *, show_values: bool) -> tuple[TestFailure, ...]:
+        """What does not hold, as the function's faults; with values of the data in their words only on leave."""
         if self.error is not None:
-            return (told_by_program(ON_SAMPLE, self.error),)
+            return (told_by_program(ON_SAMPLE, self.error, show_values=show_values),)
         return failures_of(self.checks)
 
 
@@ -76,18 +75,19 @@ async def run_on_sample(bench: Workbench, program: Program, samples: Mapping[str
 
 
 async def run_again(
-    bench: Workbench, program: Program, samples: Mapping[str, Any], first: SampleRun | None
+    bench: Workbench, program: Program, samples: Mapping[str, Any], first: SampleRun | None, *, show_values: bool
 ) -> SampleRun | None:
     """Run it a second time, in another interpreter and with another seed, and compare.
 
-    Two interpreters differ in the hash seed too, so an answer that hangs on the order of a set shows.
+    Two interpreters differ in the hash seed too, so an answer that hangs on the order of a set shows. `show_values`:
+    whether words about it, which the model will see, may hold values of the data.
     """
     if first is None or first.error is not None:
         return first
     try:
         second = await bench.work(lambda worker: _call(worker, program, samples, seed=2), other_than=first.worker)
     except PROGRAM_FAILURES as error:
-        message = f"The second run on the same input failed: {error}"
+        message = f"The second run on the same input failed: {said_by_program(error, show_values=show_values)}"
     else:
         differing = ", ".join(name for name, digest in first.digests.items() if second.digests.get(name) != digest)
         message = (

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.vacuity import CAN_FAIL
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, Evidence, TestFailure, TestOutcome
+
+
+_WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,9 @@ class Verdict:
             return f"The tests could not be run: {self.run.collection_error.strip().splitlines()[-1]}"
         if self.failing:
             first = self.failing[0]
-            told = next((line for line in first.message.splitlines() if line.startswith("E ")), first.outcome)
+            told = last_line(first.message) or _WORDS.get(first.outcome, first.outcome)
             count = len(self.run.outcomes) if self.run else 0
-            return f"{len(self.failing)} of {count} tests fail, first {first.id}: {told.removeprefix('E').strip()}"
+            return f"{len(self.failing)} of {count} tests fail, first {first.id}: {told}"
         failed = [check for check in self.evidence.checks if not check.passed]
         if failed:
             return f"This does not hold: {failed[0].name}. {failed[0].message}".strip()

@@ -12,10 +12,10 @@ from typing import TypeVar
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.events import EnvironmentReady
 from autocoder_jupyter.engine.journal import content_key
-from autocoder_jupyter.engine.packages import BASE_PACKAGES
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
-from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.request import AgentConfig, secret_values
+from autocoder_jupyter.sandbox.discretion import DiscreetWorker
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.types import parse_memory
 
@@ -73,7 +73,7 @@ class Workbench:
     async def _build(
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
-        spec = EnvironmentSpec((*BASE_PACKAGES, *packages), self.python_version, system_packages, lock)
+        spec = EnvironmentSpec(packages, self.python_version, system_packages, lock)
         return await call_blocking(lambda: self._services.sandbox.build(spec))
 
     def warm(self, count: int) -> None:
@@ -85,7 +85,7 @@ class Workbench:
         """Run a job on a worker of the current environment.
 
         A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
-        `sandbox_retries` says.
+        `sandbox_retries` says. What the worker says of its program holds no secret.
 
         Args:
             job: gets the worker; its value is returned.
@@ -93,6 +93,7 @@ class Workbench:
         """
         environment = self.environment
         assert environment is not None, "provide() comes first"
+        secrets = secret_values(self._config.secrets)
         held: list[Worker] = []
         abandoned = threading.Event()
 
@@ -103,7 +104,7 @@ class Workbench:
                 held.append(worker)
                 if abandoned.is_set():
                     raise Cancelled("Cancelled before the sandbox was ready.")
-                return job(worker)
+                return job(DiscreetWorker(worker, secrets))
 
         def abandon() -> None:
             abandoned.set()

@@ -97,6 +97,8 @@ class Job:
     def _begin(self, context: contextvars.Context) -> None:
         self._task = asyncio.get_running_loop().create_task(self._generated(), context=context)
         self._task.add_done_callback(self._settle)
+        if self._cancel_reason is not None:  # asked to stop before it began
+            self._cancel_task()
 
     async def _generated(self) -> Report:
         return await generate_report(
@@ -144,12 +146,6 @@ class Job:
                 _tell(listener, event)
             self._listeners.append(listener)
 
-    def unlisten(self, listener: Emit) -> None:
-        """Tell it nothing more."""
-        with self._lock:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
     @property
     def events(self) -> tuple[Event, ...]:
         """What has happened so far; see `EVENTS_KEPT`."""
@@ -157,12 +153,13 @@ class Job:
             return tuple(self._events)
 
     def _emit(self, event: Event) -> None:
-        if self._finished is not None or self.done:
-            return  # nothing comes after the end
-        if isinstance(event, Finished):
-            self._finished = event  # told when the result is there to be read
-        else:
-            self._tell_all(event)
+        with self._lock:  # a sandbox's thread tells how tests went, and may be late
+            if self._finished is not None or self.done:
+                return  # nothing comes after the end
+            if isinstance(event, Finished):
+                self._finished = event  # told when the result is there to be read
+            else:
+                self._tell_all(event)
 
     def _tell_all(self, event: Event) -> None:
         with self._lock:
@@ -189,6 +186,8 @@ class Job:
 
     async def _asked(self, packages: tuple[str, ...]) -> bool:
         answer: concurrent.futures.Future[bool] = concurrent.futures.Future()
+        # A cancelled job must not cancel it under the hands of whoever answers; a running future cannot be cancelled.
+        answer.set_running_or_notify_cancel()
         with self._lock:
             self._question = (packages, answer)
             self._state = "waiting for approval"

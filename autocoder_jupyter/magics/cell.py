@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -95,9 +96,13 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
-    """What was sent to the model in a run, as the journal keeps it; empty when nothing was."""
+    """What a run told the model about the data: a line of facts, then the text itself; empty when nothing was sent."""
     path = journal_root / name / run_id / "sent.json"
-    return path.read_text(encoding="utf-8") if run_id and path.is_file() else ""
+    if not run_id or not path.is_file():
+        return ""
+    sent = json.loads(path.read_text(encoding="utf-8"))
+    facts = [f"{key.replace('_', ' ')}: {value or 'nothing'}" for key, value in sent.items() if key != "text"]
+    return f"{' · '.join(facts)}\n\n{sent.get('text', '')}"
 
 
 def show_preview(notebook: Notebook, request: Request, config: AgentConfig) -> None:

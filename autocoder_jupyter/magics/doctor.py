@@ -82,7 +82,10 @@ def _model(settings: Settings) -> Iterable[Row]:
     window = known["context_window"]
     yield ("  context", f"{amount(window)} tokens" if window else "unknown", "")
     prices = (known["input_price"], known["output_price"])
-    yield ("  price", "unknown" if None in prices else f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
+    if None in prices:
+        yield ("  price", "unknown", "so --max-cost cannot hold; max_tokens can")
+    else:
+        yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
 
 
 def _versions() -> Iterable[Row]:

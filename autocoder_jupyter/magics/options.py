@@ -253,10 +253,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "memory",
-        "memory of the sandbox at most",
+        "memory of the sandbox at most, such as 2Gi",
         flags=("--memory",),
         kind="size",
-        placeholder="2Gi",
+        placeholder="SIZE",
         field="resources.memory",
     ),
     Option(
@@ -271,7 +271,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("skip_tests", "write no tests and run none", flags=("--skip-tests",), kind="flag", field="skip_tests"),
     Option(
         "cache",
-        "replay the model's answers from the journal, ask anew, or neither read nor write it",
+        "replay the answers in the journal, ask anew, or keep none",
         flags=("--cache",),
         kind="choice",
         choices=("auto", "override", "disable"),

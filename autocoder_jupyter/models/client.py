@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -42,7 +42,7 @@ class _Session:
 
     litellm: ModuleType
     dialect: Dialect
-    key: str | None
+    key: str | None = field(repr=False)
     question: Question
     on_text: Callable[[str], None] | None
     on_retry: Callable[[str, float], None] | None
@@ -64,10 +64,6 @@ class LiteLLMModel:
     def config(self) -> ModelConfig:
         """Which model, and how it is reached."""
         return self._config
-
-    async def preload(self) -> None:
-        """Load litellm now; it takes seconds, and a caller may have something else to do meanwhile."""
-        await library.preload()
 
     async def ask(
         self,

@@ -158,7 +158,8 @@ def _complaint(text: str) -> str:
         ast.parse(code)
     except SyntaxError as error:
         line = (error.text or "").rstrip()
-        return f"It is not valid Python: {error.msg}, line {error.lineno}: {line}"
+        where = f", line {error.lineno}: {line}" if error.lineno else ""  # a null byte stands in no line
+        return f"It is not valid Python: {error.msg}{where}"
     except (ValueError, RecursionError, MemoryError) as error:
         return f"It is not valid Python: {error}"
     return "There is no Python code in it."

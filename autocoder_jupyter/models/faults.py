@@ -28,6 +28,7 @@ _CONTEXT = re.compile(
     r"context.{0,20}(?:length|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
 )
 _FILTERED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ?ai", re.IGNORECASE)
+_REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
 _ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
 _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
 
@@ -60,6 +61,11 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
             f"The question does not fit into the context window of {config.model}.",
             why=said,
             hint="Share less of the data (--share stats or --share schema), or choose a model with a larger window.",
+        )
+    if _REPEATING.search(said):  # litellm's own guard, told as a 500; the next try would cost as much again
+        return UnusableAnswer(
+            f"{config.model} went on repeating itself and was stopped.",
+            hint="Try again (%autocode retry), or choose a stronger model with -m.",
         )
     if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, said):
         return filtered(config, said)

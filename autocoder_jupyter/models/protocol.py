@@ -18,7 +18,7 @@ class ModelConfig:
     model: str
     api_key: str | None = None
     api_base: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)  # a key may be among them
     seconds: float = 180.0
 
 
@@ -53,6 +53,11 @@ class ExchangeStore(Protocol):
 
     def add(self, exchange: Exchange) -> None:
         """Record one, durably."""
+        ...
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is recorded at all."""
         ...
 
 

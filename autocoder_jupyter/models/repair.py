@@ -13,6 +13,8 @@ from autocoder_jupyter.types import Exchange
 REPAIRS = 2
 """Repair rounds at most, after the first answer."""
 
+_SHOWN = 160
+
 T = TypeVar("T")
 
 
@@ -52,11 +54,17 @@ async def ask_until_readable(
             if len(exchanges) > REPAIRS:
                 raise UnusableAnswer(
                     f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
-                    why=str(error),
+                    why=f"{error}\nIt begins: {_beginning(exchange.answer)}",
                     hint="Try again (%autocode retry), or choose a stronger model with -m.",
                 ) from None
             # From the first question on: only the last failure is shown, so the prompt does not grow.
             asked = _with_complaint(question, exchange.answer, str(error))
+
+
+def _beginning(answer: str) -> str:
+    """The first words of an answer: a refusal in prose explains itself."""
+    words = " ".join(answer[:1000].split())
+    return (words[:_SHOWN] + "…" if len(words) > _SHOWN else words) or "(nothing)"
 
 
 def _with_complaint(question: Question, answer: str, complaint: str) -> Question:

@@ -40,7 +40,8 @@ class ReplayingModel:
         """The recorded exchange, marked `replayed` and free of cost, or a new one.
 
         Raises:
-            ModelError: as the inner model; when it cannot be reached, the hint says that nothing was recorded either.
+            ModelError: as the inner model; when it cannot be reached although something was recorded, the hint says
+                that it was not this.
         """
         if self._policy == "auto" and (recorded := self._store.find(question_key(question, self.config))):
             if on_text is not None:
@@ -56,7 +57,7 @@ class ReplayingModel:
         return exchange
 
     def _without_recording(self, error: ModelError, stage: str) -> ModelError:
-        if self._policy != "auto":
+        if self._policy != "auto" or self._store.is_empty:
             return error
         note = (
             f"The journal has no answer to this question ({stage}) either: "

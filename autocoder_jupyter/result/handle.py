@@ -232,13 +232,18 @@ class CodeGenEvalResult(ReportFields):
         return storage.to_json(self._pending.wait(), self._options, indent)
 
     @classmethod
-    def model_validate_json(cls, text: str | bytes) -> CodeGenEvalResult:
+    def model_validate_json(cls, text: str | bytes, *, trusted: bool = False) -> CodeGenEvalResult:
         """A result from its JSON. Its samples are not in there, so `run()` needs all inputs.
+
+        Args:
+            text: what `model_dump_json` gave.
+            trusted: take over the options that reach out of the sandbox too: `secrets`, network, `output_dir`, images.
+                Left out by default, because the text may be a stranger's.
 
         Raises:
             InvalidRequest: the text is not that of a result.
         """
-        resolution, options = storage.from_json(text)
+        resolution, options = storage.from_json(text, trusted=trusted)
         return cls(resolution.report.name, Pending.resolved(resolution), options=options)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -246,13 +251,17 @@ class CodeGenEvalResult(ReportFields):
         return storage.save(Path(folder), self._pending.wait(), self._options, self._samples)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> CodeGenEvalResult:
+    def load(cls, folder: str | os.PathLike[str], *, trusted: bool = False) -> CodeGenEvalResult:
         """A result from the folder that `save` wrote; `run()` without arguments works.
+
+        Args:
+            folder: that `save` was given.
+            trusted: as for `model_validate_json`.
 
         Raises:
             InvalidRequest: there is no result in the folder.
         """
-        resolution, options, samples = storage.load(Path(folder))
+        resolution, options, samples = storage.load(Path(folder), trusted=trusted)
         pending = Pending.resolved(resolution)
         return cls(resolution.report.name, pending, samples=samples, options=options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,12 @@ def to_json(resolution: Resolution, options: CallOptions, indent: int | None = N
     return json.dumps(dumped(resolution, options, "json"), ensure_ascii=False, indent=indent)
 
 
-def from_json(text: str | bytes) -> tuple[Resolution, CallOptions]:
+def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, CallOptions]:
     """What `to_json` wrote.
+
+    Args:
+        text: the JSON.
+        trusted: take over the options that reach out of the sandbox too.
 
     Raises:
         InvalidRequest: it is something else.
@@ -55,7 +60,8 @@ def from_json(text: str | bytes) -> tuple[Resolution, CallOptions]:
             report=Report.model_validate(data),
             exception=_exception_from_data(data["exception"]),
         )
-        return resolution, _OPTIONS.validate_python(data["options"])
+        options = _OPTIONS.validate_python(data["options"])
+        return resolution, options if trusted else _held_inside(options)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(
             "This is not the JSON of a result.", why=str(error), hint="Write it anew with save() or model_dump_json()."
@@ -86,8 +92,12 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
     return folder
 
 
-def load(folder: Path) -> tuple[Resolution, CallOptions, dict[str, Any]]:
+def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:
     """What `save` wrote. The samples are checked as if they came from a stranger, because they may.
+
+    Args:
+        folder: that `save` was given.
+        trusted: as for `from_json`.
 
     Raises:
         InvalidRequest: there is no result in the folder, or it cannot be read.
@@ -97,7 +107,7 @@ def load(folder: Path) -> tuple[Resolution, CallOptions, dict[str, Any]]:
     folder = folder.expanduser()
     if not (folder / RESULT_FILE).is_file():
         raise InvalidRequest(f"There is no saved result in {folder}.", hint="Give the folder that save() was given.")
-    resolution, options = from_json((folder / RESULT_FILE).read_text(encoding="utf-8"))
+    resolution, options = from_json((folder / RESULT_FILE).read_text(encoding="utf-8"), trusted=trusted)
     place = folder / SAMPLES_FOLDER
     samples = {}
     try:
@@ -108,6 +118,18 @@ def load(folder: Path) -> tuple[Resolution, CallOptions, dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(f"The samples in {folder} cannot be read.", why=str(error)) from None
     return resolution, options, samples
+
+
+def _held_inside(options: CallOptions) -> CallOptions:
+    """The options without those by which a stranger's file would get at secrets, a network, files or a registry."""
+    closed = CallOptions()
+    return replace(
+        options,
+        secrets=closed.secrets,
+        network=closed.network,
+        output_dir=closed.output_dir,
+        image_config=closed.image_config,
+    )
 
 
 def _wrapped(kind: str, path: Path) -> File | Dir:

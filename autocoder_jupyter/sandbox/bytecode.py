@@ -34,8 +34,9 @@ def compile_missing(site_packages: Path, python: Path, cache_tag: str) -> None:
     if not missing:
         return
     jobs = "0" if len(missing) > 200 else "1"
+    # This runs outside of any sandbox. With `-S` no `.pth` file of a package, which may hold code, is read.
     subprocess.run(
-        [str(python), "-I", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"],
+        [str(python), "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"],
         input="\n".join(missing),
         text=True,
         stdout=subprocess.DEVNULL,

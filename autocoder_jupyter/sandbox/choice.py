@@ -6,6 +6,7 @@ import functools
 from typing import Literal
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.types import ImageConfig
 
@@ -15,7 +16,7 @@ ORDER: tuple[Name, ...] = ("docker", "local")
 """The stronger first: a container has limits that the kernel enforces."""
 
 
-def choose(choice: Literal["auto", "docker", "local"] = "auto", image_config: ImageConfig | None = None) -> Sandbox:
+def choose(choice: SandboxChoice = "auto", image_config: ImageConfig | None = None) -> Sandbox:
     """The sandbox that was asked for, or with "auto" the best that works here.
 
     Raises:

@@ -32,7 +32,7 @@ FORMAT = 1
 """Part of every key; raised when environments or locks are made differently."""
 
 BASE_PACKAGES = ("numpy", "pandas", "pyarrow", "pytest")
-"""In every environment: what the worker itself needs."""
+"""In every environment, asked for or not: what the worker itself needs, and what runs the tests."""
 
 PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
 """Of those, what decides how dtypes look; the same version as beside the notebook, when the rest allows it."""

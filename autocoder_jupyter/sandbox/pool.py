@@ -144,7 +144,10 @@ class Pool:
             worker = future.result()
         except AutocodeError:
             return None  # the borrower tries itself, and gets the error where it can be seen
-        return worker if worker.alive else None
+        if not worker.alive:
+            worker.kill()  # releases what the sandbox still holds for it
+            return None
+        return worker
 
     def _start(self, kind: _Kind, preload: tuple[str, ...]) -> Worker:
         return self.sandbox.start(kind.environment, kind.limits, network=kind.network, preload=preload)

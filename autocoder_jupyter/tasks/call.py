@@ -9,6 +9,8 @@ from typing import Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.errors import AutocodeError, Cancelled, EngineGone, SandboxUnavailable
+from autocoder_jupyter.request import secret_values
+from autocoder_jupyter.sandbox.discretion import hush
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, Worker
 from autocoder_jupyter.tasks import outcome_cache
 from autocoder_jupyter.tasks.binding import bind
@@ -31,14 +33,17 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """
     arguments = bind(function, positional, keywords)
+    secrets = secret_values(options.secrets)
     program = Program(
-        code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars=options.variables()
+        code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
     )
     running = _Call(function, options, program, arguments)
     try:
         values = await background.call_blocking(running.values, on_cancel=running.stop)
     except AutocodeError as error:
-        _explain(error, options)
+        if options.name:
+            error.what = f"{options.name}: {error.what}"
+        hush(error, secrets)
         raise
     return packed(values, function.outputs)
 
@@ -137,14 +142,3 @@ class _Call:
     def _require_going(self) -> None:
         if self._stopped.is_set():
             raise Cancelled(f"The call of {self._function.name} was stopped.")
-
-
-def _explain(error: AutocodeError, options: CallOptions) -> None:
-    """Name the call in its error, and take the values of secrets out of everything that the error says."""
-    if options.name:
-        error.what = f"{options.name}: {error.what}"
-    for name, value in options.secret_values().items():
-        for attribute, content in vars(error).items():
-            if isinstance(content, str) and value and value in content:
-                setattr(error, attribute, content.replace(value, f"<{name}>"))
-    error.args = (error.what, error.why, error.hint)

@@ -9,15 +9,17 @@ import ast
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
+from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.harness import command_line
 from autocoder_jupyter.types import Report
 
-_TEST_TOOLS = frozenset({"pytest", "pluggy", "iniconfig"})
-"""In every environment for the tests' sake; a script has no use for them."""
+_ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
+"""By the command line, whatever the code imports itself."""
 
 
 def export(report: Report, function: Function, path: Path, *, tests: bool = True) -> Path:
@@ -101,30 +103,30 @@ def _plain_import(statement: str, stem: str) -> str:
 
 
 def _metadata(function: Function) -> str:
-    major, minor = function.environment.python_version
-    requirements = [
-        requirement
-        for requirement in function.environment.lock or function.environment.packages
-        if _distribution(requirement) not in _TEST_TOOLS
-    ]
+    environment = function.environment
+    major, minor = environment.python_version
+    needed = _ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}
+    pins = {requirement_name(pin): pin for pin in environment.lock}
     return "\n".join(
         [
             "# /// script",
             f'# requires-python = "=={major}.{minor}.*"',
-            "# dependencies = [",
-            *(f"#   {_toml_string(requirement)}," for requirement in requirements),
-            "# ]",
+            *_toml_list("dependencies", sorted(pins.get(name, name) for name in needed)),
+            "#",
+            "# [tool.uv]",
+            "# # Of what these bring along, the versions that were tested too.",
+            *_toml_list("constraint-dependencies", [pin for name, pin in pins.items() if name not in needed]),
             "# ///",
         ]
     )
 
 
+def _toml_list(name: str, items: Iterable[str]) -> list[str]:
+    return [f"# {name} = [", *(f"#   {_toml_string(item)}," for item in items), "# ]"]
+
+
 def _toml_string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _distribution(requirement: str) -> str:
-    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
 
 def _provenance(report: Report) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.engine.packages import BASE_PACKAGES
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.tasks.outputs import field_names
@@ -65,7 +64,7 @@ class Function:
             inputs=report.declared_inputs,
             outputs=report.declared_outputs,
             environment=EnvironmentSpec(
-                packages=(*BASE_PACKAGES, *report.detected_packages),
+                packages=report.detected_packages,
                 python_version=report.python_version or (sys.version_info[0], sys.version_info[1]),
                 system_packages=report.detected_system_packages,
                 lock=report.lock,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,28 +79,6 @@ class CallOptions:
                 )
         return dataclasses.replace(self, **{option: OPTION_CHECKS[option](value) for option, value in options.items()})
 
-    def variables(self) -> dict[str, str]:
-        """The program's environment variables, secrets looked up now.
-
-        Raises:
-            InvalidRequest: a secret's variable is not set.
-        """
-        return {**self.env_vars, **self.secret_values()}
-
-    def secret_values(self) -> dict[str, str]:
-        """The secrets by the name under which the program sees them."""
-        values = {}
-        for secret in self.secrets:
-            value = os.environ.get(secret.key)
-            if value is None:
-                raise InvalidRequest(
-                    f"The secret {secret.key} is not set.",
-                    why="It is read from the environment variables of the notebook when the function is called.",
-                    hint=f"Set it before the kernel starts, or with %env {secret.key}=… in a cell you do not save.",
-                )
-            values[secret.as_env_var or secret.key] = value
-        return values
-
 
 def _resources(value: Any) -> Resources:
     resources: Resources = parameters.record("resources", value, Resources)
@@ -118,6 +95,6 @@ OPTION_CHECKS: dict[str, Callable[[Any], Any]] = {
     "secrets": lambda value: parameters.secrets("secrets", value),
     "cache": lambda value: parameters.choice("cache", value, CachePolicy),
     "reuse": lambda value: parameters.flag("reuse", value),
-    "output_dir": lambda value: Path(value).expanduser(),
+    "output_dir": lambda value: parameters.folder("output_dir", value),
 }
 """The options that a person can set, each with its check."""

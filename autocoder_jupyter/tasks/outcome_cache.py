@@ -72,15 +72,13 @@ def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, A
         return
     home = _home()
     with contextlib.suppress(OSError, ValueError):
+        encoded = [_encoded(values[output.name], output.type) for output in outputs]
         home.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=".staged-", dir=home))
-        headers = []
-        for number, output in enumerate(outputs):
-            encoded = _encoded(values[output.name], output.type)
-            headers.append(encoded.header)
+        for number, one in enumerate(encoded):
             with (staged / f"{number}.bin").open("wb") as file:
-                file.writelines(encoded.buffers)
-        (staged / "headers.json").write_text(json.dumps(headers), encoding="utf-8")
+                file.writelines(one.buffers)
+        (staged / "headers.json").write_text(json.dumps([one.header for one in encoded]), encoding="utf-8")
         shutil.rmtree(home / key, ignore_errors=True)
         staged.replace(home / key)
         _prune(home)
@@ -95,10 +93,9 @@ def _encoded(value: Any, type_name: TypeName) -> Encoded:
 
 
 def _home() -> Path:
-    import platformdirs
+    from autocoder_jupyter.sandbox.environments import cache_folder
 
-    base = os.environ.get("AUTOCODE_CACHE_DIR") or platformdirs.user_cache_dir("autocoder-jupyter")
-    return Path(base) / "outcomes"
+    return cache_folder() / "outcomes"
 
 
 def _prune(home: Path) -> None:

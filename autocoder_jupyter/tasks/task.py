@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter import background
@@ -47,8 +46,3 @@ class Task:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Task, (self.__name__, self.function, self.options)
-
-
-def make_task(function: Function, options: CallOptions, name: str, changes: Mapping[str, Any]) -> Task:
-    """A task with some options of its own."""
-    return Task(name, function, options.changed({"name": name, **changes}))

@@ -28,9 +28,7 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
             f"{spec.name} must be {_article(spec.type)} {spec.type}, not {_kind(value)}.",
             hint=_hint(spec, value),
         )
-    if isinstance(accepted, File | Dir):
-        _require_path(spec, accepted)
-    return accepted
+    return _located(spec, accepted) if isinstance(accepted, File | Dir) else accepted
 
 
 def default_value(spec: InputSpec) -> Any:
@@ -155,14 +153,13 @@ def _hint(spec: InputSpec, value: Any) -> str:
     return ""
 
 
-def _require_path(spec: InputSpec, value: File | Dir) -> None:
-    found = value.path.is_file() if isinstance(value, File) else value.path.is_dir()
-    if found:
-        return
-    if not value.path.exists():
-        raise InvalidRequest(f"{spec.name}: {value.path} does not exist.")
-    other = "Dir" if isinstance(value, File) else "File"
-    raise InvalidRequest(f"{spec.name}: {value.path} is not a {type(value).__name__}.", hint=f"Pass a {other} instead.")
+def _located(spec: InputSpec, value: File | Dir) -> File | Dir:
+    from autocoder_jupyter.data.capture import located
+
+    try:
+        return located(value)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{spec.name}: {error.what}", hint=error.hint) from None
 
 
 def _article(name: str) -> str:

@@ -53,7 +53,7 @@ def process() -> dict[str, Any]:
         "event loop policy": type(asyncio.get_event_loop_policy()).__name__,
         "umask": umask,
         "limits": {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if "RLIMIT_" in name},
-        "temporary files": sorted(os.listdir(tempfile.gettempdir())),
+        "temporary files": sorted(path.name for path in Path(tempfile.gettempdir()).iterdir()),
         "temporary folder": tempfile.gettempdir(),
     }
 
@@ -83,7 +83,7 @@ def _pandas_options() -> dict[str, Any]:
 def wait_until_gone(folder: str, seconds: float = 10.0) -> None:
     """Workers remove their files as they end, which nobody waits for."""
     deadline = time.monotonic() + seconds
-    while os.listdir(folder) and time.monotonic() < deadline:
+    while any(Path(folder).iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 

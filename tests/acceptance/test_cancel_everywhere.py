@@ -45,6 +45,7 @@ class Stage:
         self._sandbox = sandbox
         self._heard: list[Event] = []
         self._news = threading.Condition()
+        self._of_others = set(worker_roots())  # idle workers of other tests in this process
         self.release = threading.Event()
         self.says: dict[str, str | Answer] = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
         says = {MARKERS[stage]: self._teller(stage) for stage in MARKERS}
@@ -79,6 +80,11 @@ class Stage:
             assert self._news.wait_for(lambda: sum(map(holds, self._heard)) >= times, 60), self._heard
 
     @property
+    def workers(self) -> list[int | str]:
+        """The workers that were started on this stage and still live."""
+        return [root for root in worker_roots() if root not in self._of_others]
+
+    @property
     def pool(self) -> Pool:
         return runtime_for(self._sandbox, ImageConfig()).pool  # type: ignore[arg-type]
 
@@ -94,7 +100,7 @@ def make_stage(sandbox: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
             job.cancel()
         stage.release.set()
     stage.pool.close()
-    eventually(lambda: not worker_roots(), worker_roots)
+    eventually(lambda: not stage.workers, lambda: stage.workers)
     eventually(lambda: not _new(before), lambda: [process.cmdline() for process in _new(before)])
 
 
@@ -129,8 +135,8 @@ def cancelled(job: Job) -> None:
 def only_idle_workers_are_left(stage: Stage) -> None:
     """Workers that wait for the next call may stay; those that ran something of the job may not."""
     eventually(
-        lambda: len(worker_roots()) == sum(idle.worker.alive for idle in stage.pool._idle),
-        lambda: (worker_roots(), stage.pool._idle),
+        lambda: len(stage.workers) == sum(idle.worker.alive for idle in stage.pool._idle),
+        lambda: (stage.workers, stage.pool._idle),
     )
 
 

@@ -174,7 +174,8 @@ def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandb
     plan = json.loads(PLAN) | {"outputs": [{"name": "region", "type": "str"}]}
     code = (
         "import os\nimport time\n\n\ndef run(seconds: float = 0.0, memory: int = 0) -> str:\n"
-        "    time.sleep(seconds)\n    held = len(bytearray(memory)) // 10**9\n    return f\"{os.environ['REGION']}{held}\""
+        "    time.sleep(seconds)\n    held = len(bytearray(memory)) // 10**9\n"
+        "    return f\"{os.environ['REGION']}{held}\""
     )
     tests = (
         "from solution import run\n\n\ndef test_region():\n"

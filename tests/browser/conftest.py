@@ -31,18 +31,18 @@ Open = Callable[..., NotebookPage]
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def chromium() -> Iterator[Any]:
     """Chromium; without it the tests are skipped, except where CI promises it."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if os.environ.get("CI") != "true":
         if importlib.util.find_spec("playwright") is None:
             pytest.skip("playwright is not installed")
-        if chromium is None:
+        if program is None:
             pytest.skip("there is no chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         yield started
         started.close()
 
@@ -54,7 +54,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="session")
-def lab(browser: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab") / "notebooks"
     folder.mkdir()
     (folder / "pyproject.toml").write_text("")
@@ -82,9 +82,9 @@ def play(model: ScriptedModel) -> Iterator[Play]:
 
 
 @pytest.fixture
-def notebook(browser: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
+def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    context = chromium.new_context(viewport={"width": 1100, "height": 900})
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 

@@ -112,6 +112,7 @@ class NotebookPage:
 
     def __init__(self, page: Any, lab: Lab, name: str) -> None:
         self.page = page
+        self.name = name
         page.goto(f"{lab.address}/doc/tree/{urllib.parse.quote(name)}?reset")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         self.wait_until_idle()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,33 @@ def test_later_edits_of_a_series_change_nothing() -> None:
     assert held.name == "s"
 
 
-def test_files_are_held_as_they_are() -> None:
-    for value in (File("a.csv"), Dir("d")):
-        assert capture(value) is value
+def test_a_path_stays_the_same_when_the_working_folder_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("a")
+    monkeypatch.chdir(tmp_path)
+    assert (capture(File("a.csv")), capture(Dir("."))) == (File(tmp_path / "a.csv"), Dir(tmp_path))
+
+
+def test_a_link_that_a_person_names_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a")
+    (tmp_path / "link.csv").symlink_to("a.csv")
+    assert capture(File(tmp_path / "link.csv")) == File(tmp_path / "a.csv")
+
+
+def test_a_path_that_cannot_be_taken_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    refusals = {
+        File(tmp_path): "is not a File.*\nWrite Dir",
+        Dir(__file__): "is not a Dir.*\nWrite File",
+        File(tmp_path / "pipe"): "neither a plain file nor a folder",
+        File(tmp_path / "loop"): "does not exist",
+        File("nowhere.csv"): "nowhere.csv does not exist.\nIt is looked for in",
+    }
+    for value, words in refusals.items():
+        with pytest.raises(InvalidRequest, match=words):
+            capture(value)
 
 
 def test_a_table_of_another_library_is_converted() -> None:

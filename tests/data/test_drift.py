@@ -80,3 +80,10 @@ def test_many_missing_columns_are_summed_up() -> None:
 def test_a_name_that_stood_twice_must_stand_twice() -> None:
     twice = pd.DataFrame([[1, "a"]], columns=["a", "a"])
     assert check_drift("t", twice.iloc[:, :1], shape_of(twice)) is not None
+
+
+def test_a_name_that_stood_once_must_not_stand_twice() -> None:
+    once = pd.DataFrame({"a": [1], "b": [2]})
+    sentence = check_drift("t", pd.concat([once, once[["a"]]], axis=1), shape_of(once))
+    assert sentence is not None
+    assert "more than one 'a'" in sentence

@@ -47,6 +47,16 @@ def test_a_line_cut_short_by_a_crash_loses_nothing_else(tmp_path):
     first.add(exchange("k"))
     with (first.folder / "journal.jsonl").open("a") as file:
         file.write('{"kind": "exchange", "exchange": {"ke')
+    journal(tmp_path).add(exchange("after"))
+    again = journal(tmp_path)
+    assert again.find("k") is not None and again.find("after") is not None
+
+
+def test_a_line_that_somebody_else_wrote_is_passed_over(tmp_path):
+    first = journal(tmp_path)
+    first.add(exchange("k"))
+    with (first.folder / "journal.jsonl").open("a") as file:
+        file.write('[]\n{"kind": "step", "outcome": 5}\n{"kind": "exchange"}\n')
     assert journal(tmp_path).find("k") is not None
 
 

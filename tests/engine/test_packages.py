@@ -28,7 +28,7 @@ def test_what_every_environment_has_is_not_asked_for():
 def test_an_invented_package_needs_consent():
     found = needs("import superfast_pandas_tools")
     assert found.unknown == ("superfast-pandas-tools",)
-    assert found.undeclared == ("superfast_pandas_tools",)
+    assert found.distributions == ("superfast-pandas-tools",)
 
 
 def test_a_declared_but_unknown_distribution_needs_consent_too():

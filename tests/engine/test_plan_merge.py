@@ -45,6 +45,12 @@ def test_a_plan_without_any_usable_output_is_an_error():
         merge(answer(outputs=[{"name": "not a name", "type": "int"}, {"name": "x", "type": "Wormhole"}]), (), ())
 
 
+def test_what_a_plan_names_twice_is_there_once():
+    twice = [{"name": "x", "type": "int", "default": 1}, {"name": "x", "type": "int", "default": 2}]
+    plan = merge(answer(outputs=twice, parameters=twice), (), ())
+    assert [spec.name for spec in plan.inputs] == [spec.name for spec in plan.outputs] == ["x"]
+
+
 def test_required_inputs_come_before_optional_ones():
     assert [spec.name for spec in merge(answer(outputs=[{"name": "x", "type": "int"}]), INPUTS, ()).inputs] == [
         "sales",

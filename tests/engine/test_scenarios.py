@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
-from autocoder_jupyter.errors import AuthenticationFailed
-from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
+from autocoder_jupyter.types import InputSpec, OutputSpec, Secret
 from tests.scripted_model import Answer
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
 
@@ -164,6 +164,52 @@ async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(thea
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
     assert played.report.success and played.report.attempts == 2
+
+
+async def test_a_secret_that_the_function_sees_is_told_to_nobody(theatre: Theatre, monkeypatch):
+    monkeypatch.setenv("WAREHOUSE_TOKEN", "correct-horse-battery")
+    telltale = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
+        "    return float(", "    raise ValueError(os.environ['WAREHOUSE_TOKEN'])\n    return float("
+    )
+    mended = fix("runs on the sample", find="    raise ValueError(os.environ['WAREHOUSE_TOKEN'])\n", replace="")
+    settings = {"secrets": (Secret(key="WAREHOUSE_TOKEN"),)}
+    played = await play(theatre, telltale, fix_code=[mended], settings=settings)
+    assert played.report.success and played.report.attempts == 2
+    told = json.dumps([request["messages"] for request in played.model.requests])
+    assert "ValueError: <WAREHOUSE_TOKEN>" in told
+    journal = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    for text in (told, journal, repr(played.events), played.report.model_dump_json()):
+        assert "correct-horse" not in text
+
+
+PRIVATE = "alice@example.com"
+QUOTING = CODE.replace(
+    "    return float(", "    raise ValueError('bad row: ' + str(sales['buyer'].iloc[0]))\n    return float("
+)
+UNQUOTING = fix("runs on the sample", find=QUOTING.splitlines()[4] + "\n", replace="")
+
+
+@pytest.mark.parametrize(
+    ("share", "told"), [("rows", "bad row: <email-1>"), ("stats", "ValueError in line 5"), ("schema", "ValueError in")]
+)
+async def test_what_is_raised_on_the_sample_tells_no_more_of_the_data_than_was_allowed(theatre: Theatre, share, told):
+    samples = {"sales": sales().assign(buyer=PRIVATE)}
+    played = await play(theatre, QUOTING, fix_code=[UNQUOTING], samples=samples, settings={"share": share})
+    assert played.report.success and played.report.attempts == 2
+    sent = [json.dumps(request["messages"]) for request in played.model.requests]
+    assert any(told in text for text in sent)
+    assert not any(PRIVATE in text for text in sent)
+
+
+async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(theatre: Theatre):
+    for share, told in (("rows", "it is False"), ("schema", "it is not true")):
+        played = await play(theatre, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
+        assert told in played.report.error
+
+
+async def test_a_secret_that_is_not_set_is_told_before_any_question(theatre: Theatre):
+    with pytest.raises(InvalidRequest, match="NO_SUCH_TOKEN is not set"):
+        await theatre.play({}, settings={"secrets": (Secret(key="NO_SUCH_TOKEN"),)})
 
 
 async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(theatre: Theatre):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
+from autocoder_jupyter.request import AgentConfig, Request
 
 
 def test_a_name_is_bound_at_once_and_filled_later(engine: Any, submit: Any) -> None:
@@ -43,6 +45,28 @@ def test_cancel_right_after_submit_ends_the_result(engine: Any, submit: Any) -> 
     job.cancel()
     with pytest.raises(Cancelled):
         job.result.wait(30)
+
+
+def test_cancel_before_the_start_ends_the_result_all_the_same(engine: Any, tmp_path: Path) -> None:
+    job = jobs.Job(Request(name="growth", prompt="…"), AgentConfig(), journal_root=tmp_path)
+    job.cancel("A newer run.")
+    job.start()
+    with pytest.raises(Cancelled, match="A newer run"):
+        job.result.wait(30)
+    assert not engine.stage_reached["plan"].is_set()
+
+
+def test_an_answer_that_crosses_a_cancel_is_harmless(engine: Any, submit: Any) -> None:
+    engine.asks = ("leftpad",)
+    job = submit()
+    while job.pending_approval is None:
+        assert not job.done
+    question = job._question
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.result.wait(30)
+    job._question = question  # the person's click found it just before the end
+    assert job.approve() is True
 
 
 def test_cancel_after_the_end_changes_nothing(engine: Any, submit: Any) -> None:

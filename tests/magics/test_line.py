@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def test_status_lists_jobs_and_what_they_do(line: str, shell: Any, jobs: Any) ->
     shell.run(CELL)
     jobs.last.tell(StageStarted("tests", 2, 4))
     shell.run(line)
-    assert "growth  running  Tests · attempt 2/4" in shell.shown
+    assert "growth  running  Writing code and tests · 00:00 · attempt 2 of 4" in shell.shown
 
 
 def test_status_of_nothing_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +156,7 @@ def test_show_shows_the_part_that_is_asked_for(flag: str, seen: str, unseen: str
         evidence=Evidence(tests=(outcome,)),
         declared_outputs=(OutputSpec(name="m", type="int"),),
     )
+    assert jobs.last.listeners[0].wait(5)  # the card's last update comes from a thread of its own
     before = len(shell.display_pub.outputs)
     shell.run(f"%autocode show growth {flag}")
     page = shell.display_pub.outputs[before]["data"]
@@ -193,8 +195,8 @@ def test_the_journal_alone_serves_show_diff_history_and_preview(shell: Any, here
         shell.run(f"%autocode {line}")
     shown = shell.shown.replace("\\n", "\n")
     assert "-x = 1\n+x = 2" in shown and "-x = 2\n+x = 1" in shown
-    assert "aaaa1  2026-01-01 12:00  ready" in shown and "1.2K in / 30 out · cost unknown" in shown
-    assert "bbbb2  2026-01-02 12:00  failed" in shown and "1 test failed" in shown
+    assert "aaaa1  2026-01-01 " in shown and "ready" in shown and "1.2K tokens in, 30 out · cost unknown" in shown
+    assert "bbbb2  2026-01-02 " in shown and "failed" in shown and "1 test failed" in shown
     assert "sent in bbbb2" in shown
 
 
@@ -243,5 +245,21 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
     monkeypatch.setattr(doctor, "_model", lambda settings: [("model", "m/x", "set by default")])
     shell.run("%autocode doctor")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
-    assert "sandbox  cannot be examined  OSError: engine gone" in text
-    assert "model  m/x" in text and "ipython" in text and "MB" in text
+    assert "cannot be examined  OSError: engine gone" in text
+    assert "m/x" in text and "ipython" in text and "MB" in text
+
+
+def test_preview_shows_the_text_itself_with_its_lines(shell: Any, here: Path) -> None:
+    record(here, "aaaa1", "x = 1\n")
+    sent = {"share": "rows", "text": "first line\nsecond line", "characters": 22, "masked": {}}
+    (here / ".autocode" / "growth" / "aaaa1" / "sent.json").write_text(json.dumps(sent))
+    shell.run("%autocode preview growth")
+    text = shell.display_pub.outputs[-1]["data"]["text/plain"]
+    assert text == "share: rows · characters: 22 · masked: nothing\n\nfirst line\nsecond line"
+
+
+def test_config_shows_the_limits_of_the_sandbox(shell: Any) -> None:
+    shell.run("%config Autocode.memory = '4Gi'")
+    shell.run("%autocode config")
+    text = shell.display_pub.outputs[-1]["data"]["text/plain"]
+    assert ["memory", "4Gi", "%config"] in [line.split()[:3] for line in text.splitlines()]

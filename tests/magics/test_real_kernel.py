@@ -188,7 +188,7 @@ def test_two_jobs_run_side_by_side(kernel: Kernel) -> None:
     kernel.run(CELL.replace("growth", "other"))
     assert kernel.printed("growth.run(), other.run()") == "30 30"
     status = kernel.run("%autocode status").displays[0]["text/plain"]
-    assert "growth  ready" in status and "other  ready" in status
+    assert [line.split()[:2] for line in status.splitlines()] == [["growth", "ready"], ["other", "ready"]]
 
 
 def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, play: Play) -> None:
@@ -233,7 +233,7 @@ def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(ke
     cell = kernel.run(CELL, allow_stdin=False)
     assert cell.status == "error"
     assert "GenerationFailed" in cell.error and "Traceback" not in cell.error
-    assert "Failing test: test_" in kernel.card()
+    assert "test_amounts_are_summed" in kernel.card() and "The best attempt is kept below" in kernel.card()
     assert ".max()" in kernel.run("print(growth.solution.code)").text
 
 

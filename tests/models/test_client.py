@@ -224,6 +224,12 @@ async def test_a_fault_that_stays_is_reported_with_the_number_of_tries(question:
     assert len(endpoint.requests) == 3
 
 
+async def test_an_answer_that_repeats_itself_is_stopped_and_not_paid_for_again(question: Question) -> None:
+    with ScriptedModel(["x" * 20_000] * 9) as endpoint, pytest.raises(UnusableAnswer, match="repeating itself"):
+        await LiteLLMModel(endpoint.config(), HASTE).ask(question)
+    assert len(endpoint.requests) == 1
+
+
 async def test_the_services_own_wish_for_a_pause_is_honoured_up_to_a_cap(question: Question) -> None:
     pauses: list[float] = []
     faults = [Answer(status=429, headers={"retry-after": wish}) for wish in ("0.03", "3600")]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable
@@ -25,6 +27,10 @@ class Store:
 
     def add(self, exchange: Exchange) -> None:
         self.lines[exchange.key] = exchange.model_dump_json()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.lines
 
 
 def replaying(endpoint: ScriptedModel, store: Store, policy: CachePolicy = "auto") -> ReplayingModel:
@@ -74,8 +80,16 @@ async def test_a_failed_question_is_not_recorded(question: Question) -> None:
     assert store.lines == {}
 
 
+async def recording_of(question: Question) -> Store:
+    store = Store()
+    with ScriptedModel(["yes"]) as endpoint:
+        await replaying(endpoint, store).ask(question)
+    return store
+
+
 async def test_without_key_and_recording_both_are_named(question: Question) -> None:
-    model = ReplayingModel(LiteLLMModel(ModelConfig("openai/gpt-4.1")), Store())
+    other = replace(question, messages=({"role": "user", "content": "another question"},))
+    model = ReplayingModel(LiteLLMModel(ModelConfig("openai/gpt-4.1")), await recording_of(other))
     with pytest.raises(AuthenticationFailed) as caught:
         await model.ask(question)
     assert "OPENAI_API_KEY" in caught.value.why
@@ -85,9 +99,17 @@ async def test_without_key_and_recording_both_are_named(question: Question) -> N
 async def test_without_reach_and_recording_both_are_named(question: Question) -> None:
     with ScriptedModel() as endpoint:
         config = endpoint.config()
-    model = ReplayingModel(LiteLLMModel(config, Patience(tries=1)), Store())
+    other = replace(question, messages=({"role": "user", "content": "another question"},))
+    model = ReplayingModel(LiteLLMModel(config, Patience(tries=1)), await recording_of(other))
     with pytest.raises(ModelUnavailable, match="journal has no answer"):
         await model.ask(question)
+
+
+async def test_who_never_recorded_anything_hears_nothing_of_a_journal(question: Question) -> None:
+    model = ReplayingModel(LiteLLMModel(ModelConfig("openai/gpt-4.1")), Store())
+    with pytest.raises(AuthenticationFailed) as caught:
+        await model.ask(question)
+    assert "journal" not in str(caught.value)
 
 
 async def test_what_one_address_recorded_replays_offline_at_another_support_level(question: Question) -> None:

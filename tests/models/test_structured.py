@@ -135,8 +135,10 @@ async def test_an_empty_answer_is_repaired_too(question: Question) -> None:
 
 
 async def test_repairs_end(question: Question) -> None:
-    with ScriptedModel(["no"] * 9) as endpoint, pytest.raises(UnusableAnswer, match="no JSON object"):
+    refusal = "I'm sorry, but I cannot help with that."
+    with ScriptedModel([refusal] * 9) as endpoint, pytest.raises(UnusableAnswer, match="no JSON object") as caught:
         await ask_structured(LiteLLMModel(endpoint.config()), question, City)
+    assert f"It begins: {refusal}" in caught.value.why
     assert len(endpoint.requests) == 3
     assert len(endpoint.requests[2]["messages"]) == 3
 

@@ -15,7 +15,7 @@ from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import local_environments
 from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
-from tests.sandbox.wheelhouse import make_wheelhouse
+from tests.sandbox.wheelhouse import make_wheel, make_wheelhouse
 
 HERE = sys.version_info[:2]
 
@@ -65,6 +65,15 @@ def test_modules_are_compiled_ahead_but_for_tests() -> None:
     (module,) = Path(build(_spec("alpha")).location).glob("lib/python*/site-packages/alpha")
     assert list((module / "__pycache__").glob("*.pyc"))
     assert not (module / "tests" / "__pycache__").exists()
+
+
+def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(wheelhouse: Path) -> None:
+    ran = wheelhouse / "ran"
+    make_wheel(wheelhouse, "eager", "1.0", path_file=f"import pathlib; pathlib.Path({str(ran)!r}).touch()\n")
+    environment = build(_spec("eager"))
+    assert not ran.exists()
+    assert _version_of(environment, "eager") == "1.0"
+    assert ran.exists()  # so the line is one that Python runs at a start
 
 
 def test_bytecode_is_taken_over_from_a_neighbour() -> None:

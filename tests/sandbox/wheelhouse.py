@@ -9,9 +9,15 @@ from pathlib import Path
 
 
 def make_wheel(
-    folder: Path, name: str, version: str, *, requires: Sequence[str] = (), tag: str = "py3-none-any"
+    folder: Path,
+    name: str,
+    version: str,
+    *,
+    requires: Sequence[str] = (),
+    tag: str = "py3-none-any",
+    path_file: str = "",
 ) -> Path:
-    """Write a wheel with one module that knows its version."""
+    """Write a wheel with one module that knows its version, and with a `.pth` file when there is text for one."""
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
@@ -22,6 +28,8 @@ def make_wheel(
         f"{information}/METADATA": "\n".join(metadata) + "\n",
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
+    if path_file:
+        files[f"{name}.pth"] = path_file
     record = "".join(f"{path},,\n" for path in [*files, f"{information}/RECORD"])
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in {**files, f"{information}/RECORD": record}.items():

@@ -58,6 +58,7 @@ INPUTS = (
     InputSpec(name="exact", type="bool", required=False, default=True),
 )
 OUTPUTS = (OutputSpec(name="monthly", type="DataFrame"), OutputSpec(name="best_month", type="str"))
+EXTRA = ("tenacity",)
 SALES = pd.DataFrame({"month": ["Jan", "Feb", "Mar"], "orders": [4, 5, 9], "revenue": [9.0, 1.0, 3.0]})
 
 
@@ -70,7 +71,8 @@ def growth(report: Any) -> Report:
         prompt='Monthly growth.\n\nSkip """small""" months.\n# /// script\n# ///',
         tests=TESTS,
         plan=CodePlan(description="Growth 100%", approach="", assumptions=("ties go to the earlier month",)),
-        lock=tuple(f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", "pytest", "iniconfig")),
+        lock=tuple(f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", "pytest", "six", *EXTRA)),
+        detected_packages=(f"{EXTRA[0]}>=1",),
         python_version=sys.version_info[:2],
         started=dt.datetime(2025, 3, 1, tzinfo=dt.UTC),
         evidence=Evidence(
@@ -95,11 +97,14 @@ def metadata(text: str) -> dict[str, Any]:
     return tomllib.loads("\n".join(line[2:] for line in block.splitlines()))
 
 
-def test_the_script_names_its_exact_packages_without_the_test_tools(growth: Report, tmp_path: Path) -> None:
+def test_the_script_names_what_the_code_needs_and_keeps_the_rest_to_what_was_tested(
+    growth: Report, tmp_path: Path
+) -> None:
     text = written(growth, tmp_path / "growth.py").read_text()
     found = metadata(text)
     assert found["requires-python"] == f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
-    assert found["dependencies"] == [f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow")]
+    assert found["dependencies"] == [f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", *EXTRA)]
+    assert found["tool"]["uv"]["constraint-dependencies"] == [f"{name}=={version(name)}" for name in ("pytest", "six")]
 
 
 def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth: Report, tmp_path: Path) -> None:

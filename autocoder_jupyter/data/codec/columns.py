@@ -21,6 +21,9 @@ from .zones import zone_from_json, zone_to_json
 
 Note = dict[str, Any]
 
+MAX_WEIGHTLESS = 2**31
+"""Rows of what takes no bytes, such as a range: nothing else bounds how many of them a stranger may claim."""
+
 _MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
 _UNITS = ("s", "ms", "us", "ns")
 
@@ -206,7 +209,7 @@ def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
 
 def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     values, positions = read_array(note["values"], source), source.numpy(note["at"], "int32")
-    length, kind = int(note["length"]), str(note["index"])
+    length, kind = _weightless(note["length"]), str(note["index"])
     ascending = bool((np.diff(positions) > 0).all())
     if (
         len(positions) != len(values)
@@ -223,6 +226,12 @@ def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     make_index: Any = sparse.IntIndex
     index = make_index(length, positions)
     return pd.arrays.SparseArray(values, sparse_index=index.to_block_index() if kind == "block" else index, dtype=dtype)
+
+
+def _weightless(length: Any) -> int:
+    if type(length) is not int or not 0 <= length <= MAX_WEIGHTLESS:
+        raise Corrupt(f"{str(length)[:40]} rows that take no bytes")
+    return length
 
 
 def _write_string(values: Any, out: ArrowWriter, path: str) -> Note:
@@ -277,7 +286,7 @@ def _read_arrow(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _read_arrow_nulls(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(int(note["length"]))]))
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(_weightless(note["length"]))]))
 
 
 def _read_arrow_dictionary(note: Mapping[str, Any], source: ArrowReader) -> Any:

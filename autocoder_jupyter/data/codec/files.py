@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
@@ -122,7 +123,8 @@ def _read_regular(path: Path, limit: int) -> bytes:
     try:
         descriptor = os.open(path, _READ)
     except OSError as error:
-        raise Unencodable(path.name, f"cannot be read ({error.strerror})", "links are not followed") from None
+        way_out = "links are not followed" if error.errno == errno.ELOOP else "make it readable"
+        raise Unencodable(path.name, f"cannot be read ({error.strerror})", way_out) from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)

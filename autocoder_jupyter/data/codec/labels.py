@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from .columns import read_array, write_array
+from .columns import MAX_WEIGHTLESS, read_array, write_array
 from .faults import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import from_json, to_json
-
-MAX_RANGE = 2**31  # a range takes no bytes, so nothing else bounds what a stranger may claim
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
@@ -37,8 +35,8 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
         }
     name = to_json(index.name, f"the name of {path}")
     if isinstance(index, pd.RangeIndex):
-        if len(index) > MAX_RANGE:
-            raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_RANGE} can cross")
+        if len(index) > MAX_WEIGHTLESS:
+            raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_WEIGHTLESS} can cross")
         return {"kind": "range", "name": name, "range": [index.start, index.stop, index.step]}
     note = {"kind": "flat", "name": name, "values": write_array(index.array, out, path)}
     freq = getattr(index, "freq", None)
@@ -66,7 +64,7 @@ def read_index(note: Mapping[str, Any], source: ArrowReader) -> Any:
         if not all(-(2**63) <= bound < 2**63 for bound in (start, stop, step)):
             raise Corrupt("a range beyond 64 bits")
         index = pd.RangeIndex(start, stop, step, name=name)
-        if len(index) > MAX_RANGE:
+        if len(index) > MAX_WEIGHTLESS:
             raise Corrupt(f"a range of {len(index)} labels")
         return index
     values = read_array(note["values"], source)

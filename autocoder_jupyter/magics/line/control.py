@@ -82,4 +82,5 @@ def _doing(notebook: Notebook, job: Job) -> str:
     started = notebook.launched.get(job.name)
     if started is None or started.job is not job:
         return ""
-    return status_line(started.card.state).removeprefix(f"{job.name}  ")
+    doing = status_line(started.card.state).removeprefix(f"{job.name}  ")
+    return doing.partition(" · ")[2] if job.done else doing  # the state stands in the column beside it

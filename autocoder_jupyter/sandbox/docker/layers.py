@@ -145,7 +145,7 @@ def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | N
             context.seek(0)
             if on_progress is not None:
                 on_progress(f"building {recipe.name}")
-            _run_build(engine, base, recipe, context, on_progress)
+            _run_build(engine, recipe, context, on_progress)
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
@@ -201,7 +201,7 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _run_build(engine: Engine, base: Base, recipe: Recipe, context: IO[bytes], on_progress: Progress | None) -> None:
+def _run_build(engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None) -> None:
     from docker.errors import APIError
 
     arguments = apt.proxies(os.environ) if recipe.system_packages else {}

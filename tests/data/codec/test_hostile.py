@@ -193,6 +193,12 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a range of 2**62 rows": lambda h: h.update(index={"kind": "range", "name": None, "range": [0, 2**62, 1]}),
     "a range of no step": lambda h: h["index"].update(range=[0, 3, 0]),
     "a range beyond 64 bits": lambda h: h["index"].update(range=[0, 2**80, 2**79]),
+    "2**40 rows of nothing": lambda h: h.update(
+        rows=2**40,
+        index={"kind": "flat", "name": None, "values": {"kind": "arrow nulls", "length": 2**40}},
+        values=[{"kind": "arrow nulls", "length": 2**40}] * 3,
+    ),
+    "a number of rows that is none": lambda h: h["values"].__setitem__(0, {"kind": "arrow nulls", "length": True}),
     "a name that is a list": lambda h: h["index"].update(name=[1]),
     "a zone that is a path": lambda h: h["values"][1].update(zone={"zone": "../../etc/passwd"}),
     "a zone that is absolute": lambda h: h["values"][1].update(zone={"zone": "/etc/localtime"}),

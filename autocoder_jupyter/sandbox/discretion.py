@@ -1,0 +1,103 @@
+"""Keep the values of secrets out of what a program says: a program that sees one may print it or raise it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
+from autocoder_jupyter.types import TestOutcome
+
+
+def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
+    """The text with `<NAME>` in the place of each secret's value."""
+    for name, value in sorted(secrets.items(), key=lambda item: -len(item[1])):  # one may hold another
+        if value:
+            text = text.replace(value, f"<{name}>")
+    return text
+
+
+def hush(error: AutocodeError, secrets: Mapping[str, str]) -> None:
+    """Take the values of secrets out of everything that an error says."""
+    for attribute, content in vars(error).items():
+        if isinstance(content, str):
+            setattr(error, attribute, without_secrets(content, secrets))
+    error.args = (error.what, error.why, error.hint)
+
+
+class DiscreetWorker:
+    """A `Worker` whose words hold no secret, so that they may be journalled and told to a model. Values are not words.
+
+    Args:
+        worker: does the work.
+        secrets: values by the name under which the program sees them.
+    """
+
+    def __init__(self, worker: Worker, secrets: Mapping[str, str]) -> None:
+        self.id = worker.id
+        self._worker = worker
+        self._secrets = secrets
+
+    def call(
+        self,
+        program: Program,
+        arguments: Mapping[str, Any],
+        *,
+        seed: int = 0,
+        seconds: float | None = None,
+        reuse: bool = False,
+        watch_inputs: bool = False,
+    ) -> CallOutcome:
+        """See `Worker.call`."""
+        with self._hushed():
+            outcome = self._worker.call(
+                program, arguments, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs
+            )
+        return dataclasses.replace(outcome, stdout=self._said(outcome.stdout), stderr=self._said(outcome.stderr))
+
+    def test(
+        self,
+        program: Program,
+        tests: str,
+        expected: Sequence[str],
+        *,
+        seconds: float | None = None,
+        on_report: Callable[[TestOutcome], None] | None = None,
+    ) -> TestRun:
+        """See `Worker.test`."""
+        report = on_report and (lambda outcome: on_report(self._outcome(outcome)))
+        with self._hushed():
+            run = self._worker.test(program, tests, expected, seconds=seconds, on_report=report)
+        return dataclasses.replace(
+            run,
+            outcomes=tuple(map(self._outcome, run.outcomes)),
+            output=self._said(run.output),
+            collection_error=self._said(run.collection_error),
+        )
+
+    def kill(self) -> None:
+        """See `Worker.kill`."""
+        self._worker.kill()
+
+    @property
+    def alive(self) -> bool:
+        """See `Worker.alive`."""
+        return self._worker.alive
+
+    def _said(self, text: str) -> str:
+        return without_secrets(text, self._secrets)
+
+    def _outcome(self, outcome: TestOutcome) -> TestOutcome:
+        # A parametrised test's id holds the values of its parameters.
+        return outcome.model_copy(update={"id": self._said(outcome.id), "message": self._said(outcome.message)})
+
+    @contextmanager
+    def _hushed(self) -> Iterator[None]:
+        try:
+            yield
+        except AutocodeError as error:
+            hush(error, self._secrets)
+            raise
