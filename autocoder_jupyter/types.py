@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 TypeName = Literal[
     "str",
@@ -107,13 +107,36 @@ class ColumnSpec(_Record):
 
 
 class InputSpec(_Record):
-    """One argument of the function. `default` is a JSON value and counts only when `required` is false."""
+    """One argument of the function. `default` is a JSON value and counts only when `required` is false.
+
+    Times are ISO text; a duration is ISO text too, or a number of seconds.
+    """
 
     name: str
     type: TypeName
     required: bool = True
     default: Any = None
     meaning: str = ""
+
+    def default_value(self) -> Any:
+        """The default as a value of the input's type.
+
+        Raises:
+            ValueError, TypeError: it is none.
+        """
+        match self.type:
+            case "datetime":
+                return dt.datetime.fromisoformat(self.default)
+            case "date":
+                return dt.date.fromisoformat(self.default)
+            case "timedelta":
+                return TypeAdapter(dt.timedelta).validate_python(self.default)
+            case "File":
+                return File(self.default)
+            case "Dir":
+                return Dir(self.default)
+            case _:
+                return self.default
 
 
 class OutputSpec(_Record):

@@ -270,6 +270,7 @@ def test_types_are_given_as_classes_names_or_specs() -> None:
 
 
 def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
     samples = {"s": pd.Series([1]), "f": File(tmp_path / "x"), "d": Dir(tmp_path)}
     assert list(build_request("x", samples=samples).samples) == ["s", "f", "d"]
 

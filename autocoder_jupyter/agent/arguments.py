@@ -10,7 +10,7 @@ from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.tasks.outputs import field_names
-from autocoder_jupyter.tasks.values import checked_value, default_value
+from autocoder_jupyter.tasks.values import checked_value
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
 
 
@@ -84,11 +84,11 @@ def _with_fitting_default(spec: InputSpec) -> InputSpec:
     if spec.required or spec.default is None or spec.type in ("File", "Dir"):  # a path may be there later
         return spec
     try:
-        checked_value(spec, default_value(spec))
+        checked_value(spec, spec.default_value())
     except (InvalidRequest, TypeError, ValueError):
         raise InvalidRequest(
             f"inputs: the default of {spec.name}, {spec.default!r}, cannot be a {spec.type}.",
-            hint="A date or datetime is written in ISO format, a timedelta as seconds.",
+            hint="A date or datetime is written in ISO format, a timedelta too, or as seconds.",
         ) from None
     return spec
 

@@ -55,9 +55,9 @@ async def run_checks(
     known: dict[str, tuple[TypeName, Any]] = {}
     specs: tuple[InputSpec | OutputSpec, ...] = (*program.inputs, *program.outputs)
     for spec in specs:
-        held = values if spec.name in values else samples
-        default = spec.default if isinstance(spec, InputSpec) else None
-        value = held.get(spec.name, default)
+        value = {**samples, **values}.get(spec.name)
+        if value is None and isinstance(spec, InputSpec) and spec.default is not None:
+            value = spec.default_value()
         if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(

@@ -6,7 +6,7 @@ from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.engine.packages import PackageNeeds, missing_packages, package_needs, requirement_name
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.errors import PackageError, PackageRefused
+from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
 
@@ -22,7 +22,9 @@ class Packages:
         self._extra: set[str] = set()
         self._extra_system: set[str] = set()
         self._refused: dict[str, str] = {}
+        self._refused_system: dict[str, str] = {}
         self._approved: set[str] = set(work.config.approved_packages)
+        self._declined: set[str] = set()
 
     async def provide_base(self) -> None:
         """The environment before there is code, with two workers starting in it while the model thinks."""
@@ -36,13 +38,18 @@ class Packages:
             What the code must do without, when a package cannot be had.
         """
         needs = self._needs(self._work.sources)
-        system_packages = tuple(sorted({*self._work.plan.system_packages, *self._extra_system} - self._refused.keys()))
+        wanted = {*self._work.plan.system_packages, *self._extra_system}
+        system_packages = tuple(sorted(wanted - self._refused_system.keys()))
         try:
             self._require_none_refused(needs)
             await self._ask_consent(needs.unknown)
             await self._work.bench.provide(needs.distributions, system_packages)
-        except PackageError as error:
-            return self._refuse(error)
+        except (PackageError, SandboxUnavailable) as error:
+            if self._can_go_without(system_packages, error):
+                return await self.provide()
+            if isinstance(error, PackageError):
+                return self._refuse(error)
+            raise
         return None
 
     def of_the_code(self) -> tuple[str, ...]:
@@ -62,6 +69,15 @@ class Packages:
         """Note what a diagnosis asks for."""
         self._extra |= {requirement_name(name) for name in diagnosis.needs_language_packages} - {""}
         self._extra_system |= set(diagnosis.needs_system_packages)
+
+    @property
+    def way_out(self) -> str:
+        """How a person gets after all what was declined, could not be asked about or be installed; "" if nothing."""
+        lines = list(dict.fromkeys(self._refused_system.values()))
+        if names := sorted(self._declined):
+            flags = " ".join(f"-p {name}" for name in names)
+            lines.append(f"If you trust it, allow it beforehand: {flags}, or approved_packages={names}.")
+        return "\n".join(lines)
 
     @property
     def state(self) -> tuple[frozenset[str], ...]:
@@ -91,14 +107,23 @@ class Packages:
         if not approved:
             refusal = f"The package {', '.join(unknown)} may not be installed here."
             self._refused |= dict.fromkeys(unknown, refusal)  # none of them is asked about again
+            self._declined.update(unknown)
             raise PackageRefused(refusal, package=unknown[0])
         self._approved.update(unknown)
 
+    def _can_go_without(self, system_packages: tuple[str, ...], error: PackageError | SandboxUnavailable) -> bool:
+        """Leave out system packages that cannot be had: models like to name some, and a run shows what is needed."""
+        at_fault = system_packages
+        if isinstance(error, PackageError):
+            at_fault = tuple(name for name in system_packages if name.partition("=")[0] == error.package)
+        self._refused_system |= dict.fromkeys(at_fault, str(error))
+        return bool(at_fault)
+
     def _refuse(self, error: PackageError) -> TestFailure:
         """Remember that a package cannot be had, so that it is not tried again, and tell the fixer."""
-        if not error.package:
+        name = requirement_name(error.package or "")
+        if not name:
             raise error
-        name = requirement_name(error.package) or error.package  # apt's names are freer
         self._extra.discard(name)
         self._refused[name] = error.what
         return TestFailure(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import datetime as dt
-
-from pydantic import TypeAdapter
 
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
@@ -48,8 +45,7 @@ def _literal(spec: InputSpec) -> str:
     if spec.type in ("datetime", "date"):
         return f"{annotation(spec.type)}.fromisoformat({spec.default!r})"
     if spec.type == "timedelta":
-        seconds = TypeAdapter(dt.timedelta).validate_python(spec.default).total_seconds()
-        return f"datetime.timedelta(seconds={seconds:.15g})"
+        return f"datetime.timedelta(seconds={spec.default_value().total_seconds():.15g})"
     return repr(spec.default)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Exchange, Report
 
 
@@ -90,9 +91,8 @@ class Journal:
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         self._grown = True
-        self.folder.mkdir(parents=True, exist_ok=True)
         line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
-        with (self.folder / "journal.jsonl").open("ab+") as file:
+        with self._writable(), (self.folder / "journal.jsonl").open("ab+") as file:
             file.write(b"\n" * _is_cut_short(file) + line.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -123,10 +123,22 @@ class Journal:
         text = text.rstrip("\n") + "\n"
         if path.exists() and path.read_text(encoding="utf-8") == text:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f".{name}.{os.getpid()}")
-        staged.write_text(text, encoding="utf-8")
-        staged.replace(path)
+        with self._writable():
+            staged = path.with_name(f".{name}.{os.getpid()}")
+            staged.write_text(text, encoding="utf-8")
+            staged.replace(path)
+
+    @contextlib.contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            yield
+        except OSError as error:
+            raise AutocodeError(
+                f"The journal cannot be written in {self.folder.parents[1]}.",
+                why=f"{error.strerror or error}.",
+                hint="Work in a folder that you may write to, or name another one with journal_root=….",
+            ) from None
 
 
 def runs(root: Path, name: str) -> list[tuple[str, Report]]:

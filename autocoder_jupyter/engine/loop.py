@@ -77,6 +77,9 @@ class _Generation:
             if not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
+            if self._turns:
+                reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
+        reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
         report = build_report(work, self._packages, self._turns, self._clock, reason)
         work.services.journal.write_report(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")

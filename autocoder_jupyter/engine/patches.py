@@ -26,26 +26,24 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
     """
     if not edits:
         raise PatchError("there is no edit")
-    text = _without_trailing_space(source)
+    text = source
     for number, edit in enumerate(edits, start=1):
-        find = _without_trailing_space(edit.find).strip("\n")
-        if not find.strip():
+        lines = [line.rstrip() for line in edit.find.strip("\n").split("\n")]
+        if not any(lines):
             raise PatchError(f"edit {number} has nothing to find")
-        count = text.count(find)
-        if count != 1:
+        places = list(re.finditer(r"[ \t]*\n".join(map(re.escape, lines)), text))
+        if len(places) != 1:
+            find = "\n".join(lines)
             raise PatchError(
-                f"the text of edit {number} stands {count} times in the module, it must stand once: {find!r}"
+                f"the text of edit {number} stands {len(places)} times in the module, it must stand once: {find!r}"
             )
-        text = text.replace(find, _without_trailing_space(edit.replace).strip("\n"))
+        first, last = places[0].span()
+        text = text[:first] + edit.replace.strip("\n") + text[last:]
     try:
         ast.parse(text)
     except SyntaxError as error:
         raise PatchError(f"after the edits the module does not parse: {error.msg} (line {error.lineno})") from None
     return text
-
-
-def _without_trailing_space(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def changed_in_substance(old: str, new: str) -> bool:

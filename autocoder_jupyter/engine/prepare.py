@@ -116,7 +116,7 @@ def request_record(request: Request, config: AgentConfig) -> dict[str, Any]:
         settings.pop(private)
     settings["secrets"] = [secret.key for secret in config.secrets]
     for record in ("resources", "image_config"):
-        settings[record] = getattr(config, record).model_dump(exclude={"registry"})
+        settings[record] = getattr(config, record).model_dump(exclude={"registry", "base_image"})
     return {
         "name": request.name,
         "prompt": request.prompt,

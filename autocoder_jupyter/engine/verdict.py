@@ -11,7 +11,6 @@ from autocoder_jupyter.engine.vacuity import CAN_FAIL
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, Evidence, TestFailure, TestOutcome
 
-
 _WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
 

@@ -57,13 +57,13 @@ class Workbench:
         key = content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
         recorded = self._services.journal.find_step("environment", key)
         started = time.monotonic()
-        if recorded is None:
-            environment = await self._build(packages, system_packages, ())
-        else:
-            try:
-                environment = await self._build(packages, system_packages, tuple(recorded["lock"]))
-            except PackageError:  # a version of the lock is gone
-                environment = await self._build(packages, system_packages, ())
+        lock = tuple(map(str, recorded.get("lock", ()))) if recorded else ()
+        try:
+            environment = await self._build(packages, system_packages, lock)
+        except PackageError:
+            if not lock:
+                raise
+            environment = await self._build(packages, system_packages, ())  # a version of the lock is gone
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
         self.environment = environment
         seconds = time.monotonic() - started

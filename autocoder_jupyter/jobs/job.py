@@ -25,6 +25,9 @@ from autocoder_jupyter.types import Report
 EVENTS_KEPT = 2000
 """What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
 
+CANCELLED = "Cancelled."
+"""The reason of a cancel when a person gives none."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -105,7 +108,7 @@ class Job:
             self.request, self.config, journal=self._journal, emit=self._emit, approve=self._asked
         )
 
-    def cancel(self, reason: str = "Cancelled.") -> None:
+    def cancel(self, reason: str = CANCELLED) -> None:
         """Stop the model's answer, kill the sandbox, end the result as cancelled. Only the first reason counts."""
         with self._lock:
             if self._cancel_reason is not None or self.done:
@@ -127,9 +130,8 @@ class Job:
     def _resolution(self, task: asyncio.Task[Report]) -> Resolution:
         error: BaseException | None
         if task.cancelled():
-            error = Cancelled(
-                f"{self.name} was cancelled.", why=self._cancel_reason or "", hint="Run the cell again to go on."
-            )
+            why = "" if self._cancel_reason in (None, CANCELLED) else self._cancel_reason
+            error = Cancelled(f"{self.name} was cancelled.", why=why, hint="Run the cell again to go on.")
         else:
             error = task.exception()
         if error is None:

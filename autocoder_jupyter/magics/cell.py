@@ -14,7 +14,7 @@ from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.help import help_text
-from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
+from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
 from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
@@ -92,7 +92,10 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
         card.add_view(view)
     card.start()
     if waits:
-        wait_in_cell(started, progress=_terminal_progress(card) if notebook.is_terminal else _nothing)
+        if notebook.is_headless:
+            wait_in_cell(started, progress=lambda: _decline(job))  # nobody is there to be asked
+        else:
+            wait_in_cell(started, progress=_terminal_progress(card) if notebook.is_terminal else _nothing)
 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
@@ -141,6 +144,11 @@ def _terminal_progress(card: LiveCard) -> Callable[[], None]:
         print(render_text(state) if state.finished or state.approval else status_line(state))
 
     return progress
+
+
+def _decline(job: Job) -> None:
+    if job.pending_approval is not None:
+        job.decline()
 
 
 def _nothing() -> None:

@@ -46,9 +46,13 @@ def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
     return [get(name, image_config).probe() for name in ORDER]
 
 
-@functools.cache
 def get(name: Name, image_config: ImageConfig | None = None) -> Sandbox:
-    """A sandbox by name, whether or not it works here; the same object for the same arguments."""
+    """A sandbox by name, whether or not it works here; the same object, so the same pool, for equal settings."""
+    return _get(name, image_config or ImageConfig())
+
+
+@functools.cache
+def _get(name: Name, image_config: ImageConfig) -> Sandbox:
     if name == "local":
         from autocoder_jupyter.sandbox.local import LocalSandbox
 

@@ -68,12 +68,13 @@ class DiscreetWorker:
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
         """See `Worker.test`."""
-        report = on_report and (lambda outcome: on_report(self._outcome(outcome)))
+        # The id of a case holds its parameters; those of a run are the tests' own, which know no secret.
+        report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
         with self._hushed():
             run = self._worker.test(program, tests, expected, seconds=seconds, on_report=report)
         return dataclasses.replace(
             run,
-            outcomes=tuple(map(self._outcome, run.outcomes)),
+            outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),
             output=self._said(run.output),
             collection_error=self._said(run.collection_error),
         )
@@ -90,9 +91,8 @@ class DiscreetWorker:
     def _said(self, text: str) -> str:
         return without_secrets(text, self._secrets)
 
-    def _outcome(self, outcome: TestOutcome) -> TestOutcome:
-        # A parametrised test's id holds the values of its parameters.
-        return outcome.model_copy(update={"id": self._said(outcome.id), "message": self._said(outcome.message)})
+    def _outcome(self, outcome: TestOutcome, *fields: str) -> TestOutcome:
+        return outcome.model_copy(update={field: self._said(getattr(outcome, field)) for field in fields})
 
     @contextmanager
     def _hushed(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ thread of the pool is waited for when the kernel ends, and a worker ends with th
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import defaultdict, deque
@@ -14,7 +15,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
 
 IDLE_SECONDS = 600.0
@@ -142,7 +142,7 @@ class Pool:
             return None
         try:
             worker = future.result()
-        except AutocodeError:
+        except Exception:
             return None  # the borrower tries itself, and gets the error where it can be seen
         if not worker.alive:
             worker.kill()  # releases what the sandbox still holds for it
@@ -206,14 +206,18 @@ class Pool:
                 idle.worker.kill()
 
 
-_shared: dict[int, Pool] = {}
+_shared: dict[tuple[int, int], Pool] = {}
 _shared_lock = threading.Lock()
 
 
 def shared_pool(sandbox: Sandbox) -> Pool:
-    """The pool of this process for a sandbox, the same for the same object."""
+    """The pool of this process for a sandbox, the same for the same object.
+
+    A forked process gets another: the workers of its parent's would answer whichever of the two reads first.
+    """
+    key = os.getpid(), id(sandbox)
     with _shared_lock:
-        pool = _shared.get(id(sandbox))
+        pool = _shared.get(key)
         if pool is None:
-            pool = _shared[id(sandbox)] = Pool(sandbox)  # it holds the sandbox, so that the id stays taken
+            pool = _shared[key] = Pool(sandbox)  # it holds the sandbox, so that the id stays taken
         return pool

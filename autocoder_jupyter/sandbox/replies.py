@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
+from autocoder_jupyter.sandbox.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.sandbox.worker.frames import padded
@@ -112,6 +113,7 @@ def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> San
     return SolutionError(
         f"The function raised {exception}: {message}" if message else f"The function raised {exception}.",
         why=_place(header),
+        hint=boundary_hint(exception, message, _text(header.get("traceback"), folder)),
         exception_type=exception,
         line=line if type(line) is int else None,
         source=_text(header.get("source"), folder),

@@ -9,7 +9,7 @@ from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.parameters import did_you_mean
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.options import OPTION_CHECKS
-from autocoder_jupyter.tasks.values import checked_value, default_value
+from autocoder_jupyter.tasks.values import checked_value
 
 
 def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,7 +44,7 @@ def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, A
                 hint=f"Call .run({spec.name}=…).{_samples_left(function)}",
             )
         elif spec.default is not None:
-            bound[spec.name] = checked_value(spec, default_value(spec))
+            bound[spec.name] = checked_value(spec, spec.default_value())
     return {name: value for name, value in bound.items() if value is not None}
 
 

@@ -96,11 +96,12 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
         "    import argparse",
         "    import pathlib",
         "",
-        f"    parser = argparse.ArgumentParser(description={_help(description)})",
-        *(f"    {line}" for spec in inputs for line in _argument(spec)),
+        # An input that bears the name of an option of ours, or `help`, takes its place.
+        f'    parser = argparse.ArgumentParser(description={_help(description)}, conflict_handler="resolve")',
         *_output_dir(),
+        *(f"    {line}" for spec in inputs for line in _argument(spec)),
         "    given = vars(parser.parse_args())",
-        '    chosen = given.pop("_cli_output_dir")',
+        '    chosen = given.pop("_cli_output_dir", None)',
     ]
     if inputs:
         lines += _mounted_inputs(inputs)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
@@ -33,7 +34,8 @@ class Runtime:
 
 
 _lock = threading.Lock()
-_runtimes: dict[tuple[str, ImageConfig], Runtime] = {}
+_runtimes: dict[tuple[int, str, ImageConfig], Runtime] = {}
+"""By process: one that was forked must leave the workers of its parent alone."""
 
 
 def runtime_for(choice: SandboxChoice, image_config: ImageConfig, *, built_in: str | None = None) -> Runtime:
@@ -47,25 +49,29 @@ def runtime_for(choice: SandboxChoice, image_config: ImageConfig, *, built_in: s
     Raises:
         SandboxUnavailable: none can be used.
     """
-    if choice == "auto" and built_in in ("docker", "local"):
+    from autocoder_jupyter.sandbox.choice import ORDER
+
+    tested_in = next((name for name in ORDER if name == built_in), None)
+    if choice == "auto" and tested_in is not None:
         try:
-            return _found(built_in, image_config)
+            return _found(tested_in, image_config)
         except SandboxUnavailable:
             return _found("auto", image_config)
     return _found(choice, image_config)
 
 
-def _found(choice: Any, image_config: ImageConfig) -> Runtime:
+def _found(choice: SandboxChoice, image_config: ImageConfig) -> Runtime:
     from autocoder_jupyter.sandbox.choice import choose
     from autocoder_jupyter.sandbox.pool import shared_pool
 
+    key = os.getpid(), choice, image_config
     with _lock:
-        known = _runtimes.get((choice, image_config))
+        known = _runtimes.get(key)
     if known is not None:
         return known
     sandbox = choose(choice, image_config)
     with _lock:
-        return _runtimes.setdefault((choice, image_config), Runtime(sandbox, shared_pool(sandbox)))
+        return _runtimes.setdefault(key, Runtime(sandbox, shared_pool(sandbox)))
 
 
 def forget(runtime: Runtime) -> None:

@@ -31,23 +31,6 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
     return _located(spec, accepted) if isinstance(accepted, File | Dir) else accepted
 
 
-def default_value(spec: InputSpec) -> Any:
-    """The declared default, which is a JSON value, as a value of the input's type."""
-    match spec.type:
-        case "datetime":
-            return dt.datetime.fromisoformat(spec.default)
-        case "date":
-            return dt.date.fromisoformat(spec.default)
-        case "timedelta":
-            return dt.timedelta(seconds=spec.default)
-        case "File":
-            return File(spec.default)
-        case "Dir":
-            return Dir(spec.default)
-        case _:
-            return spec.default
-
-
 _REFUSED = object()
 
 

@@ -35,9 +35,7 @@ def test_later_edits_of_a_series_change_nothing() -> None:
     assert held.name == "s"
 
 
-def test_a_path_stays_the_same_when_the_working_folder_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_stays_the_same_when_the_working_folder_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("a")
     monkeypatch.chdir(tmp_path)
     assert (capture(File("a.csv")), capture(Dir("."))) == (File(tmp_path / "a.csv"), Dir(tmp_path))

@@ -22,6 +22,13 @@ def test_the_signature_is_python_with_types_and_defaults():
     )
 
 
+@pytest.mark.parametrize("default", ["P14DT6H56M7.5S", 1234567.5])
+def test_a_duration_stands_in_the_signature_to_the_last_digit(default):
+    span = InputSpec(name="span", type="timedelta", required=False, default=default)
+    plan = PLAN.model_copy(update={"inputs": (span,)})
+    assert "span: datetime.timedelta = datetime.timedelta(seconds=1234567.5)" in signature(plan)
+
+
 def test_one_output_is_annotated_bare_and_files_are_paths():
     plan = CodePlan(description="", approach="", inputs=(), outputs=(OutputSpec(name="report", type="File"),))
     assert signature(plan) == "def run() -> pathlib.Path: ..."

@@ -1,6 +1,9 @@
 import json
 
+import pytest
+
 from autocoder_jupyter.engine.journal import Journal, content_key, runs
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Exchange, Report
 
 
@@ -92,3 +95,9 @@ def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path):
 
 def test_keys_hang_on_content_alone():
     assert content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1}) != content_key({"a": 1, "b": 3})
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "root").write_text("a file in the place of the folder")
+    with pytest.raises(AutocodeError, match=r"cannot be written in .*root\.\nNot a directory.*\n.*journal_root"):
+        journal(tmp_path / "root").write_report(report())

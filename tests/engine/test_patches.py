@@ -44,6 +44,11 @@ def test_an_edit_forgives_trailing_white_space():
     assert edited.endswith("    # keep me\n    return x + 2\n")
 
 
+def test_what_no_edit_touches_stays_as_it_is_to_the_last_blank():
+    source = 'TABLE = """a  \n\tb """   \n\n\ndef run():\n    return 1\n'
+    assert apply_edits(source, [Edit(find="return 1", replace="return 2")]) == source.replace("1", "2")
+
+
 @pytest.mark.parametrize(
     ("edits", "complaint"),
     [

@@ -156,6 +156,14 @@ async def test_an_invented_package_waits_for_consent_and_is_written_out_when_dec
     assert "turbo" not in " ".join(played.report.lock)
 
 
+async def test_a_declined_package_that_the_code_insists_on_is_named_with_the_way_to_allow_it(theatre: Theatre):
+    theatre.consent = False
+    code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
+    played = await play(theatre, code, settings={"max_iterations": 1})
+    assert not played.report.success
+    assert "-p turbo-frames-zz" in str(played.report.error)
+
+
 async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(theatre: Theatre):
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
     played = await play(
@@ -164,6 +172,15 @@ async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(thea
         fix_code=[fix("package turbo-frames-zz", find="import turbo_frames_zz\n", replace="")],
     )
     assert played.report.success and played.report.attempts == 2
+
+
+async def test_a_system_package_that_cannot_be_had_is_gone_without(theatre: Theatre):
+    plan = json.dumps({**json.loads(PLAN), "system_packages": ["libgl1"]})
+    played = await play(theatre, plan=[plan])
+    assert played.report.success and played.report.attempts == 1
+    assert played.report.detected_system_packages == ()
+    failing = await play(theatre, WRONG, plan=[plan], settings={"max_iterations": 1, "cache": "disable"})
+    assert "cannot install system packages (libgl1)" in failing.report.error
 
 
 async def test_a_secret_that_the_function_sees_is_told_to_nobody(theatre: Theatre, monkeypatch):
@@ -297,6 +314,20 @@ async def test_the_persons_own_checks_must_hold(theatre: Theatre):
     outcomes = {check.name: check.passed for check in played.report.evidence.checks}
     assert outcomes["total == 140"] and not outcomes["total < 100"]
     assert not played.report.success
+
+
+async def test_a_check_may_speak_of_an_input_that_has_only_a_default(theatre: Theatre):
+    inputs = (
+        InputSpec(name="since", type="date", required=False, default="2024-01-31"),
+        InputSpec(name="span", type="timedelta", required=False, default="P1D"),
+    )
+    code = CODE.replace("import pandas", "import datetime\n\nimport pandas").replace(
+        "sales: pd.DataFrame",
+        "sales: pd.DataFrame, since: datetime.date = datetime.date.fromisoformat('2024-01-31'), "
+        "span: datetime.timedelta = datetime.timedelta(seconds=86400)",
+    )
+    played = await play(theatre, code, inputs=inputs, checks=("since.year == 2024 and span.days == 1",))
+    assert played.report.success, played.report.error
 
 
 async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre):

@@ -100,6 +100,13 @@ def test_a_headless_cell_waits(shell: Any, jobs: Any) -> None:
     assert "Ready" in shell.shown
 
 
+def test_a_headless_cell_does_not_wait_for_consent_that_nobody_can_give(shell: Any, jobs: Any) -> None:
+    shell.kernel._allow_stdin = False
+    jobs.ending = lambda job: (job.ask("emoji"), setattr(job, "decline", lambda: job.end("failed", error="declined")))
+    with pytest.raises(GenerationFailed, match="declined"):
+        shell.run("%%autocode growth\nWords")
+
+
 @pytest.mark.parametrize(("flag", "variable", "waited"), [("--wait", "", True), ("", "1", True), ("", "", False)])
 def test_a_cell_waits_when_told_to(
     flag: str, variable: str, waited: bool, shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch

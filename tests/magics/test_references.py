@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,11 @@ from autocoder_jupyter.types import Dir, File
 
 
 @pytest.fixture
-def namespace() -> dict[str, Any]:
+def namespace(here: Path) -> dict[str, Any]:
+    for name in ("report.pdf", "a b.txt"):
+        (here / name).write_text("")
+    for name in ("data", "x"):
+        (here / name).mkdir()
     return {
         "sales": pd.DataFrame({"a": [1, 2]}),
         "prices": pd.Series([1.0]),
@@ -66,7 +71,7 @@ def test_a_sample_given_by_expression_is_what_its_name_refers_to(namespace: dict
 
 def test_file_and_dir_need_no_import(namespace: dict[str, Any]) -> None:
     samples = collect('-s f=File("a b.txt") -s d=Dir("x")', "Count lines.", namespace)
-    assert samples == {"f": File("a b.txt"), "d": Dir("x")}
+    assert samples == {"f": File(Path("a b.txt").resolve()), "d": Dir(Path("x").resolve())}
 
 
 def test_a_table_of_another_library_is_converted(namespace: dict[str, Any]) -> None:

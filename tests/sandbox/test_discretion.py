@@ -13,7 +13,8 @@ from autocoder_jupyter.types import OutputSpec, TestOutcome
 
 SECRETS = {"TOKEN": "correct-horse", "LONG_TOKEN": "correct-horse-battery", "EMPTY": ""}
 PROGRAM = Program("", (), (OutputSpec(name="x", type="int"),))
-TOLD = TestOutcome(id="test_x[correct-horse]", outcome="failed", message="got correct-horse-battery")
+CASE = TestOutcome(id="test_x[correct-horse]", outcome="failed", message="got correct-horse-battery")
+TOLD = TestOutcome(id="test_x", outcome="failed", message="test_x[correct-horse]: got correct-horse-battery")
 
 
 class TalkativeWorker:
@@ -24,7 +25,7 @@ class TalkativeWorker:
 
     def test(self, *_: Any, on_report: Any, **__: Any) -> TestRun:
         if on_report is not None:
-            on_report(TOLD)
+            on_report(CASE)
         return TestRun((TOLD,), 1, "output correct-horse", "collecting correct-horse", "", 0.0)
 
     def kill(self) -> None:
@@ -48,8 +49,8 @@ def test_a_call_says_no_secret() -> None:
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
     run = DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), on_report=heard.append)
-    assert run.outcomes == tuple(heard)
-    assert (heard[0].id, heard[0].message) == ("test_x[<TOKEN>]", "got <LONG_TOKEN>")
+    assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
+    assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
     assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
     assert DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", ()).outcomes == run.outcomes
 

@@ -206,6 +206,14 @@ def test_the_shared_pool_is_one_for_each_sandbox(sandbox: CountingSandbox) -> No
     assert shared_pool(sandbox) is not shared_pool(CountingSandbox())
 
 
+def test_a_forked_process_leaves_the_workers_of_its_parent_alone(
+    sandbox: CountingSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parents = shared_pool(sandbox)
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert shared_pool(sandbox) is not parents
+
+
 def test_idle_workers_do_not_keep_a_kernel_from_ending() -> None:
     script = (
         "import sys; sys.path.insert(0, '.')\n"

@@ -49,11 +49,13 @@ def test_defaults_of_time_are_revived_from_json(function: Any) -> None:
         InputSpec(name="day", type="date", required=False, default="2025-03-01"),
         InputSpec(name="at", type="datetime", required=False, default="2025-03-01T10:00:00+00:00"),
         InputSpec(name="span", type="timedelta", required=False, default=90),
+        InputSpec(name="other", type="timedelta", required=False, default="PT36H"),
     )
     assert bind(function("", inputs), (), {}) == {
         "day": dt.date(2025, 3, 1),
         "at": dt.datetime(2025, 3, 1, 10, tzinfo=dt.UTC),
         "span": dt.timedelta(seconds=90),
+        "other": dt.timedelta(hours=36),
     }
 
 
@@ -143,6 +145,6 @@ def test_a_file_must_be_there_and_be_a_file(tmp_path: Path) -> None:
     spec = InputSpec(name="x", type="File")
     with pytest.raises(InvalidRequest, match="does not exist"):
         checked_value(spec, File(tmp_path / "missing"))
-    with pytest.raises(InvalidRequest, match="Pass a Dir instead"):
+    with pytest.raises(InvalidRequest, match="Write Dir"):
         checked_value(spec, File(tmp_path))
     assert checked_value(InputSpec(name="x", type="Dir"), Dir(tmp_path)) == Dir(tmp_path)

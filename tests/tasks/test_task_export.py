@@ -204,6 +204,13 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
     }  # fmt: skip
 
 
+def test_an_input_may_bear_the_name_of_an_option_of_the_command_line(report: Any, tmp_path: Path) -> None:
+    inputs = (InputSpec(name="help", type="str"), InputSpec(name="output_dir", type="str"))
+    code = "def run(help, output_dir):\n    return help + output_dir"
+    path = written(report(code, inputs, (OutputSpec(name="both", type="str"),)), tmp_path / "both.py")
+    assert "both: xy" in here(path, "--help", "x", "--output-dir", "y").stdout
+
+
 def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Path) -> None:
     for name, hint in (
         ("my-growth.py", "my_growth.py"),

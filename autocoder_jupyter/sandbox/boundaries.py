@@ -1,0 +1,36 @@
+"""What a program runs into at the edge of its sandbox, in words: the kernel itself only says "not permitted"."""
+
+from __future__ import annotations
+
+import re
+
+NO_NETWORK = (
+    "Generated code has no network unless it is allowed (--allow-network, block_network=False). "
+    "Better fetch the data in the notebook and hand it over."
+)
+NO_PROCESSES = "This sandbox may not allow further processes; let the function work in one, with threads if need be."
+
+_UNREACHED = re.compile(
+    r"gaierror|name resolution|name or service not known|failed to resolve|NewConnectionError|network is unreachable",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(r"(?:PermissionError|OSError|BlockingIOError|FileNotFoundError)$")
+_SOCKET = re.compile(r"\bsocket\b|create_connection|\.connect\(")
+_PROCESSES = re.compile(r"\bmultiprocessing\b|ProcessPool|\bPool\(|\bos\.fork\(|\bsubprocess\b|joblib|loky")
+
+
+def boundary_hint(exception: str, message: str, traceback: str) -> str:
+    """What a person, or the one who mends the code, should know about an exception; "" when nothing of the kind.
+
+    Args:
+        exception: qualified name of its type.
+        message: what it says.
+        traceback: where it came from, with source lines.
+    """
+    if _UNREACHED.search(f"{exception}: {message}"):
+        return NO_NETWORK
+    if not _REFUSED.search(exception):
+        return ""
+    if _SOCKET.search(traceback):
+        return NO_NETWORK
+    return NO_PROCESSES if _PROCESSES.search(traceback) else ""
