@@ -47,8 +47,15 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
     return asyncio.run_coroutine_threadsafe(coroutine, loop())
 
 
-def wait(future: concurrent.futures.Future[T], timeout: float | None = None) -> T:
+def wait(
+    future: concurrent.futures.Future[T], timeout: float | None = None, on_poll: Callable[[], None] = lambda: None
+) -> T:
     """Wait for a future in the calling thread. An interrupt leaves the work running.
+
+    Args:
+        future: what to wait for.
+        timeout: seconds; None waits as long as it takes.
+        on_poll: called now and then, in the calling thread.
 
     Raises:
         TimeoutError: `timeout` seconds passed; the work goes on.
@@ -62,6 +69,7 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None) -> 
         done, _ = concurrent.futures.wait((future,), timeout=step)
         if done:
             return future.result()
+        on_poll()
         waited += step
         if timeout is not None and waited >= timeout:
             raise TimeoutError(f"not done after {timeout:g} s; it goes on in the background")

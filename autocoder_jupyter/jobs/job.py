@@ -48,7 +48,7 @@ class Job:
         self.request = request
         self.config = config
         self._journal = Journal(journal_root, request.name)
-        self._pending = Pending(lambda: self._state, self.cancel)
+        self._pending = Pending(lambda: self._state, self.cancel, self.obstacle)
         self.result = CodeGenEvalResult(
             request.name,
             self._pending,
@@ -177,6 +177,16 @@ class Job:
         """The distributions that wait for consent; None when nothing waits."""
         question = self._question
         return None if question is None else question[0]
+
+    def obstacle(self) -> str:
+        """What only a person can take out of the way, in words; "" when it goes on by itself."""
+        packages = self.pending_approval
+        if packages is None:
+            return ""
+        return (
+            f"{self.name} waits for your consent to install {', '.join(packages)}. "
+            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
+        )
 
     def approve(self) -> bool:
         """Consent to what waits. False when nothing does."""

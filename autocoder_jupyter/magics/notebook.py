@@ -53,6 +53,10 @@ class Job(Protocol):
         """The distributions that it waits for."""
         ...
 
+    def obstacle(self) -> str:
+        """What only a person can take out of the way; "" when it goes on by itself."""
+        ...
+
     def cancel(self) -> None:
         """Stop it."""
         ...

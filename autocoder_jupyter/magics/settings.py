@@ -80,17 +80,21 @@ class Settings:
         return self.values[name]
 
     def agent_config(self) -> AgentConfig:
-        """The same as the engine takes it."""
-        from autocoder_jupyter.request import AgentConfig
-        from autocoder_jupyter.types import ImageConfig, Resources, Secret
+        """The same as the engine takes it, checked as an agent's settings are.
+
+        Raises:
+            InvalidRequest: a value that a setting cannot have.
+        """
+        from autocoder_jupyter.agent.settings import agent_config
+        from autocoder_jupyter.types import ImageConfig, Resources
 
         values = self.values
         major, _, minor = (values["python_version"] or "").partition(".")
         python_version = (int(major), int(minor)) if minor else None
         plain = [option for option in SETTINGS.values() if option.field and "." not in option.field]
         fields = {option.field: values[option.name] for option in plain}
-        fields["secrets"] = tuple(Secret(key=name) for name in values["secrets"])
-        return AgentConfig(
+        fields["secrets"] = tuple(values["secrets"])
+        return agent_config(
             **fields,
             resources=Resources(cpu=values["cpu"], memory=values["memory"]),
             image_config=ImageConfig(python_version=python_version, base_image=values["base_image"]),

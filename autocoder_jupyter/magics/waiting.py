@@ -43,8 +43,12 @@ def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None)
 
 def _until_done(launch: Launch, progress: Callable[[], None], limit: float | None = None) -> None:
     deadline = None if limit is None else time.monotonic() + limit
+    told = {""}
     while not launch.job.done and (deadline is None or time.monotonic() < deadline):
         progress()
+        if (obstacle := launch.job.obstacle()) not in told:
+            told.add(obstacle)
+            print(obstacle)
         launch.card.wait(POLL_SECONDS)
 
 

@@ -43,9 +43,11 @@ class Pending:
         self,
         state: Callable[[], State] = lambda: "running",
         cancel: Callable[[str], object] = lambda reason: None,
+        obstacle: Callable[[], str] = lambda: "",
     ) -> None:
         self._state = state
         self.cancel = cancel
+        self._obstacle = obstacle
         self._resolution: Resolution | None = None
         self._future: concurrent.futures.Future[Resolution] = concurrent.futures.Future()
         # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
@@ -84,12 +86,22 @@ class Pending:
     def wait(self, timeout: float | None = None) -> Resolution:
         """Block until it has ended. An interrupt leaves the generation running.
 
+        Says so, once, when only a person can make it go on: whoever waits would wait for ever.
+
         Raises:
             TimeoutError: `timeout` seconds passed.
         """
         if self._resolution is not None and background.is_current():
             return self._resolution
-        return background.wait(self._future, timeout)
+        told: set[str] = {""}
+
+        def tell_obstacle() -> None:
+            obstacle = self._obstacle()
+            if obstacle not in told:
+                told.add(obstacle)
+                print(obstacle)
+
+        return background.wait(self._future, timeout, tell_obstacle)
 
     async def settled(self) -> Resolution:
         """Await the end. Cancelling the waiter leaves the generation running."""

@@ -30,9 +30,12 @@ Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
 Open = Callable[..., NotebookPage]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Chromium; without it the tests are skipped, except where CI promises it."""
+    """Chromium; without it the tests are skipped, except where CI promises it.
+
+    Playwright keeps an event loop running in this thread as long as it lives, so it ends with the module.
+    """
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if os.environ.get("CI") != "true":
         if importlib.util.find_spec("playwright") is None:
@@ -47,13 +50,13 @@ def chromium() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def model() -> Iterator[ScriptedModel]:
     with ScriptedModel(plays.answer) as model:
         yield model
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab") / "notebooks"
     folder.mkdir()

@@ -152,6 +152,21 @@ def test_a_package_waits_for_a_person(engine: Any, submit: Any, consent: bool) -
     assert job.pending_approval is None
 
 
+def test_whoever_waits_is_told_that_only_a_person_can_make_it_go_on(
+    engine: Any, submit: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.asks = ("leftpad",)
+    job = submit()
+    _until_asked(job)
+    with pytest.raises(TimeoutError):
+        job.result.wait(0.7)
+    job.decline()
+    said = capsys.readouterr().out
+    assert said.count("leftpad") == 1 and "%autocode approve growth" in said
+    engine.go_on.set()
+    job.result.wait(30)
+
+
 def test_cancel_while_a_person_is_asked(engine: Any, submit: Any) -> None:
     engine.asks = ("leftpad",)
     job = submit()

@@ -62,6 +62,9 @@ class PlayedJob:
         self.tell(Finished(state, fields.get("error") or ""))
         self.pending.resolve(Resolution(state, Report(**values), exception))
 
+    def obstacle(self) -> str:
+        return f"{self.name} waits for consent." if self.pending_approval else ""
+
     def cancel(self) -> None:
         self.asked.append("cancel")
         if not self.done:

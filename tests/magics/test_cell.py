@@ -201,3 +201,25 @@ def test_pyproject_reaches_the_next_cell(shell: Any, jobs: Any, here: Path) -> N
     shell.run("%%autocode growth\nWords")
     assert jobs.last.config.max_cost == 0.25
     assert "of $0.25" not in shell.shown  # nothing is spent yet
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("-p ../x", "packages"), ("-p git+https://example.org/x", "packages"), ("--backend claude", "backend")],
+)
+def test_an_option_that_the_agent_refuses_fails_the_cell(shell: Any, option: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        shell.run(f"%%autocode growth {option}\nWords")
+    assert "growth" not in shell.user_ns
+
+
+def test_a_waiting_cell_says_once_that_it_waits_for_consent(
+    shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ending(job: Any) -> None:
+        job.ask("emoji")
+        threading.Timer(0.7, job.end).start()
+
+    jobs.ending = ending
+    shell.run("%%autocode growth --wait\nWords")
+    assert capsys.readouterr().out.count("waits for consent") == 1
