@@ -111,6 +111,15 @@ class Kernel:
                 continue
         return self.card()
 
+    def wait_for_print(self, message_id: str, words: str) -> None:
+        """Wait until a cell that runs has printed something: an interrupt before that would hit no cell."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=PATIENCE)
+            self._note(message)
+            own = message["parent_header"].get("msg_id") == message_id and message["msg_type"] == "stream"
+            if own and words in message["content"]["text"]:
+                return
+
     def _drain(self) -> None:
         while True:
             try:

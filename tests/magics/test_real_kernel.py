@@ -209,8 +209,8 @@ def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, play: Play)
     play(code=lambda request: answer)
     kernel.run(CELL)
     kernel.wait_for_card("Writing code")
-    waiting = kernel.start("growth.wait()")
-    kernel.client.get_iopub_msg(timeout=10)
+    waiting = kernel.start("print('begun', flush=True)\ngrowth.wait()")
+    kernel.wait_for_print(waiting, "begun")
     kernel.interrupt()
     assert kernel.finish(waiting).status == "error"
     assert "running" in kernel.run("print(growth)").text
