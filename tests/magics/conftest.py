@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -151,3 +152,5 @@ def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
         for card in job.listeners:
             assert card.wait(5)
     RaisingShell._instance = InteractiveShell._instance = None
+    # Hundreds of shells that each collect all garbage would keep the process a minute longer at its end.
+    atexit.unregister(shell.atexit_operations)
