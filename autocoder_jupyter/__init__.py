@@ -74,14 +74,17 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register `%%autocode` and `%autocode`; called by `%load_ext autocoder_jupyter`."""
+    """Register `%%autocode` and `%autocode`, and offer a link to JupyterLab; `%load_ext` calls it."""
+    from autocoder_jupyter.lab import connect
     from autocoder_jupyter.magics import register
 
-    register(ipython)
+    connect(register(ipython).notebook)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Take the magics and the completer away again; running jobs are cancelled."""
+    """Take the magics, the completer and the link away again; running jobs are cancelled."""
+    from autocoder_jupyter.lab import disconnect
     from autocoder_jupyter.magics import unregister
 
+    disconnect(ipython)
     unregister(ipython)

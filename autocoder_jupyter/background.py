@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
+
+from autocoder_jupyter.awaited import Wait, watched
 
 T = TypeVar("T")
 
@@ -47,15 +50,13 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
     return asyncio.run_coroutine_threadsafe(coroutine, loop())
 
 
-def wait(
-    future: concurrent.futures.Future[T], timeout: float | None = None, on_poll: Callable[[], None] = lambda: None
-) -> T:
+def wait(future: concurrent.futures.Future[T], timeout: float | None = None, about: Wait | None = None) -> T:
     """Wait for a future in the calling thread. An interrupt leaves the work running.
 
     Args:
         future: what to wait for.
         timeout: seconds; None waits as long as it takes.
-        on_poll: called now and then, in the calling thread.
+        about: what is waited for; a person is told when it takes long.
 
     Raises:
         TimeoutError: `timeout` seconds passed; the work goes on.
@@ -63,16 +64,19 @@ def wait(
     """
     if is_current() and not future.done():
         raise RuntimeError("this would wait on the background loop for the background loop; await it instead")
+    if future.done():
+        return future.result()
     waited = 0.0
-    while True:
-        step = POLL_SECONDS if timeout is None else min(POLL_SECONDS, max(timeout - waited, 0.0))
-        done, _ = concurrent.futures.wait((future,), timeout=step)
-        if done:
-            return future.result()
-        on_poll()
-        waited += step
-        if timeout is not None and waited >= timeout:
-            raise TimeoutError(f"not done after {timeout:g} s; it goes on in the background")
+    with watched(about or Wait()) as look:
+        while True:
+            step = POLL_SECONDS if timeout is None else min(POLL_SECONDS, max(timeout - waited, 0.0))
+            done, _ = concurrent.futures.wait((future,), timeout=step)
+            if done:
+                return future.result()
+            look()
+            waited += step
+            if timeout is not None and waited >= timeout:
+                raise TimeoutError(f"not done after {timeout:g} s; it goes on in the background")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -80,11 +84,37 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Whatever ends the waiting, such as an interrupt, cancels the coroutine: nobody else holds it.
     """
-    future = submit(coroutine)
+    about = Wait()
+    with about.of_work_begun_here():
+        future = submit(coroutine)
     try:
-        return wait(future)
+        return wait(future, about=about)
     finally:
         future.cancel()
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let an interrupt of the kernel reach what is awaited inside, on a loop that is not ours.
+
+    The kernel's handler only leaves a callback on the loop of its main thread (ipykernel 7.4), and a loop that waits
+    for something from outside would not look at it. So it is woken now and then.
+    """
+    if is_current():
+        yield
+        return
+    running = asyncio.get_running_loop()
+
+    timers: list[asyncio.TimerHandle] = []  # one, the next
+
+    def wake() -> None:
+        timers[:] = [running.call_later(POLL_SECONDS, wake)]
+
+    wake()
+    try:
+        yield
+    finally:
+        timers[0].cancel()
 
 
 async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:

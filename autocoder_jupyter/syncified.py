@@ -27,8 +27,9 @@ class BoundSyncified(Generic[P, R]):
         return background.run(self._method(*args, **kwargs))
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same, to be awaited."""
-        return await self._method(*args, **kwargs)
+        """The same, to be awaited. An interrupt of the kernel cancels it."""
+        with background.interruptible():
+            return await self._method(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<{getattr(self._method, '__qualname__', 'method')}, also .aio>"

@@ -1,4 +1,4 @@
-"""The values and records that every room shares; nothing here imports another of our modules.
+"""The values and records that every room shares; of our modules, this one imports the errors only.
 
 Three groups: what an input or output can be (`File`, `Dir`, `Figure`, the type names and specs), what the
 language model is asked for (`CodePlan`, `CodeSolution`, `ErrorDiagnosis` …), and what comes out of a generation
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from autocoder_jupyter.errors import InvalidRequest
 
 TypeName = Literal[
     "str",
@@ -86,9 +88,38 @@ class Figure:
         return f"<Figure {self.width}x{self.height} png>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the PNG to `path` and return it."""
-        target = Path(path)
-        target.write_bytes(self.png)
+        """Write the picture as a PNG file.
+
+        Args:
+            path: of the file, which is replaced if it exists. Its name ends in `.png`; that is added where there is
+                no ending.
+
+        Returns:
+            The path that was written.
+
+        Raises:
+            InvalidRequest: another ending, or a place that cannot be written.
+        """
+        target = Path(path).expanduser()
+        if not target.suffix and not target.is_dir():
+            target = target.with_name(f"{target.name}.png")
+        if target.is_dir():
+            raise InvalidRequest(f"{target} is a folder.", hint=f"Name a file: {str(target / 'figure.png')!r}.")
+        if target.suffix.lower() != ".png":
+            raise InvalidRequest(
+                f"A figure is saved as PNG, not as {target.suffix}.",
+                why="It was drawn in the sandbox, and a PNG picture is all that came out.",
+                hint=f"Write .save({str(target.with_suffix('.png'))!r}).",
+            )
+        try:
+            target.write_bytes(self.png)
+        except OSError as error:
+            missing = not target.parent.is_dir()
+            raise InvalidRequest(
+                f"The figure cannot be written to {target}.",
+                why=f"There is no folder {target.parent}." if missing else f"{error.strerror or error}.",
+                hint="Make the folder first." if missing else "Choose a place that you may write to.",
+            ) from None
         return target
 
 

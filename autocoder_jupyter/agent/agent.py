@@ -13,9 +13,10 @@ from typing import Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.agent.generation import generate_report, resolution_of
+from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.settings import checked_settings
+from autocoder_jupyter.awaited import Awaited, tell
 from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, Request, SandboxChoice, Share
@@ -154,7 +155,9 @@ class AutoCoderAgent(AgentConfig):
         )
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine's loop is always ours: a busy notebook must not stall a stream, nor the engine a notebook.
-        work = background.submit(self._generated(request, root))
+        progress = Progress()
+        tell(Awaited(request.name, progress.words, "interrupt to stop it"))
+        work = background.submit(self._generated(request, root, progress))
         resolution = await asyncio.wrap_future(work)
         return CodeGenEvalResult(
             request.name,
@@ -164,10 +167,11 @@ class AutoCoderAgent(AgentConfig):
             root=root,
         )
 
-    async def _generated(self, request: Request, root: Path) -> Resolution:
+    async def _generated(self, request: Request, root: Path, progress: Progress) -> Resolution:
         finished: list[FinalState] = []
 
         def emit(event: Event) -> None:
+            progress(event)
             if isinstance(event, Finished):
                 finished.append(event.state)
 

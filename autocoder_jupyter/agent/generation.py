@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from autocoder_jupyter import background
-from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.events import Emit, Event, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled
 from autocoder_jupyter.models.protocol import ModelConfig
@@ -33,7 +33,8 @@ async def generate_report(
     model = LiteLLMModel(
         ModelConfig(
             model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
-        )
+        ),
+        limited=config.max_cost is not None,
     )
     services = engine.Services(
         model=ReplayingModel(model, journal, config.cache),
@@ -44,6 +45,23 @@ async def generate_report(
         approve=approve,
     )
     return await engine.generate(request, config, services)
+
+
+class Progress:
+    """How far a generation is, in a few words; a listener to its events."""
+
+    def __init__(self) -> None:
+        self._step: StageStarted | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Take notice of a step."""
+        if isinstance(event, StageStarted):
+            self._step = event
+
+    def words(self) -> str:
+        """`attempt 1 of 3, step run`."""
+        step = self._step
+        return "starting" if step is None else f"attempt {step.attempt} of {step.of}, step {step.stage}"
 
 
 def resolution_of(report: Report, finished: FinalState | None) -> Resolution:

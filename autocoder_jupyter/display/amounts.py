@@ -38,7 +38,12 @@ def duration(seconds: float) -> str:
     """`0.8 s`, `41 s`, `3 min 20 s`, `1 h 2 min`: for what is over."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    return so_far(round(seconds))
+
+
+def so_far(seconds: float) -> str:
+    """`12 s`, `3 min 20 s`, `1 h 2 min`: whole seconds, for what goes on."""
+    minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes} min"

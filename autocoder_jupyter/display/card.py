@@ -1,8 +1,8 @@
 """The card of a running or finished generation: one block of HTML, and the same in words for a terminal.
 
 From top to bottom: what it is and how it stands, the stages in their fixed places, how it is called, what it assumes,
-what it rests on; then what folds. It has no clock while it runs (the strip has one): an update folds what a person
-has opened, so there is one only when something happened.
+what it rests on; then what folds. No clock goes on it while it runs (one does on the strip): an update folds what a
+person has opened, so there is one only when something happened.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def render_html(state: CardState) -> str:
     return markup.frame(
         "autocode-card",
         COLOURS[state.phase],
-        markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
+        markup.head(state.name, title(state), COLOURS[state.phase], (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Asks", _approval_html(state)),
         markup.row("Reason", markup.text(_reason(state))),
@@ -76,7 +76,7 @@ def render_html(state: CardState) -> str:
 
 def render_text(state: CardState) -> str:
     """The card in a few lines of text."""
-    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state)))]
+    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state), *_last_step(state)))]
     if _reason(state):
         lines.append(f"  {_reason(state)}")
     if state.approval:
@@ -110,7 +110,7 @@ def title(state: CardState) -> str:
 
 
 def _facts(state: CardState) -> list[str]:
-    slow = not state.finished and state.seconds >= SLOW_SECONDS and state.attempt <= 1
+    slow = state.phase == "running" and state.seconds >= SLOW_SECONDS and state.attempt <= 1
     facts = (
         f"{state.passed} of {state.test_count} tests passed" if state.test_count else "",
         _attempts(state),
@@ -120,6 +120,11 @@ def _facts(state: CardState) -> list[str]:
         "slower than usual" if slow else "",
     )
     return [fact for fact in facts if fact]
+
+
+def _last_step(state: CardState) -> list[str]:
+    """The card's only clock while it runs, for who sees no strip: it changes with the card and not by itself."""
+    return [f"last step at {clock(state.log[-1].at)}"] if state.log and not state.finished else []
 
 
 def _attempts(state: CardState) -> str:
@@ -217,10 +222,8 @@ def _tests_title(state: CardState) -> str:
 
 
 def _tests_html(state: CardState) -> str:
-    reported = {outcome.id for outcome in state.outcomes}
-    pending = [test for test in state.expected if test not in reported]
     checks = parts.checks(state.evidence) if state.evidence else ""
-    return parts.tests(state.outcomes, pending) + checks + markup.python(state.tests)
+    return parts.tests(state.outcomes, state.pending) + checks + markup.python(state.tests)
 
 
 def _log(state: CardState) -> list[str]:

@@ -1,12 +1,16 @@
-"""A strip with a progress bar, a clock and buttons under a running card. It leaves no trace: widgets are no record."""
+"""A strip under a running card: what goes on at this moment, and buttons. It leaves no trace: widgets are no record."""
 
 from __future__ import annotations
 
 import importlib
+import time
 from typing import Any, Protocol
 
-from autocoder_jupyter.display.amounts import clock
+from autocoder_jupyter.display.pane import LAST_HTML, render_html
 from autocoder_jupyter.display.state import CardState
+
+FOLDED_SECONDS = 0.3
+"""How long the strip stays at the end, without height, so that the browser keeps in place what a person reads."""
 
 
 class Controllable(Protocol):
@@ -30,40 +34,45 @@ class Controls:
 
     Args:
         job: what the buttons act upon.
+        state: the first state; from the start the strip is as high as it stays.
 
     Raises:
         ImportError: ipywidgets is not installed; everything works without the strip.
     """
 
-    def __init__(self, job: Controllable) -> None:
+    def __init__(self, job: Controllable, state: CardState) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
-        bar = {"width": "180px", "height": "12px", "margin": "auto 0"}
-        self._bar = ipywidgets.IntProgress(min=0, max=100, layout=bar)
-        self._note = ipywidgets.Label(layout={"margin": "0 8px"})
-        self._cancel = _button(ipywidgets, "Cancel", "", job.cancel)
+        self._live = ipywidgets.HTML(render_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
+        self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
         self._decline = _button(ipywidgets, "Decline", "", job.decline)
-        # Cancel comes first: a button must not move away under the pointer when the others appear.
-        self._idle = (self._bar, self._cancel, self._note)
-        self._asking = (self._bar, self._cancel, self._approve, self._decline, self._note)
-        self._box = ipywidgets.HBox(self._idle, layout={"align_items": "center"})
+        # One below the other: none moves, and nothing else does, when two of them appear.
+        self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0 0 0 10px"})
+        self._box = ipywidgets.HBox(
+            (self._live, self._buttons),
+            layout={"max_width": "992px", "margin": "0 20px 0 0", "align_items": "flex-start", "overflow": "hidden"},
+        )
         self._open = True
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()
-        self._place.display(self._box)
+        # Where no widgets live, their own words would be a piece of HTML.
+        self._place.display({**self._box._repr_mimebundle_(), "text/plain": _INSTEAD}, raw=True)
 
     def __call__(self, state: CardState) -> None:
-        """Follow `state`; close when it is a last one."""
+        """Follow `state`; close when it is a last one. One message, but when buttons come or go."""
         if not self._open:
             return
         if state.finished:
+            self._live.value = LAST_HTML
+            self._buttons.children = ()
+            time.sleep(FOLDED_SECONDS)
             self.close()
             return
-        self._bar.value = round(100 * state.progress)
-        self._note.value = _note(state)
-        children = self._asking if state.phase == "waiting" else self._idle
-        if self._box.children != children:
-            self._box.children = children
+        self._live.value = render_html(state)
+        asking = state.phase == "waiting"
+        buttons = (self._cancel, self._approve, self._decline) if asking else (self._cancel,)
+        if self._buttons.children != buttons:
+            self._buttons.children = buttons
 
     def close(self) -> None:
         """Take the strip out of the notebook; what stays in the output is empty, or a saved notebook would look for
@@ -71,16 +80,15 @@ class Controls:
         """
         self._open = False
         self._place.update({}, raw=True)
-        for widget in (*self._asking, self._box):
+        for widget in (self._live, self._cancel, self._approve, self._decline, self._buttons, self._box):
             widget.close()
 
 
-def _note(state: CardState) -> str:
-    written = f" · {state.written:,} characters written" if state.written else ""
-    return f"{clock(state.seconds)}{written}"
+_INSTEAD = "%autocode status tells how far it is; %autocode cancel, approve and decline do what buttons would."
 
 
-def _button(ipywidgets: Any, label: str, style: str, act: Any) -> Any:
-    button = ipywidgets.Button(description=label, button_style=style, layout={"width": "auto"})
+def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0") -> Any:
+    layout = {"width": "84px", "margin": f"{above} 0 4px"}
+    button = ipywidgets.Button(description=label, button_style=style, layout=layout)
     button.on_click(lambda _: act())
     return button

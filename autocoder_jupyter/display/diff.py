@@ -1,4 +1,4 @@
-"""What changed between two sources, as a unified diff."""
+"""What changed between two sources, as a unified diff; `inspector.side_by_side` shows it in two columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ def unified(before: str, after: str, before_name: str, after_name: str) -> str:
 def render_text(before: str, after: str, before_name: str, after_name: str) -> str:
     """The diff for a terminal, or a sentence when there is nothing to show."""
     return markup.plain(unified(before, after, before_name, after_name)) or f"{before_name} and {after_name} are equal."
-
-
-def render_html(before: str, after: str, before_name: str, after_name: str) -> str:
-    """The diff with added and removed lines in colour, or a sentence when there is nothing to show."""
-    shown = colour_diff(before, after, before_name, after_name)
-    return shown or f"<div>{markup.text(before_name)} and {markup.text(after_name)} are equal.</div>"
 
 
 def colour_diff(before: str, after: str, before_name: str, after_name: str) -> str:

@@ -28,6 +28,9 @@ CODE = (
     "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em"
 )
 
+NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
+"""Classes that keep MathJax, in JupyterLab and in exports, from making a formula of what is between two dollars."""
+
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -48,7 +51,7 @@ def frame(kind: str, colour: str, *parts: str) -> str:
         f"{FONT};line-height:1.5;border:1px solid {LINE};border-left:3px solid {colour};border-radius:2px;"
         "padding:8px 14px 10px;margin:4px 0;max-width:960px;overflow-wrap:anywhere"
     )
-    return f'<div class="{kind}" style="{style}">{"".join(parts)}</div>'
+    return f'<div class="{kind} {NO_FORMULAS}" style="{style}">{"".join(parts)}</div>'
 
 
 def head(name: str, state: str, colour: str, facts: Iterable[str]) -> str:

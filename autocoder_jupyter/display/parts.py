@@ -45,15 +45,16 @@ def plan_parts(plan: CodePlan) -> str:
 
 def evidence_line(evidence: Evidence) -> str:
     """All that held, side by side; what did not hold is `failures`' to say."""
-    return markup.line_up(markup.coloured("✓", markup.GOOD) + f" {markup.text(told)}" for told in _held(evidence))
+    return markup.line_up(markup.coloured("✓", markup.GOOD) + f" {markup.text(told)}" for told in held(evidence))
 
 
 def evidence_text(evidence: Evidence) -> str:
     """`evidence_line` in words."""
-    return ", ".join(_held(evidence))
+    return ", ".join(held(evidence))
 
 
-def _held(evidence: Evidence) -> Iterator[str]:
+def held(evidence: Evidence) -> Iterator[str]:
+    """All that held, each in a few words."""
     if evidence.tests:
         passed = sum(test.outcome == "passed" for test in evidence.tests)
         yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"

@@ -16,6 +16,12 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 LOG_LINES = 200
 
+TAIL_CHARACTERS = 2000
+"""How much of an answer is kept while it is written; the whole of it comes with the source."""
+
+BUILD_LINES = 8
+"""How many lines are kept of what the environment's making says."""
+
 
 @dataclass(frozen=True)
 class StageState:
@@ -35,9 +41,32 @@ class LogLine:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What the model says in a stage: how many characters, and the last of them; `whole` when it has ended."""
+
+    stage: Stage
+    written: int = 0
+    tail: str = ""
+    whole: bool = False
+
+    def and_then(self, text: str) -> Answer:
+        """The answer with another piece; after a whole one it is the next, to another question of the same stage."""
+        if self.whole:
+            return Answer(self.stage).and_then(text)
+        return Answer(self.stage, self.written + len(text), (self.tail + text)[-TAIL_CHARACTERS:])
+
+
+@dataclass(frozen=True)
 class CardState:
-    """All that the card shows. `seconds` is the time since the start, `max_cost` the budget in US dollars, `written`
-    the characters that the model has said in this stage.
+    """All that the card shows, and the strip below it.
+
+    Args:
+        name: what the person calls it.
+        max_cost: the budget in US dollars.
+        seconds: time since the start.
+        heard: when something last happened, in seconds since the start.
+        answers: what the model says in each stage that runs, the first to begin first.
+        building: the last lines of what is done to the environment; empty when it stands.
     """
 
     name: str
@@ -45,6 +74,7 @@ class CardState:
     phase: Phase = "running"
     reason: str = ""
     seconds: float = 0.0
+    heard: float = 0.0
     stage: Stage | None = None
     attempt: int = 0
     of: int = 0
@@ -59,8 +89,9 @@ class CardState:
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
     usage: Usage = Usage()
-    written: int = 0
+    answers: tuple[Answer, ...] = ()
     environment: str = ""
+    building: tuple[str, ...] = ()
     log: tuple[LogLine, ...] = ()
     sent: str = ""
 
@@ -72,7 +103,7 @@ class CardState:
             at: seconds since the start when it happened; the last known time by default.
         """
         now = self.seconds if at is None else at
-        return _after(event, replace(self, seconds=now))
+        return _after(event, replace(self, seconds=now, heard=now))
 
     @property
     def finished(self) -> bool:
@@ -91,9 +122,25 @@ class CardState:
         return sum(outcome.outcome == "passed" for outcome in self.outcomes)
 
     @property
+    def pending(self) -> tuple[str, ...]:
+        """The ids of tests that were not reported yet, in order; a test with cases counts from its first one on."""
+        reported = {outcome.id.partition("[")[0] for outcome in self.outcomes}
+        return tuple(test for test in self.expected if test not in reported)
+
+    @property
     def test_count(self) -> int:
         """How many tests there are; those that are not reported yet included."""
-        return len({*self.expected, *(outcome.id for outcome in self.outcomes)})
+        return len(self.outcomes) + len(self.pending)
+
+    @property
+    def written(self) -> int:
+        """How many characters the model has said in the answers that it gives at this moment."""
+        return sum(answer.written for answer in self.answers)
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since something happened."""
+        return max(self.seconds - self.heard, 0.0)
 
     @property
     def progress(self) -> float:
@@ -115,7 +162,8 @@ def _after(event: Event, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.StageStarted, state: CardState) -> CardState:
-    state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of, written=0)
+    state = replace(state, stage=event.stage, attempt=max(event.attempt, state.attempt), of=event.of)
+    state = replace(state, answers=(*_others(state, event.stage), Answer(event.stage)))
     if event.stage == "run":
         state = replace(state, outcomes=(), evidence=None)
     state = _with_stage(state, event.stage, StageState("running", event.detail))
@@ -125,6 +173,7 @@ def _(event: events.StageStarted, state: CardState) -> CardState:
 @_after.register
 def _(event: events.StageFinished, state: CardState) -> CardState:
     status: Literal["done", "failed"] = "done" if event.ok else "failed"
+    state = replace(state, answers=_others(state, event.stage))
     state = _with_stage(state, event.stage, StageState(status, event.detail, event.replayed))
     how = "replayed" if event.replayed and event.ok else status
     return _noted(state, f"{event.stage} {how}{_detail(event.detail)}")
@@ -137,16 +186,24 @@ def _(event: events.PlanReady, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.TextStreamed, state: CardState) -> CardState:
-    return replace(state, written=state.written + len(event.text))
+    return replace(
+        state,
+        answers=tuple(
+            answer.and_then(event.text) if answer.stage == event.stage else answer for answer in state.answers
+        ),
+    )
 
 
 @_after.register
 def _(event: events.TokensUsed, state: CardState) -> CardState:
-    return replace(state, usage=event.total)
+    answers = (replace(answer, whole=answer.whole or answer.stage == event.stage) for answer in state.answers)
+    return replace(state, usage=event.total, answers=tuple(answers))
 
 
 @_after.register
 def _(event: events.Retrying, state: CardState) -> CardState:
+    anew = (Answer(event.stage) if answer.stage == event.stage else answer for answer in state.answers)
+    state = replace(state, answers=tuple(anew))
     return _noted(state, f"{event.stage}: {event.reason}; again in {event.seconds:.0f} s")
 
 
@@ -187,8 +244,14 @@ def _(event: events.ApprovalGiven, state: CardState) -> CardState:
 
 
 @_after.register
+def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
+    state = replace(state, building=(*state.building, event.text)[-BUILD_LINES:])
+    return _noted(state, f"environment: {event.text}")
+
+
+@_after.register
 def _(event: events.EnvironmentReady, state: CardState) -> CardState:
-    state = replace(state, environment=event.image)
+    state = replace(state, environment=event.image, building=())
     return _noted(state, f"environment ready after {event.seconds:.1f} s")
 
 
@@ -199,8 +262,13 @@ def _(event: events.EvidenceGathered, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.Finished, state: CardState) -> CardState:
-    state = replace(state, phase=event.state, reason=event.reason, approval=(), written=0, stage=None)
+    state = replace(state, phase=event.state, reason=event.reason, approval=(), answers=(), building=(), stage=None)
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+
+
+def _others(state: CardState, stage: Stage) -> tuple[Answer, ...]:
+    """The answers of the other stages."""
+    return tuple(answer for answer in state.answers if answer.stage != stage)
 
 
 def _with_stage(state: CardState, stage: Stage, now: StageState) -> CardState:

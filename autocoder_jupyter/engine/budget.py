@@ -40,7 +40,7 @@ class Budget:
         """Raise when nothing is left for another question.
 
         Raises:
-            BudgetSpent: a limit is reached, or money is limited and the model's price is unknown.
+            BudgetSpent: a limit is reached, or money is limited and nobody counted what an answer cost.
         """
         tokens = self.used.input_tokens + self.used.output_tokens
         if self.tokens is not None and tokens >= self.tokens:
@@ -50,8 +50,9 @@ class Budget:
             )
         if self.cost is not None and self.used.cost is None:
             raise BudgetSpent(
-                "The cost of this model is unknown, so the limit in dollars cannot be kept.",
-                hint="Limit tokens instead (max_tokens), or take a model whose price is known.",
+                "The cost so far is unknown, so the limit in dollars cannot be kept.",
+                why="The price of the model is not known, or its service does not say how many tokens it counted.",
+                hint="Limit tokens instead (max_tokens), or take another model.",
             )
         if self.cost is not None and self.used.cost is not None and self.used.cost >= self.cost:
             raise BudgetSpent(

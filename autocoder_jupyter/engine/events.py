@@ -120,6 +120,13 @@ class ApprovalGiven:
 
 
 @dataclass(frozen=True)
+class EnvironmentProgress:
+    """The environment is being built; `text` is one short line that says what is done now."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class EnvironmentReady:
     """The packages are there; `seconds` is what it took, `image` names the environment."""
 
@@ -157,6 +164,7 @@ Event = (
     | SourceWritten
     | ApprovalNeeded
     | ApprovalGiven
+    | EnvironmentProgress
     | EnvironmentReady
     | EvidenceGathered
     | Finished

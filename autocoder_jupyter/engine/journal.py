@@ -150,6 +150,16 @@ def runs(root: Path, name: str) -> list[tuple[str, Report]]:
     return sorted(found, key=lambda run: run[1].started.timestamp() if run[1].started else 0.0)
 
 
+def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
+    """What a run told the model about the data, and by which rule (`DataContext.sent`); empty when it told nothing."""
+    path = root / name / run_id / "sent.json"
+    if run_id and name.isidentifier():
+        with contextlib.suppress(OSError, ValueError):
+            sent = json.loads(path.read_text(encoding="utf-8"))
+            return sent if isinstance(sent, dict) else {}
+    return {}
+
+
 def _journals(folder: Path, *, last: Path) -> list[Path]:
     """The journals of a name, oldest first, and the one of the run itself at the end, so that it wins."""
     paths = [path for path in folder.glob("*/journal.jsonl") if path.parent != last]

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from autocoder_jupyter.background import call_blocking
-from autocoder_jupyter.engine.events import EnvironmentReady
+from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady
 from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
 from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.sandbox.discretion import DiscreetWorker
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
+from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import parse_memory
 
 T = TypeVar("T")
@@ -74,7 +75,13 @@ class Workbench:
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
         spec = EnvironmentSpec(packages, self.python_version, system_packages, lock)
-        return await call_blocking(lambda: self._services.sandbox.build(spec))
+        stop = Stop()
+        return await call_blocking(
+            lambda: self._services.sandbox.build(
+                spec, on_progress=lambda line: self._services.emit(EnvironmentProgress(line)), stop=stop
+            ),
+            on_cancel=stop.ask,
+        )
 
     def warm(self, count: int) -> None:
         """Start workers in the current environment in the background, while the model thinks."""

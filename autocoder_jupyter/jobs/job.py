@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autocoder_jupyter import background
-from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, Cancelled
@@ -48,7 +49,8 @@ class Job:
         self.request = request
         self.config = config
         self._journal = Journal(journal_root, request.name)
-        self._pending = Pending(lambda: self._state, self.cancel, self.obstacle)
+        self._progress = Progress()
+        self._pending = Pending(lambda: self._state, self.cancel, self._awaited)
         self.result = CodeGenEvalResult(
             request.name,
             self._pending,
@@ -57,7 +59,7 @@ class Job:
             root=journal_root,
         )
         self._lock = threading.RLock()
-        self._listeners = list(listeners)
+        self._listeners: list[Emit] = [self._progress, *listeners]
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self._state: State = "running"
         self._finished: Finished | None = None
@@ -187,6 +189,10 @@ class Job:
             f"{self.name} waits for your consent to install {', '.join(packages)}. "
             f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
         )
+
+    def _awaited(self) -> Awaited:
+        interrupt = "interrupt to stop waiting, it goes on"
+        return Awaited(self.name, self._progress.words, interrupt, self.obstacle)
 
     def approve(self) -> bool:
         """Consent to what waits. False when nothing does."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from autocoder_jupyter import awaited
+from autocoder_jupyter.display.wait_line import watch_in_notebook
 from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
 from autocoder_jupyter.magics.magic import AutocodeMagics
 from autocoder_jupyter.magics.notebook import RESULT_TYPE, Jobs
+from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
+from autocoder_jupyter.magics.result_display import ResultDisplay
 
-_registered: dict[int, tuple[AutocodeMagics, Completion]] = {}
+_registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay]] = {}
 """What `register` put into which shell, by the shell's id, to be taken out again."""
 
 
 def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
-    """Put magics, `%config Autocode`, completion and the page of a result into a shell.
+    """Put magics, `%config Autocode`, completion and the inspector of a result into a shell.
 
     Args:
         shell: IPython's.
@@ -27,8 +31,12 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
     shell.configurables.append(magics.notebook.traits)
     shell.Completer.custom_matchers.append(completion.matcher)
     shell.input_transformers_cleanup.insert(0, keep_empty_cell)
-    shell.display_formatter.formatters["text/html"].for_type_by_name(*RESULT_TYPE, _result_page)
-    _registered[id(shell)] = (magics, completion)
+    display = ResultDisplay(magics.notebook)
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*RESULT_TYPE, display)
+    shell.display_formatter.formatters["text/html"].for_type_by_name(*OUTPUTS_TYPE, outputs_page)
+    notebook = magics.notebook
+    awaited.set_watch(watch_in_notebook(lambda: not notebook.is_terminal and not notebook.is_headless))
+    _registered[id(shell)] = (magics, completion, display)
     return magics
 
 
@@ -37,27 +45,24 @@ def unregister(shell: Any) -> None:
     known = _registered.pop(id(shell), None)
     if known is None:
         return
-    magics, completion = known
+    magics, completion, display = known
     for launch in magics.notebook.launched.values():
         if not launch.job.done:
             launch.job.cancel()
+    awaited.set_watch()
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("autocode", None)
     for configurable in (magics, magics.notebook.traits):
         shell.configurables.remove(configurable)
     shell.Completer.custom_matchers.remove(completion.matcher)
     shell.input_transformers_cleanup.remove(keep_empty_cell)
-    _forget_formatter(shell.display_formatter.formatters["text/html"])
+    _forget_formatter(shell.display_formatter.mimebundle_formatter, RESULT_TYPE)
+    _forget_formatter(shell.display_formatter.formatters["text/html"], OUTPUTS_TYPE)
+    display.close()
 
 
-def _forget_formatter(formatter: Any) -> None:
+def _forget_formatter(formatter: Any, kind: tuple[str, str]) -> None:
     try:
-        formatter.pop(".".join(RESULT_TYPE))
+        formatter.pop(".".join(kind))
     except KeyError:
         return
-
-
-def _result_page(result: Any) -> str:
-    from autocoder_jupyter.display.result import render_html
-
-    return render_html(result)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,6 +30,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if command.help:
         print(help_text())
         return
+    notebook.front_end.say_settings()
     settings = notebook.settings(command.settings)
     request = build_request(command, notebook)
     if settings["dry_run"]:
@@ -86,7 +86,7 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
     card = LiveCard(CardState(request.name, config.max_cost), sent=lambda: read_sent(root, request.name, job.run_id))
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,))
     notebook.namespace[request.name] = job.result
-    started = Launch(job, card)
+    started = Launch(job, card, notebook.cell_id)
     notebook.launched[request.name] = started
     for view in _views(notebook, started):
         card.add_view(view)
@@ -100,10 +100,11 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
     """What a run told the model about the data: a line of facts, then the text itself; empty when nothing was sent."""
-    path = journal_root / name / run_id / "sent.json"
-    if not run_id or not path.is_file():
+    from autocoder_jupyter.engine.journal import sent_record
+
+    sent = sent_record(journal_root, name, run_id)
+    if not sent:
         return ""
-    sent = json.loads(path.read_text(encoding="utf-8"))
     facts = [f"{key.replace('_', ' ')}: {value or 'nothing'}" for key, value in sent.items() if key != "text"]
     return f"{' · '.join(facts)}\n\n{sent.get('text', '')}"
 
@@ -117,9 +118,10 @@ def show_preview(notebook: Notebook, request: Request, config: AgentConfig) -> N
 
 
 def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
-    """The card, and the strip of buttons where somebody could click them; nothing in a terminal."""
+    """The card, what a page adds, and the strip of buttons where somebody could click them; nothing in a terminal."""
     if notebook.is_terminal:
         return
+    yield from notebook.front_end.views
     from autocoder_jupyter.display.view import NotebookView
 
     yield NotebookView(started.card.state)
@@ -128,7 +130,7 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
     from autocoder_jupyter.display.controls import Controls
 
     with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
-        yield Controls(started.job)
+        yield Controls(started.job, started.card.state)
 
 
 def _terminal_progress(card: LiveCard) -> Callable[[], None]:

@@ -1,13 +1,19 @@
-"""Completion from the kernel, so that every front end has it: options, their values, `@frames`, subcommands, names."""
+"""Completion from the kernel, so that every front end has it: options, their values, `@frames`, subcommands, names.
+
+Beside each word a front end shows its type; that is all that IPython's protocol carries, so it says what a person wants
+to know: of a table its size and columns.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.options import FLAGS
@@ -17,6 +23,11 @@ _VALUE = re.compile(r"(?:^|\s)(?P<flag>--?[A-Za-z][\w-]*)(?:\s+|=)(?P<fragment>[
 _FLAG = re.compile(r"(?:^|\s)(?P<fragment>--?[\w-]*)$")
 _REFERENCE = re.compile(r"(?<![\w@])@(?P<fragment>\w*)$")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]*")
+
+Offer = tuple[str, str]
+"""A word that can stand at the cursor, and its type."""
+
+MOST_OFFERS = 200
 
 
 class Completion:
@@ -30,7 +41,7 @@ class Completion:
         self.matcher: Any = mark(autocode_matcher)
 
 
-def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[str]]:
+def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     """What can stand at the cursor.
 
     Args:
@@ -49,45 +60,49 @@ def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str,
     return "", []
 
 
-def _in_cell(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[str]]:
+def _in_cell(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     lines = text.split("\n")
     if not all(_OPTION_LINE.match(line) and line.strip() for line in lines[1 : row + 1]):
         return _reference(before, notebook)
     typed = _DECLARED_TYPE.search(before)
     if typed:
-        return _among(typed["fragment"], _types(typed["flag"]))
+        return _among(typed["fragment"], _all(_types(typed["flag"]), "type"))
     value = _VALUE.search(before)
     if value and value["flag"] in FLAGS and FLAGS[value["flag"]].takes_value:
-        return _among(value["fragment"], _values(value["flag"], notebook))
+        return _among(value["fragment"], _values(value["flag"], value["fragment"], notebook))
     flag = _FLAG.search(before)
     if flag and (row > 0 or " " in before):
         written = set(re.findall(r"(?<!\S)--?[A-Za-z][\w-]*", "\n".join(lines[: row + 1])))
-        return _among(flag["fragment"], _flags(written - {flag["fragment"]}))
+        return _among(flag["fragment"], _all(_flags(written - {flag["fragment"]}), "option"))
     return _reference(before, notebook)
 
 
-def _in_line(before: str, notebook: Notebook) -> tuple[str, list[str]]:
+def _in_line(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     command_name, blank, rest = before.partition(" ")
     if not blank:
-        return _among(command_name, SUBCOMMANDS)
+        return _among(command_name, _all(SUBCOMMANDS, "subcommand"))
     command = SUBCOMMANDS.get(command_name)
     if command is None:
         return "", []
     fragment = re.split(r"\s", rest)[-1]
     if fragment.startswith("-"):
-        return _among(fragment, [flag for option in command.options for flag in option.flags])
+        return _among(fragment, _all((flag for option in command.options for flag in option.flags), "option"))
     if command.takes_name and " " not in rest.lstrip():
         return _among(fragment, _names(notebook))
     return "", []
 
 
-def _reference(before: str, notebook: Notebook) -> tuple[str, list[str]]:
+def _reference(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     found = _REFERENCE.search(before)
     return _among(found["fragment"], _data(notebook)) if found else ("", [])
 
 
-def _among(fragment: str, words: Iterable[str]) -> tuple[str, list[str]]:
-    return fragment, [word for word in words if word.startswith(fragment)]
+def _among(fragment: str, offers: Iterable[Offer]) -> tuple[str, list[Offer]]:
+    return fragment, [offer for offer in offers if offer[0].startswith(fragment)][:MOST_OFFERS]
+
+
+def _all(words: Iterable[str], kind: str) -> list[Offer]:
+    return [(word, kind) for word in words]
 
 
 def _types(flag: str) -> tuple[str, ...]:
@@ -96,9 +111,26 @@ def _types(flag: str) -> tuple[str, ...]:
     return TYPE_NAMES if flag in ("-o", "--output") else INPUT_TYPE_NAMES
 
 
-def _values(flag: str, notebook: Notebook) -> Iterable[str]:
+def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
     option = FLAGS[flag]
-    return _data(notebook) if option.name == "sample" else option.choices
+    if option.name == "sample":
+        return _data(notebook)
+    if option.name == "model":
+        return _models(fragment, notebook)
+    return _all(option.choices, "value")
+
+
+def _models(fragment: str, notebook: Notebook) -> Iterator[Offer]:
+    """The model that is set and all providers; behind a provider's slash its models."""
+    from autocoder_jupyter.models.catalogue import known_models, known_providers
+
+    with contextlib.suppress(InvalidRequest):  # a broken pyproject.toml is the cell's to complain of
+        yield notebook.settings()["model"], "model"
+    provider, slash, _ = fragment.partition("/")
+    if slash:
+        yield from _all(known_models(provider), "model")
+    else:
+        yield from _all((f"{provider}/" for provider in known_providers()), "provider")
 
 
 def _flags(written: set[str]) -> list[str]:
@@ -106,21 +138,23 @@ def _flags(written: set[str]) -> list[str]:
     return [flag for flag, option in FLAGS.items() if option.name not in spent]
 
 
-def _data(notebook: Notebook) -> list[str]:
-    from autocoder_jupyter.magics.references import data_names
+def _data(notebook: Notebook) -> list[Offer]:
+    from autocoder_jupyter.magics.variables import describe, hint
 
-    return data_names(notebook.namespace)
+    return [(variable["name"], hint(variable)) for variable in describe(notebook.namespace)]
 
 
-def _names(notebook: Notebook) -> list[str]:
+def _names(notebook: Notebook) -> list[Offer]:
     bound = [name for name, value in notebook.namespace.items() if not name.startswith("_") and is_result(value)]
-    return list(dict.fromkeys([*notebook.launched, *bound]))
+    states = {name: launch.job.state for name, launch in notebook.launched.items()}
+    states |= {name: notebook.namespace[name].state for name in bound}
+    return [(name, f"result, {state.replace('_', ' ')}") for name, state in states.items()]
 
 
-def _result(fragment: str, words: list[str]) -> SimpleMatcherResult:
+def _result(fragment: str, offers: list[Offer]) -> SimpleMatcherResult:
     return SimpleMatcherResult(
-        completions=[SimpleCompletion(text=word, type="autocode") for word in words],
+        completions=[SimpleCompletion(text=word, type=kind) for word, kind in offers],
         matched_fragment=fragment,
-        suppress=bool(words),
+        suppress=bool(offers),
         ordered=True,
     )

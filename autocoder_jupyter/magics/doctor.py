@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 Row = tuple[str, str, str]
 """What was looked at, how it is, and why or what to do."""
+
+_SIZE_SECONDS = 1.0
+"""How long counting the files of one folder may take."""
 
 _VERSIONS = (
     "autocoder-jupyter",
@@ -83,7 +88,7 @@ def _model(settings: Settings) -> Iterable[Row]:
     yield ("  context", f"{amount(window)} tokens" if window else "unknown", "")
     prices = (known["input_price"], known["output_price"])
     if None in prices:
-        yield ("  price", "unknown", "so --max-cost cannot hold; max_tokens can")
+        yield ("  price", "unknown", "so --max-cost is refused; name it in litellm_params, or limit max_tokens")
     else:
         yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
 
@@ -99,17 +104,31 @@ def _versions() -> Iterable[Row]:
 
 def _caches() -> Iterable[Row]:
     from autocoder_jupyter.sandbox.environments import cache_folder
+    from autocoder_jupyter.sandbox.upkeep import UNUSED_DAYS
 
-    for name, folder in (("cache", cache_folder()), ("journal", Path.cwd() / ".autocode")):
-        yield (name, f"{_size(folder) / 1e6:.1f} MB", str(folder))
+    cache = cache_folder()
+    environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks
+    yield ("cache", _size(cache), str(cache))
+    yield ("  environments", str(environments), f"of the local sandbox; unused for {UNUSED_DAYS} days they are removed")
+    journal = Path.cwd() / ".autocode"
+    yield ("journal", _size(journal), str(journal))
 
 
-def _size(folder: Path) -> int:
-    return sum(_bytes(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
+def _size(folder: Path, seconds: float = _SIZE_SECONDS) -> str:
+    """What the files below a folder take up, or for a folder with too many of them, at least do.
 
-
-def _bytes(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
+    Environments share files by hard links; each file counts once.
+    """
+    deadline = time.monotonic() + seconds
+    seen: set[tuple[int, int]] = set()
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                about = Path(place, name).lstat()
+                if (about.st_dev, about.st_ino) not in seen:
+                    seen.add((about.st_dev, about.st_ino))
+                    size += about.st_size
+        if time.monotonic() > deadline:
+            return f"more than {size / 1e6:.1f} MB"
+    return f"{size / 1e6:.1f} MB"

@@ -29,7 +29,7 @@ def help_text() -> str:
             "",
             "Options that do not describe the function are settings too: %config Autocode.share = 'stats',",
             "[tool.autocode] share = 'stats' in pyproject.toml, AUTOCODE_SHARE=stats in the environment. The first",
-            "of flag, %config, pyproject.toml, environment, default wins. Further settings:",
+            "of flag, %config, pyproject.toml, JupyterLab's settings, environment, default wins. Further settings:",
             *_columns(settings),
             "",
             "%autocode …",

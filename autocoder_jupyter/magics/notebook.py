@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 
 if TYPE_CHECKING:
@@ -90,10 +92,19 @@ class Jobs(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """What a cell started, and the card that shows it."""
+    """What a cell started, and the card that shows it.
+
+    Args:
+        job: the generation.
+        card: shows it, and holds its state.
+        cell_id: of the cell, where the front end says it.
+        started: seconds since 1970.
+    """
 
     job: Job
     card: LiveCard
+    cell_id: str | None = None
+    started: float = field(default_factory=time.time)
 
 
 @dataclass(frozen=True)
@@ -104,12 +115,15 @@ class Notebook:
         shell: IPython's.
         traits: the `%config` object.
         given_jobs: takes the place of `autocoder_jupyter.jobs`.
+        launched: what was started here, the newest of each name.
+        front_end: what a page of ours adds.
     """
 
     shell: Any
     traits: AutocodeTraits
     given_jobs: Jobs | None = None
     launched: dict[str, Launch] = field(default_factory=dict)
+    front_end: FrontEnd = field(default_factory=FrontEnd)
 
     @property
     def jobs(self) -> Jobs:
@@ -138,9 +152,17 @@ class Notebook:
         """Whether nobody sits in front of it: nbclient, papermill and nbconvert allow no input."""
         return not self.is_terminal and not getattr(self.shell.kernel, "_allow_stdin", True)
 
+    @property
+    def cell_id(self) -> str | None:
+        """The id of the cell that runs, where the front end says it; JupyterLab and VS Code do."""
+        ask = getattr(self.shell, "get_parent", None)
+        parent: Mapping[str, Any] = (ask() if ask else None) or {}
+        found = (parent.get("metadata") or {}).get("cellId")
+        return found if isinstance(found, str) else None
+
     def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
         """The settings that hold for a cell with these flags."""
-        return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ)
+        return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ, self.front_end.settings)
 
     def show(self, html: str, text: str) -> None:
         """Put something static into the output of the cell that runs."""

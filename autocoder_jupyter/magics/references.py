@@ -35,7 +35,7 @@ def kind_of(value: object) -> str | None:
         return "DataFrame"
     if pandas is not None and isinstance(value, pandas.Series):
         return "Series"
-    converts = callable(getattr(value, "to_pandas", None)) and not isinstance(value, type)
+    converts = callable(getattr(type(value), "to_pandas", None))  # asked of the type: a proxy answers by doing work
     return "table" if converts else None
 
 

@@ -1,4 +1,4 @@
-"""Where a setting comes from: flag, then `%config`, then pyproject.toml, then environment, then default."""
+"""Where a setting comes from: flag, then `%config`, pyproject.toml, JupyterLab's page, environment, default."""
 
 from __future__ import annotations
 
@@ -103,7 +103,13 @@ class Settings:
         )
 
 
-def resolve(flags: Mapping[str, Any], traits: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> Settings:
+def resolve(
+    flags: Mapping[str, Any],
+    traits: Mapping[str, Any],
+    folder: Path,
+    environ: Mapping[str, str],
+    lab: Mapping[str, Any] | None = None,
+) -> Settings:
     """The settings that hold.
 
     Args:
@@ -111,6 +117,7 @@ def resolve(flags: Mapping[str, Any], traits: Mapping[str, Any], folder: Path, e
         traits: what `%config` gives.
         folder: where the search for the nearest pyproject.toml begins, upwards.
         environ: environment variables.
+        lab: what JupyterLab's settings page gives, checked.
 
     Raises:
         InvalidRequest: pyproject.toml or the environment give something that cannot be used.
@@ -119,6 +126,7 @@ def resolve(flags: Mapping[str, Any], traits: Mapping[str, Any], folder: Path, e
         ("flag", flags),
         ("%config", traits),
         ("pyproject.toml", read_pyproject(folder)),
+        ("JupyterLab", lab or {}),
         ("environment", read_environment(environ)),
         ("default", defaults()),
     )
@@ -167,6 +175,28 @@ def read_pyproject(folder: Path) -> dict[str, Any]:
                 f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It stands under {where}."
             ) from None
     return values
+
+
+def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The settings that JupyterLab's settings page gives; None and "" give nothing.
+
+    Returns:
+        What can be used, by name; and of what cannot, one sentence each. A page cannot be made to fail as a cell can,
+        and one wrong value must not take the others with it.
+    """
+    usable, refused = {}, {}
+    for name, value in values.items():
+        if value is None or value == "":
+            continue
+        option = SETTINGS.get(name)
+        if option is None:
+            refused[name] = f"There is no setting {name!r}. {did_you_mean(name, SETTINGS)}".strip()
+            continue
+        try:
+            usable[name] = option.check(value)
+        except (ValueError, TypeError):
+            refused[name] = f"{name} takes {option.expects}, not {option.quoted(value)}."
+    return usable, refused
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:

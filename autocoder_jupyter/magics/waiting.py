@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from autocoder_jupyter.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.background import POLL_SECONDS
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.magics.notebook import Launch
@@ -43,13 +44,14 @@ def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None)
 
 def _until_done(launch: Launch, progress: Callable[[], None], limit: float | None = None) -> None:
     deadline = None if limit is None else time.monotonic() + limit
-    told = {""}
-    while not launch.job.done and (deadline is None or time.monotonic() < deadline):
-        progress()
-        if (obstacle := launch.job.obstacle()) not in told:
-            told.add(obstacle)
-            print(obstacle)
-        launch.card.wait(POLL_SECONDS)
+    job = launch.job
+    # How far it is stands on the card, right above.
+    wait = Wait(Awaited(job.name, str, "", job.obstacle))
+    with print_obstacles(wait) as tell_obstacle:
+        while not job.done and (deadline is None or time.monotonic() < deadline):
+            progress()
+            tell_obstacle()
+            launch.card.wait(POLL_SECONDS)
 
 
 def _cancelled_by_second(launch: Launch) -> bool:

@@ -16,7 +16,7 @@ from autocoder_jupyter.models import credentials, faults, library
 from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
-from autocoder_jupyter.models.prices import cost_of
+from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import Exchange, Usage
@@ -54,11 +54,13 @@ class LiteLLMModel:
     Args:
         config: which model, and how it is reached. `config.params` go to litellm and win over the question's own.
         patience: how passing faults are waited out.
+        limited: whether money is limited. Then nothing is asked of a model whose price is not known.
     """
 
-    def __init__(self, config: ModelConfig, patience: Patience | None = None) -> None:
+    def __init__(self, config: ModelConfig, patience: Patience | None = None, *, limited: bool = False) -> None:
         self._config = config
         self._patience = patience or Patience()
+        self._limited = limited
 
     @property
     def config(self) -> ModelConfig:
@@ -84,21 +86,19 @@ class LiteLLMModel:
             UnknownModel: the hint has names that look alike.
             UnusableAnswer: too long a question, a filter, or an answer that never came to its end.
             ModelUnavailable: passing faults outlasted the patience.
-            ModelError: the service refused for another reason.
+            ModelError: the service refused for another reason, or money is limited and the price not known.
             InvalidRequest: a parameter cannot be sent.
         """
         content_key = question_key(question, self._config)
         litellm = await library.preload()
-        dialect, key = await background.call_blocking(
-            lambda: (dialect_of(self._config, litellm), credentials.find_key(self._config, litellm))
-        )
+        dialect, key = await background.call_blocking(lambda: self._readied(litellm))
         session = _Session(litellm, dialect, key, question, on_text, on_retry)
         started = time.monotonic()
         messages, reply = await self._whole_answer(session)
         seconds = time.monotonic() - started
         usage = reply.usage
         if usage.cost is not None:
-            cost = await background.call_blocking(lambda: cost_of(usage, self._config.model, litellm))
+            cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
             usage = usage.model_copy(update={"cost": cost})
         return Exchange(
             stage=question.stage,
@@ -110,6 +110,12 @@ class LiteLLMModel:
             usage=usage,
             seconds=seconds,
         )
+
+    def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
+        """All that must be in order before anything is sent."""
+        if self._limited:
+            require_price(self._config, litellm)
+        return dialect_of(self._config, litellm), credentials.find_key(self._config, litellm)
 
     async def _whole_answer(self, session: _Session) -> tuple[Messages, _Reply]:
         """The messages of the last request and the joined answer."""
@@ -172,7 +178,7 @@ class LiteLLMModel:
             "timeout": self._config.seconds,
             "drop_params": True,
             **offered,
-            **self._config.params,
+            **{name: value for name, value in self._config.params.items() if name not in OWN_PRICES},
             "model": self._config.model,
             "messages": messages,
             "stream": True,

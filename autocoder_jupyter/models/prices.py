@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
+from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import credentials, library
 from autocoder_jupyter.models.dialect import dialect_of
 from autocoder_jupyter.models.protocol import ModelConfig
@@ -16,14 +17,20 @@ _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
 """Providers that run on one's own machine."""
 
 
-def cost_of(usage: Usage, model: str, litellm: ModuleType) -> float | None:
-    """US dollars of `usage`, or None when the price of `model` is not known.
+OWN_PRICES = ("input_cost_per_token", "output_cost_per_token")
+"""Parameters in which a person says what a token costs, in US dollars; named as litellm names them. Never sent."""
+
+
+def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | None:
+    """US dollars of `usage`, or None when the price of the model is not known. The person's own prices come first.
 
     Blocks: litellm looks some models up over HTTP (Ollama).
     """
+    if own := _own_prices(config):
+        return usage.input_tokens * own[0] + usage.output_tokens * own[1]
     try:
         asked, said = litellm.cost_per_token(
-            model=model,
+            model=config.model,
             prompt_tokens=usage.input_tokens,
             completion_tokens=usage.output_tokens,
             cache_read_input_tokens=usage.cached_tokens,
@@ -31,9 +38,33 @@ def cost_of(usage: Usage, model: str, litellm: ModuleType) -> float | None:
     except Exception:  # of many kinds, and always for one reason: the model is not in the table
         return None
     cost = float(asked + said)
-    if cost == 0 and credentials.provider(model, litellm) not in _FREE:
+    if cost == 0 and credentials.provider(config.model, litellm) not in _FREE:
         return None  # listed without a price
     return cost
+
+
+def require_price(config: ModelConfig, litellm: ModuleType) -> None:
+    """See to it that what a question costs can be counted. Blocks like `cost_of`.
+
+    Raises:
+        ModelError: the price of the model is not known.
+    """
+    if cost_of(Usage(input_tokens=1000, output_tokens=1000), config, litellm) is None:
+        raise ModelError(
+            f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
+            why="litellm's table does not have it.",
+            hint='Say it in litellm_params={"input_cost_per_token": …, "output_cost_per_token": …} (US dollars, 0 for '
+            "a model of your own), or drop max_cost (max_tokens limits too), or take another model.",
+        )
+
+
+def _own_prices(config: ModelConfig) -> tuple[float, float] | None:
+    asked, said = (config.params.get(name) for name in OWN_PRICES)
+    return (float(asked), float(said)) if _is_price(asked) and _is_price(said) else None
+
+
+def _is_price(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:
@@ -47,7 +78,9 @@ def describe(config: ModelConfig) -> dict[str, Any]:
     variable = credentials.key_variable(config, litellm)
     info: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # "not mapped", by whatever name
-        info = litellm.get_model_info(config.model)
+        info = dict(litellm.get_model_info(config.model))
+    if own := _own_prices(config):
+        info |= dict(zip(OWN_PRICES, own, strict=True))
     return {
         "model": config.model,
         "provider": credentials.provider(config.model, litellm),
@@ -60,17 +93,6 @@ def describe(config: ModelConfig) -> dict[str, Any]:
         "output_price": _per_million(info.get("output_cost_per_token")),
         "structured_output": dialect_of(config, litellm).format,
     }
-
-
-def known_models(provider: str | None = None) -> list[str]:
-    """Names of chat models, sorted, as they are given to `-m`; of one provider when one is named. Loads litellm."""
-    litellm = library.load()
-    names = set()
-    for model, info in litellm.model_cost.items():
-        owner = info.get("litellm_provider")
-        if info.get("mode") == "chat" and owner and provider in (None, owner):
-            names.add(model if model.startswith(f"{owner}/") else f"{owner}/{model}")
-    return sorted(names)
 
 
 def _per_million(price: float | None) -> float | None:

@@ -13,7 +13,7 @@ from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution, State
 from autocoder_jupyter.syncified import Syncified
-from autocoder_jupyter.tasks.binding import split
+from autocoder_jupyter.tasks.binding import misfit, split
 from autocoder_jupyter.tasks.call import call
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.tasks.function import Function
@@ -103,6 +103,16 @@ class CodeGenEvalResult(ReportFields):
         """The samples as they were captured; the defaults of `run()`."""
         return dict(self._samples)
 
+    @property
+    def options(self) -> CallOptions:
+        """How the function is called: limits, network, variables."""
+        return self._options
+
+    @property
+    def journal_root(self) -> Path:
+        """The `.autocode` folder that its run was recorded in."""
+        return self._root
+
     # The function
 
     @Syncified
@@ -126,6 +136,18 @@ class CodeGenEvalResult(ReportFields):
         function = await self._ready()
         inputs, options = split(function, overrides)
         return await call(function, self._options.changed(options), args, inputs)
+
+    def misfit(self, name: str, value: Any) -> str:
+        """Why a value cannot be an input of the function, in a sentence; "" when it can. Waits if pending.
+
+        Args:
+            name: of the input.
+            value: what would be given to `run()`.
+
+        Raises:
+            GenerationFailed: there is no function that can be trusted.
+        """
+        return misfit(self.wait()._built(), name, value)
 
     async def _ready(self) -> Function:
         self._settled(await self._pending.settled())
@@ -216,7 +238,7 @@ class CodeGenEvalResult(ReportFields):
 
         Raises:
             GenerationFailed: there is no function that can be trusted.
-            InvalidRequest: the path is not that of a module.
+            InvalidRequest: the path is not that of a module, or cannot be written.
         """
         function = self.wait()._built()
         return export(self.report, function, Path(path), tests=tests)
@@ -247,7 +269,12 @@ class CodeGenEvalResult(ReportFields):
         return cls(resolution.report.name, Pending.resolved(resolution), options=options)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write result and samples (as Arrow) to a folder. Waits if pending."""
+        """Write result and samples (as Arrow) to a folder. Waits if pending.
+
+        Raises:
+            UnsupportedData: a sample cannot be written without being changed.
+            InvalidRequest: the folder cannot be written.
+        """
         return storage.save(Path(folder), self._pending.wait(), self._options, self._samples)
 
     @classmethod

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter import background
+from autocoder_jupyter.awaited import Awaited, Wait, tell
 from autocoder_jupyter.types import Report
 
 FinalState = Literal["ready", "failed", "cancelled", "over_budget"]
@@ -37,17 +38,18 @@ class Pending:
     Args:
         state: says where the generation stands while there is none.
         cancel: asks the job to stop, with the reason.
+        awaited: says, to who begins to wait, what for.
     """
 
     def __init__(
         self,
         state: Callable[[], State] = lambda: "running",
         cancel: Callable[[str], object] = lambda reason: None,
-        obstacle: Callable[[], str] = lambda: "",
+        awaited: Callable[[], Awaited | None] = lambda: None,
     ) -> None:
         self._state = state
         self.cancel = cancel
-        self._obstacle = obstacle
+        self._awaited = awaited
         self._resolution: Resolution | None = None
         self._future: concurrent.futures.Future[Resolution] = concurrent.futures.Future()
         # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
@@ -86,23 +88,16 @@ class Pending:
     def wait(self, timeout: float | None = None) -> Resolution:
         """Block until it has ended. An interrupt leaves the generation running.
 
-        Says so, once, when only a person can make it go on: whoever waits would wait for ever.
-
         Raises:
             TimeoutError: `timeout` seconds passed.
         """
         if self._resolution is not None and background.is_current():
             return self._resolution
-        told: set[str] = {""}
-
-        def tell_obstacle() -> None:
-            obstacle = self._obstacle()
-            if obstacle not in told:
-                told.add(obstacle)
-                print(obstacle)
-
-        return background.wait(self._future, timeout, tell_obstacle)
+        return background.wait(self._future, timeout, Wait(self._awaited()))
 
     async def settled(self) -> Resolution:
         """Await the end. Cancelling the waiter leaves the generation running."""
-        return await asyncio.wrap_future(self._future)
+        if not self.done and (awaited := self._awaited()) is not None:
+            tell(awaited)
+        with background.interruptible():
+            return await asyncio.wrap_future(self._future)

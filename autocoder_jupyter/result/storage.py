@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedD
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Dir, File, Report, type_name
+from autocoder_jupyter.writing import writing
 
 FORMAT = 1
 RESULT_FILE = "result.json"
@@ -73,10 +74,17 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
 
     Raises:
         UnsupportedData: a sample cannot be written without being changed.
+        InvalidRequest: the folder cannot be written.
     """
+    with writing(f"The result {resolution.report.name}", folder):
+        _write(folder.expanduser(), resolution, options, samples)
+    return folder
+
+
+def _write(folder: Path, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> None:
     from autocoder_jupyter.data.codec import Unencodable, encode
 
-    place = folder.expanduser() / SAMPLES_FOLDER
+    place = folder / SAMPLES_FOLDER
     place.mkdir(parents=True, exist_ok=True)
     headers = {}
     for number, (name, value) in enumerate(samples.items()):
@@ -88,8 +96,7 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
             file.writelines(encoded.buffers)
         headers[name] = encoded.header
     (place / "samples.json").write_text(json.dumps(headers), encoding="utf-8")
-    (folder.expanduser() / RESULT_FILE).write_text(to_json(resolution, options, indent=1), encoding="utf-8")
-    return folder
+    (folder / RESULT_FILE).write_text(to_json(resolution, options, indent=1), encoding="utf-8")
 
 
 def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:

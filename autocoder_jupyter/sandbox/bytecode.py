@@ -8,9 +8,10 @@ checks by time and size that bytecode belongs to its source, and uv's hard links
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+from autocoder_jupyter.sandbox.stop import Stop, run_stoppable
 
 _SKIPPED = frozenset({"tests", "test"})
 
@@ -28,20 +29,19 @@ def adopt(site_packages: Path, neighbour: Path) -> None:
                 os.link(compiled, target)
 
 
-def compile_missing(site_packages: Path, python: Path, cache_tag: str) -> None:
-    """Compile what has no bytecode yet; tests of libraries are left out, and so is what does not compile."""
+def compile_missing(site_packages: Path, python: Path, cache_tag: str, stop: Stop) -> None:
+    """Compile what has no bytecode yet; tests of libraries are left out, and so is what does not compile.
+
+    Raises:
+        Cancelled: it was stopped.
+    """
     missing = [str(source) for source in _sources(site_packages) if not _compiled(source, cache_tag).exists()]
     if not missing:
         return
     jobs = "0" if len(missing) > 200 else "1"
     # This runs outside of any sandbox. With `-S` no `.pth` file of a package, which may hold code, is read.
-    subprocess.run(
-        [str(python), "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"],
-        input="\n".join(missing),
-        text=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    compiler = [str(python), "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"]
+    run_stoppable(compiler, input="\n".join(missing), stop=stop)
 
 
 def cache_tag(python_version: tuple[int, int]) -> str:

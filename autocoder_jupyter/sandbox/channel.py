@@ -56,7 +56,8 @@ def connect(
         seconds: how long starting may take.
 
     Raises:
-        EngineGone: the worker did not come up; the reason is in it.
+        OutOfMemory: the memory does not suffice for the interpreter and its libraries.
+        EngineGone: the worker did not come up for another reason, which is in it.
     """
     worker = ChannelWorker(process, limits)
     worker._start(
@@ -156,11 +157,11 @@ class ChannelWorker:
         """Run pytest on `tests`; see `protocol.Worker.test`.
 
         What the program or the tests do to themselves (a timeout, a crash, too much memory) is an outcome: what was
-        reported before counts, the rest is missing, and `output` says why. After a timeout the worker is dead.
+        reported before counts, the rest is missing, and `output` says why. Of a run that sent what no test run sends
+        nothing counts: every test is missing, and its message says why. After that, and a timeout, the worker is dead.
 
         Raises:
             EngineGone: the sandbox failed, or `kill` was called.
-            OutputRefused: what came back is not a test run's.
         """
         verdicts = Verdicts(tests, self._folder, on_report)
         request = {**describe(program), "kind": "test", "tests": tests, "payload": 0}
@@ -173,6 +174,9 @@ class ChannelWorker:
                     ending = self._early_end(report)
             except (SandboxTimeout, SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
+            except OutputRefused as error:
+                why = f"Nothing of the test run counts: it sent what no test run sends: {error.why or error.what}"
+                return _disbelieved(tests, expected, why, time.monotonic() - started)
         if ending:
             output = f"{ending}\nTests without a report are missing.\n{verdicts.failures()}"
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
@@ -213,6 +217,8 @@ class ChannelWorker:
                 self.facts = self._exchange(
                     [bundle(), pack(setup)], _no_frame, seconds, until="ready", patience=seconds
                 )
+        except OutOfMemory:
+            raise
         except SandboxError as error:
             raise EngineGone("The worker did not start.", why=error.why or error.what) from None
 
@@ -317,6 +323,19 @@ class ChannelWorker:
             stderr=stderr,
             seconds=float(taken),
         )
+
+
+def _disbelieved(tests: str, expected: Sequence[str], why: str, seconds: float) -> TestRun:
+    """A run of which no report counts, because somebody else than pytest may have written some of them."""
+    missing = Verdicts(tests, "", None).outcomes(expected)
+    return TestRun(
+        outcomes=tuple(outcome.model_copy(update={"message": why}) for outcome in missing),
+        exit_code=-1,
+        output=why,
+        collection_error="",
+        missing_module="",
+        seconds=seconds,
+    )
 
 
 def _no_frame(_header: dict[str, Any], _payload: memoryview) -> None:

@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import PackageError, PackageRefused
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.sandbox.uv import IndexUnreachable, run_uv
 
 FORMAT = 1
@@ -39,6 +40,9 @@ PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
 
 LOCK_SECONDS = 7 * 24 * 3600
 """How long the same request gives the same lock without asking the index again."""
+
+LEFT_OVER = ".tmp-"
+"""After its key, the name of a folder in which an environment is being made or removed."""
 
 _PIN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$")
 
@@ -64,7 +68,13 @@ def environment_key(
     return _digest([python_version, platform, sorted(lock), sorted(system_packages)])
 
 
-def lock(spec: EnvironmentSpec, *, platform: str | None = None, on_progress: Progress | None = None) -> tuple[str, ...]:
+def lock(
+    spec: EnvironmentSpec,
+    *,
+    platform: str | None = None,
+    on_progress: Progress | None = None,
+    stop: Stop | None = None,
+) -> tuple[str, ...]:
     """Exact versions of all that `spec` needs, its dependencies and `BASE_PACKAGES`.
 
     A lock that `spec` brings along is used as it is. One that was resolved lately is taken from the cache.
@@ -74,10 +84,12 @@ def lock(spec: EnvironmentSpec, *, platform: str | None = None, on_progress: Pro
         platform: as uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); this machine's
             by default.
         on_progress: gets a line before anything slow.
+        stop: ends the resolver.
 
     Raises:
         PackageRefused: a URL, a path or an option in place of a name, or a package without a fitting wheel.
         PackageError: unknown package, conflict, or no network.
+        Cancelled: it was stopped.
     """
     if spec.lock:
         _check_pins(spec.lock)
@@ -91,14 +103,14 @@ def lock(spec: EnvironmentSpec, *, platform: str | None = None, on_progress: Pro
     if on_progress is not None:
         on_progress(f"resolving {', '.join(wanted) or 'the base packages'}")
     try:
-        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, on_progress)
+        resolved = _resolve((*pinned, *wanted), spec.python_version, platform, wanted, on_progress, stop)
     except (IndexUnreachable, PackageRefused):
         raise
     except PackageError:
         if pinned == plain:
             raise
         # Better other versions of pandas and pyarrow than no environment: values cross by Arrow, not by version.
-        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress)
+        resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress, stop)
     _write_lock(remembered, resolved)
     return resolved
 
@@ -110,6 +122,7 @@ def install_target(
     target: Path,
     *,
     on_progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> None:
     """Install a lock into a plain folder, for a Python and a platform that need not be this one's.
 
@@ -119,9 +132,10 @@ def install_target(
         platform: as in `lock()`.
         target: the folder; made when missing.
         on_progress: gets a line before the installation.
+        stop: ends it; the folder is then half filled.
 
     Raises:
-        PackageError: as in `lock()`.
+        PackageError, Cancelled: as in `lock()`.
     """
     _check_pins(lock)
     if on_progress is not None:
@@ -135,6 +149,7 @@ def install_target(
         input="\n".join(lock),
         suspects=_names(lock),
         on_progress=on_progress,
+        stop=stop,
     )
 
 
@@ -158,6 +173,7 @@ def _resolve(
     platform: str | None,
     wanted: Sequence[str],
     on_progress: Progress | None,
+    stop: Stop | None,
 ) -> tuple[str, ...]:
     printed = run_uv(
         [
@@ -168,6 +184,7 @@ def _resolve(
         input="\n".join(requirements),
         suspects=_names([*wanted, *requirements]),
         on_progress=on_progress,
+        stop=stop,
     )
     return tuple(line.split(" ")[0] for line in printed.splitlines() if _PIN.match(line.split(" ")[0]))
 

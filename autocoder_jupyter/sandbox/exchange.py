@@ -93,7 +93,10 @@ class FrameReader:
         if self._in_length:
             length = int.from_bytes(self._room, "big")
             if not 2 <= length <= self._header_limit:
-                raise Malformed(f"a header of {length} bytes")
+                raise Malformed(
+                    f"bytes that are no message: by the first four, a header of {length:,} bytes would follow. "
+                    "Perhaps a process that the program started wrote into its stream."
+                )
             self._expect(length, in_length=False)
         elif self._header is None:
             self._header = _parse(self._room)

@@ -17,6 +17,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.local_process import LocalProcess
+    from autocoder_jupyter.sandbox.stop import Stop
 
 _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
 """What libraries map without using it. An allocation far over the limit then fails by itself, as a MemoryError."""
@@ -35,12 +36,19 @@ class LocalSandbox:
 
         return local_probe.probe(_start_trial)
 
-    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+    def build(
+        self,
+        spec: EnvironmentSpec,
+        *,
+        on_progress: Callable[[str], None] | None = None,
+        stop: Stop | None = None,
+    ) -> Environment:
         """A virtual environment in the cache folder.
 
         Raises:
             PackageError: with the distribution at fault, or when there is no such Python on this machine.
             SandboxUnavailable: system packages were asked for.
+            Cancelled: it was stopped.
         """
         from autocoder_jupyter.sandbox.local_environments import build
 
@@ -50,7 +58,7 @@ class LocalSandbox:
                 why="They would have to be installed on this machine, for everyone.",
                 hint="Use --sandbox docker, or packages from the package index alone.",
             )
-        return build(spec, on_progress=on_progress)
+        return build(spec, on_progress=on_progress, stop=stop)
 
     def start(
         self,
@@ -63,27 +71,32 @@ class LocalSandbox:
         """A worker in `environment`.
 
         Raises:
-            SandboxUnavailable: the trial program was not held.
+            SandboxUnavailable: the trial program was not held, or the memory is too little.
             PackageError: the environment is damaged.
         """
         from autocoder_jupyter.sandbox.bundle import worker_command
         from autocoder_jupyter.sandbox.channel import connect
-        from autocoder_jupyter.sandbox.local_environments import interpreter_of, python_of
+        from autocoder_jupyter.sandbox.local_environments import interpreter_of, python_of, use
+        from autocoder_jupyter.sandbox.memory import start_within
 
         probe = self.probe()
         if not probe.available:
             raise SandboxUnavailable("The local sandbox cannot be used here.", why=probe.reason)
+        use(environment)
         command = worker_command(str(python_of(environment)))
         prefixes = interpreter_of(environment).prefixes
-        process = _start(command, prefixes, [environment.location], limits, network=network)
-        return connect(
-            process,
-            limits,
-            network=network,
-            preload=preload,
-            hide_memory=False,  # sandlock reads the memory of who asks it
-            address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
-        )
+
+        def start(limits: Limits) -> Worker:
+            return connect(
+                _start(command, prefixes, [environment.location], limits, network=network),
+                limits,
+                network=network,
+                preload=preload,
+                hide_memory=False,  # sandlock reads the memory of who asks it
+                address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
+            )
+
+        return start_within(start, limits)
 
 
 def _start_trial(arguments: list[str]) -> LocalProcess:

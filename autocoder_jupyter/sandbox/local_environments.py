@@ -12,15 +12,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox import bytecode
+from autocoder_jupyter.sandbox import bytecode, upkeep
+from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.environments import (
+    LEFT_OVER,
     Progress,
     cache_folder,
     environment_key,
@@ -29,6 +30,7 @@ from autocoder_jupyter.sandbox.environments import (
     lock,
 )
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.stop import Stop, build_lock
 from autocoder_jupyter.sandbox.uv import run_uv
 
 _MARKER = "autocode.json"
@@ -43,26 +45,34 @@ class Interpreter:
     prefixes: tuple[str, ...]
 
 
-def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None) -> Environment:
+def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: Stop | None = None) -> Environment:
     """Lock `spec` and build its environment, or find it already built.
 
     Raises:
         PackageError: it cannot be locked or installed, or there is no such Python here.
+        Cancelled: it was stopped; nothing of it is left.
     """
+    stop = stop or Stop()
     interpreter = find_interpreter(spec.python_version)
-    packages = lock(spec, on_progress=on_progress)
+    packages = lock(spec, on_progress=on_progress, stop=stop)
     key = environment_key(spec.python_version, f"{host_platform()} {interpreter.python}", packages)
     folder = cache_folder() / "environments" / key
     environment = Environment(key, str(folder), packages, spec.python_version)
+    use(environment)  # before it is looked for, so that nobody removes it in between
     if _is_whole(environment):
         return environment
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
+    with build_lock(folder.with_suffix(".lock"), stop):
         if not _is_whole(environment):
             if on_progress is not None:
                 on_progress(f"installing {len(packages)} packages")
-            _build(environment, interpreter, on_progress)
+            _build(environment, interpreter, on_progress, stop)
+    upkeep.daily("environments", upkeep.clear_local)
     return environment
+
+
+def use(environment: Environment) -> None:
+    """Note that it is used now, and keep it as long as this process lives."""
+    claim(Path(environment.location).with_suffix(".use"))
 
 
 def interpreter_of(environment: Environment) -> Interpreter:
@@ -138,16 +148,18 @@ def _read_marker(folder: Path) -> dict[str, Any]:
     return marker
 
 
-def _build(environment: Environment, interpreter: Interpreter, on_progress: Progress | None) -> None:
+def _build(environment: Environment, interpreter: Interpreter, on_progress: Progress | None, stop: Stop) -> None:
     place = Path(environment.location)
-    for left_over in place.parent.glob(f"{place.name}.tmp-*"):
+    for left_over in place.parent.glob(f"{place.name}{LEFT_OVER}*"):
         shutil.rmtree(left_over, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{place.name}.tmp-", dir=place.parent))
+    work = Path(tempfile.mkdtemp(prefix=f"{place.name}{LEFT_OVER}", dir=place.parent))
     try:
         made = work / "environment"
-        run_uv(["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)])
-        _install(environment, made, on_progress)
-        _compile(environment, made)
+        run_uv(
+            ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], stop=stop
+        )
+        _install(environment, made, on_progress, stop)
+        _compile(environment, made, stop)
         marker = {"lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
         if place.exists():
@@ -157,7 +169,7 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _install(environment: Environment, folder: Path, on_progress: Progress | None) -> None:
+def _install(environment: Environment, folder: Path, on_progress: Progress | None, stop: Stop) -> None:
     run_uv(
         [
             *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
@@ -166,15 +178,18 @@ def _install(environment: Environment, folder: Path, on_progress: Progress | Non
         input="\n".join(environment.lock),
         suspects=[pin.partition("==")[0] for pin in environment.lock],
         on_progress=on_progress,
+        stop=stop,
     )
 
 
-def _compile(environment: Environment, folder: Path) -> None:
+def _compile(environment: Environment, folder: Path, stop: Stop) -> None:
     site_packages = _site_packages(folder)
     neighbour = _most_similar(environment)
     if neighbour is not None:
-        bytecode.adopt(site_packages, _site_packages(neighbour))
-    bytecode.compile_missing(site_packages, folder / "bin" / "python", bytecode.cache_tag(environment.python_version))
+        with suppress(FileNotFoundError, StopIteration):  # it may be cleared away just now
+            bytecode.adopt(site_packages, _site_packages(neighbour))
+    tag = bytecode.cache_tag(environment.python_version)
+    bytecode.compile_missing(site_packages, folder / "bin" / "python", tag, stop)
 
 
 def _most_similar(environment: Environment) -> Path | None:

@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,10 @@ class Worker(Protocol):
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
-        """Run pytest on the source `tests`; `from solution import run` in it reaches `program` in another process."""
+        """Run pytest on the source `tests`; `from solution import run` in it reaches `program` in another process.
+
+        Whatever the program or the tests do is an outcome; only a sandbox that fails raises.
+        """
         ...
 
     def kill(self) -> None:
@@ -216,12 +222,25 @@ class Sandbox(Protocol):
         """Find out by a real run whether it works here. Cheap when repeated."""
         ...
 
-    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+    def build(
+        self,
+        spec: EnvironmentSpec,
+        *,
+        on_progress: Callable[[str], None] | None = None,
+        stop: Stop | None = None,
+    ) -> Environment:
         """Lock and build an environment, or find it already built. Safe from several kernels at once.
+
+        Args:
+            spec: what it must hold.
+            on_progress: gets a line before anything slow.
+            stop: ends the build at once when asked, with every process that it started; nothing half made is left, and
+                whoever waits for the same environment builds it.
 
         Raises:
             PackageError: with the distribution at fault.
             SandboxUnavailable: system packages on a sandbox that has none.
+            Cancelled: it was stopped.
         """
         ...
 

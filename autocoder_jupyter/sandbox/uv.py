@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.sandbox.package_index import uv_settings
+from autocoder_jupyter.sandbox.stop import Stop, run_stoppable
 
 _NETWORK_SIGNS = (
     "failed to fetch",
@@ -46,6 +47,7 @@ def run_uv(
     input: str = "",
     suspects: Sequence[str] = (),
     on_progress: Callable[[str], None] | None = None,
+    stop: Stop | None = None,
 ) -> str:
     """Run uv and return its standard output. When the network fails, once more with what is in uv's cache.
 
@@ -54,16 +56,19 @@ def run_uv(
         input: its standard input.
         suspects: names of distributions, the likeliest to be at fault first; one of them is named in the error.
         on_progress: gets one line when the cache is used in place of the network.
+        stop: ends uv and all that it started.
 
     Raises:
         PackageError: uv failed.
+        Cancelled: it was stopped.
         SandboxUnavailable: there is no uv.
     """
-    done = _run(arguments, input)
+    stop = stop or Stop()
+    done = _run(arguments, input, stop)
     if done.returncode and _is_network_failure(done.stderr):
         if on_progress is not None:
             on_progress("the package index does not answer; trying with the packages of the cache")
-        offline = _run([*arguments, "--offline"], input)
+        offline = _run([*arguments, "--offline"], input, stop)
         if not offline.returncode:
             return offline.stdout
     if done.returncode:
@@ -117,7 +122,7 @@ def find_uv() -> str:
     return found
 
 
-def _run(arguments: Sequence[str], input: str) -> subprocess.CompletedProcess[str]:
+def _run(arguments: Sequence[str], input: str, stop: Stop) -> subprocess.CompletedProcess[str]:
     settings = uv_settings(os.environ, Path.cwd())
     variables = {
         **os.environ,
@@ -130,9 +135,7 @@ def _run(arguments: Sequence[str], input: str) -> subprocess.CompletedProcess[st
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"):
         variables.pop(name, None)
     options = settings.options if arguments[0] == "pip" else ()
-    return subprocess.run(
-        [find_uv(), *arguments, *options], input=input, env=variables, capture_output=True, text=True, errors="replace"
-    )
+    return run_stoppable([find_uv(), *arguments, *options], input=input, env=variables, stop=stop)
 
 
 def _is_network_failure(stderr: str) -> bool:

@@ -48,6 +48,18 @@ def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, A
     return {name: value for name, value in bound.items() if value is not None}
 
 
+def misfit(function: Function, name: str, value: Any) -> str:
+    """Why a value cannot be this input, in a sentence; "" when it can."""
+    spec = next(spec for spec in function.inputs if spec.name == name)
+    try:
+        checked = checked_value(spec, value)
+        if spec.type in ("DataFrame", "Series"):
+            _require_same_shape(function, name, checked)
+    except (InvalidRequest, DataDrift) as error:
+        return error.what
+    return ""
+
+
 def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
     names = [spec.name for spec in function.inputs]
     if len(positional) > len(names):

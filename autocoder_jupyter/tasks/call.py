@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter import background
+from autocoder_jupyter.awaited import Awaited, tell
 from autocoder_jupyter.errors import AutocodeError, Cancelled, EngineGone, SandboxUnavailable
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.discretion import hush
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, Worker
+from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.tasks import outcome_cache
 from autocoder_jupyter.tasks.binding import bind
 from autocoder_jupyter.tasks.function import Function
@@ -38,6 +40,7 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
     )
     running = _Call(function, options, program, arguments)
+    tell(Awaited(options.name or f"{function.name}.run", lambda: running.doing, "interrupt to stop it"))
     try:
         values = await background.call_blocking(running.values, on_cancel=running.stop)
     except AutocodeError as error:
@@ -49,7 +52,7 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
 
 
 class _Call:
-    """A call on its thread, which another thread may stop at any moment."""
+    """A call on its thread, which another thread may stop at any moment. `doing` says what it is at."""
 
     def __init__(
         self, function: Function, options: CallOptions, program: Program, arguments: Mapping[str, Any]
@@ -59,8 +62,10 @@ class _Call:
         self._program = program
         self._arguments = arguments
         self._stopped = threading.Event()
+        self._build = Stop()
         self._lock = threading.Lock()
         self._worker: Worker | None = None
+        self.doing = ""
 
     def values(self) -> dict[str, Any]:
         """The outputs by name, their files where they stay."""
@@ -69,8 +74,9 @@ class _Call:
         return landed(self._remembered_or_computed(), self._options.output_dir, home)
 
     def stop(self) -> None:
-        """Kill the worker, now or as soon as there is one."""
+        """End the build of the environment, or kill the worker, now or as soon as there is one."""
         self._stopped.set()
+        self._build.ask()
         with self._lock:
             if self._worker is not None:
                 self._worker.kill()
@@ -116,13 +122,15 @@ class _Call:
 
     def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
         self._require_going()
-        environment = runtime.environment(self._function.environment)
+        self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
+        environment = runtime.environment(self._function.environment, self._build)
         options = self._options
         limits = Limits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
         )
         with runtime.pool.lease(environment, limits, network=options.network) as worker:
             self._hold(worker)
+            self.doing = f"{runtime.sandbox.name} sandbox"
             try:
                 outcome: CallOutcome = worker.call(
                     self._program, self._arguments, seconds=options.timeout, reuse=options.reuse

@@ -17,6 +17,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.harness import command_line
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.writing import writing
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 """By the command line, whatever the code imports itself."""
@@ -32,15 +33,17 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         tests: write the tests too, when there are any.
 
     Raises:
-        InvalidRequest: a name that cannot be imported, or that hides a module the code needs.
+        InvalidRequest: a name that cannot be imported, or that hides a module the code needs; or a place that cannot
+            be written.
     """
     path = path.expanduser()
     _require_importable(path, function.code)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script(report, function), encoding="utf-8")
-    if tests and report.tests:
-        target = path.with_name(f"test_{path.stem}.py")
-        target.write_text(tests_for(report.tests, path.stem, function.environment.python_version), encoding="utf-8")
+    with writing(f"The script of {report.name}", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(script(report, function), encoding="utf-8")
+        if tests and report.tests:
+            target = path.with_name(f"test_{path.stem}.py")
+            target.write_text(tests_for(report.tests, path.stem, function.environment.python_version), encoding="utf-8")
     return path
 
 

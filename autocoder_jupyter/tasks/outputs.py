@@ -42,6 +42,12 @@ def packed(values: Mapping[str, Any], outputs: Sequence[OutputSpec]) -> Any:
     return outputs_type(field_names([output.name for output in outputs]))(*ordered)
 
 
+class NamedOutputs:
+    """What every tuple of outputs is besides a named tuple: a notebook shows it by this type, a Figure as a picture."""
+
+    __slots__ = ()
+
+
 @functools.lru_cache(maxsize=256)
 def outputs_type(fields: tuple[str, ...]) -> Any:
     """The named tuple with these fields. It pickles although it is made on the fly."""
@@ -50,7 +56,7 @@ def outputs_type(fields: tuple[str, ...]) -> Any:
     def __reduce__(self: tuple[Any, ...]) -> Any:
         return _revive, (fields, tuple(self))
 
-    return type("Outputs", (base,), {"__slots__": (), "__reduce__": __reduce__, "__module__": __name__})
+    return type("Outputs", (base, NamedOutputs), {"__slots__": (), "__reduce__": __reduce__, "__module__": __name__})
 
 
 def _revive(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:

@@ -14,6 +14,7 @@ from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.pool import Pool
+    from autocoder_jupyter.sandbox.stop import Stop
 
 
 @dataclass
@@ -25,11 +26,11 @@ class Runtime:
     worked: bool = False
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 
-    def environment(self, spec: EnvironmentSpec) -> Environment:
-        """Build it, or find it. A warm call asks nobody."""
+    def environment(self, spec: EnvironmentSpec, stop: Stop | None = None) -> Environment:
+        """Build it, or find it. A warm call asks nobody. `stop` ends the build."""
         known = self._environments.get(spec)
         if known is None:
-            known = self._environments[spec] = self.sandbox.build(spec)
+            known = self._environments[spec] = self.sandbox.build(spec, stop=stop)
         return known
 
 

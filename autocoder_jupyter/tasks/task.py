@@ -39,7 +39,8 @@ class Task:
     async def aio(self, *args: Any, **overrides: Any) -> Any:
         """The same, to be awaited."""
         inputs, options = split(self.function, overrides)
-        return await call(self.function, self.options.changed(options), args, inputs)
+        with background.interruptible():
+            return await call(self.function, self.options.changed(options), args, inputs)
 
     def __repr__(self) -> str:
         return f"<task {self.__name__}{self.__signature__}>"

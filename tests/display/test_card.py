@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.card import render_html, render_text, status_line
-from autocoder_jupyter.display.state import CardState, LogLine, StageState
+from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
 from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, OutputSpec, TestOutcome, Usage
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
@@ -56,6 +56,8 @@ def hostile_state() -> CardState:
         outcomes=(outcome,),
         evidence=evidence,
         approval=(HOSTILE,),
+        answers=(Answer("plan", 7, HOSTILE),),
+        building=(HOSTILE,),
         log=(LogLine(1.0, HOSTILE),),
         sent=HOSTILE,
     )
@@ -115,7 +117,14 @@ def test_a_stage_that_was_stopped_did_not_fail(read: Any) -> None:
 
 
 def test_time_passing_and_words_arriving_change_nothing_on_the_card() -> None:
-    assert render_html(replace(RUNNING, seconds=42, written=900)) == render_html(RUNNING)
+    wrote = replace(RUNNING, seconds=42, heard=42, answers=(Answer("fix", 900, "import"),))
+    assert render_html(wrote) == render_html(RUNNING)
+
+
+def test_the_card_alone_says_when_it_last_went_on(read: Any) -> None:
+    state = replace(RUNNING, log=(LogLine(5.0, "plan"), LogLine(72.4, "run")))
+    assert "$0.031 of $0.50 · last step at 01:12" in read(render_html(state)).text
+    assert "last step" not in read(render_html(replace(state, phase="ready"))).text
 
 
 def test_an_unknown_cost_is_called_unknown() -> None:

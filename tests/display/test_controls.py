@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.display.controls import Controls
+from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
+from autocoder_jupyter.display.pane import LAST_HTML
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 
 
 class Job:
@@ -28,24 +33,29 @@ class Job:
 STATE = CardState("growth")
 
 
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What widgets send to the front end from now on."""
+    from ipywidgets import Widget
+
+    sent: list[Any] = []
+    monkeypatch.setattr(Widget, "_send", lambda self, message, buffers=None: sent.append(message))
+    return sent
+
+
 def labels(strip: Controls) -> list[str]:
-    return [child.description for child in strip._box.children if child.description]
-
-
-def note(strip: Controls) -> str:
-    return str(strip._note.value)
+    return [child.description for child in strip._buttons.children]
 
 
 def test_buttons_ask_the_job_and_nothing_else() -> None:
     job = Job()
-    strip = Controls(job)
+    strip = Controls(job, STATE)
     for button in (strip._cancel, strip._approve, strip._decline):
         button.click()
     assert job.asked == ["cancel", "approve", "decline"]
 
 
 def test_approve_and_decline_are_there_while_they_are_needed() -> None:
-    strip = Controls(Job())
+    strip = Controls(Job(), STATE)
     assert labels(strip) == ["Cancel"]
     strip(replace(STATE, phase="waiting", approval=("x",)))
     assert labels(strip) == ["Cancel", "Approve", "Decline"]
@@ -53,20 +63,50 @@ def test_approve_and_decline_are_there_while_they_are_needed() -> None:
     assert labels(strip) == ["Cancel"]
 
 
-def test_the_strip_has_the_clock_and_counts_what_the_model_writes() -> None:
-    strip = Controls(Job())
-    strip(replace(STATE, seconds=41.0, written=1204))
-    assert note(strip) == "00:41 · 1,204 characters written"
+def test_the_strip_shows_the_pane_from_the_start() -> None:
+    strip = Controls(Job(), STATE)
+    assert "00:00" in strip._live.value
+    strip(replace(STATE, seconds=41.0))
+    assert "00:41" in strip._live.value
+
+
+def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    strip = Controls(Job(), STATE)
+    sent = messages(monkeypatch)
+    strip(replace(STATE, seconds=1.0))
+    assert len(sent) == 1
+    strip(replace(STATE, seconds=1.0))  # nothing new is not sent
+    assert len(sent) == 1
+    strip(replace(STATE, seconds=2.0, phase="waiting", approval=("x",)))
+    assert len(sent) == 3  # and the buttons
+
+
+def test_a_flood_of_events_makes_at_most_four_messages_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    strip = Controls(Job(), STATE)
+    sent = messages(monkeypatch)
+    card = LiveCard(STATE, strip)
+    card.start()
+    card(StageStarted("code", 1, 3))
+    began, told = time.monotonic(), 0
+    while time.monotonic() - began < 1.5:
+        card(TextStreamed("code", "import pandas\n"))
+        told += 1
+    updates = len(sent)
+    card(Finished("ready"))
+    assert card.wait(5)
+    assert told > 500
+    assert 3 <= updates <= 1.5 / UPDATE_SECONDS + 1
 
 
 def test_the_strip_closes_at_the_end_and_stays_closed() -> None:
-    strip = Controls(Job())
+    strip = Controls(Job(), STATE)
     strip(replace(STATE, phase="ready"))
     assert strip._box.comm is None
+    assert strip._live.value == LAST_HTML and strip._buttons.children == ()  # it had no height when it went
     strip(STATE)
 
 
 def test_without_ipywidgets_there_is_no_strip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(ImportError):
-        Controls(Job())
+        Controls(Job(), STATE)

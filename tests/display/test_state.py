@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.state import LOG_LINES, CardState
+from autocoder_jupyter.display.state import BUILD_LINES, LOG_LINES, TAIL_CHARACTERS, CardState
 from autocoder_jupyter.engine.events import (
     ApprovalGiven,
     ApprovalNeeded,
     Diagnosed,
+    EnvironmentProgress,
     EnvironmentReady,
     EvidenceGathered,
     Finished,
@@ -67,10 +69,69 @@ def test_plan_sources_and_usage_are_kept() -> None:
     assert (state.usage.input_tokens, state.environment) == (5, "image")
 
 
-def test_what_the_model_writes_is_counted_until_a_new_stage() -> None:
-    state = fold(TextStreamed("code", "x" * 30), TextStreamed("code", "end"))
-    assert state.written == 33
-    assert state.apply(StageStarted("run", 1, 3)).written == 0
+def test_what_the_model_writes_is_kept_by_stage_while_the_stage_runs() -> None:
+    state = fold(
+        StageStarted("code", 1, 3),
+        StageStarted("tests", 1, 3),
+        TextStreamed("code", "import "),
+        TextStreamed("tests", "from"),
+        TextStreamed("code", "pandas"),
+    )
+    assert [(answer.stage, answer.tail) for answer in state.answers] == [("code", "import pandas"), ("tests", "from")]
+    assert state.written == 17
+    left = state.apply(StageFinished("code", 1, True))
+    assert [answer.stage for answer in left.answers] == ["tests"]
+    assert left.apply(Finished("ready")).answers == ()
+
+
+def test_of_a_long_answer_only_the_end_is_kept() -> None:
+    state = fold(StageStarted("code", 1, 3), *(TextStreamed("code", f"{number:05}") for number in range(5000)))
+    assert state.answers[0].written == 25_000
+    assert len(state.answers[0].tail) == TAIL_CHARACTERS
+    assert state.answers[0].tail.endswith("0499804999")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(Retrying("code", "rate limit", 2.0), id="after a fault"),
+        pytest.param(TokensUsed("code", Usage(), Usage()), id="after a whole answer"),
+    ],
+)
+def test_an_answer_starts_anew(event: Any) -> None:
+    state = fold(StageStarted("code", 1, 3), TextStreamed("code", "refused"), event, TextStreamed("code", "again"))
+    assert (state.answers[0].tail, state.answers[0].written) == ("again", 5)
+
+
+def test_a_whole_answer_stays_in_view_until_its_stage_ends() -> None:
+    state = fold(StageStarted("code", 1, 3), TextStreamed("code", "x = 1"), TokensUsed("code", Usage(), Usage()))
+    assert state.answers[0].tail == "x = 1"
+
+
+def test_text_of_a_stage_that_does_not_run_is_a_sign_of_life_and_nothing_more() -> None:
+    state = CardState("growth").apply(TextStreamed("plan", "constraints"), at=4.0)
+    assert (state.answers, state.heard) == ((), 4.0)
+
+
+def test_quiet_is_the_time_since_something_happened() -> None:
+    state = CardState("growth").apply(StageStarted("plan", 1, 3), at=2.0)
+    assert state.quiet == 0.0
+    assert replace(state, seconds=9.5).quiet == 7.5
+
+
+def test_what_is_done_to_the_environment_is_told_until_it_stands() -> None:
+    lines = [EnvironmentProgress(f"step {number}") for number in range(20)]
+    state = fold(StageStarted("environment", 1, 3), *lines)
+    assert len(state.building) == BUILD_LINES
+    assert state.building[-1] == "step 19"
+    assert "environment: step 19" in state.log[-1].text
+    assert state.apply(EnvironmentReady("image", (), 1.0)).building == ()
+
+
+def test_a_test_with_cases_counts_its_cases_once_they_are_reported() -> None:
+    state = fold(TestsCollected(("test_a", "test_b")), TestReported(outcome("test_a[1]")))
+    assert (state.pending, state.test_count, state.passed) == (("test_b",), 2, 1)
+    assert state.apply(TestReported(outcome("test_a[2]"))).test_count == 3
 
 
 def test_tests_are_counted_and_a_second_run_starts_anew() -> None:

@@ -53,6 +53,11 @@ class Kernel:
         self.client.stop_channels()
         self._manager.shutdown_kernel(now=True)
 
+    @property
+    def process_id(self) -> int:
+        """Of the kernel."""
+        return int(self._manager.provisioner.pid)  # type: ignore[union-attr]
+
     def interrupt(self) -> None:
         self._manager.interrupt_kernel()
 

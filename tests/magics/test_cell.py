@@ -185,7 +185,7 @@ def test_unloading_takes_everything_out_and_cancels(shell: Any, jobs: Any) -> No
     assert "autocode" not in shell.magics_manager.magics["cell"]
     assert shell.Completer.custom_matchers == []
     assert len(shell.configurables) == before - 2
-    assert "CodeGenEvalResult" not in str(shell.display_formatter.formatters["text/html"].deferred_printers)
+    assert "CodeGenEvalResult" not in str(shell.display_formatter.mimebundle_formatter.deferred_printers)
     magics.unregister(shell)
     magics.register(shell, jobs)
 

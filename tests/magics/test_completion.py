@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
 
 CURSOR = "|"
+OURS = re.compile("(option|value|type|subcommand|provider|model)$|DataFrame|result, ")
 
 
-def completed(shell: Any, text: str) -> list[str]:
-    """What a front end would offer at the bar: the texts, applied to what stands before the cursor."""
+def offered(shell: Any, text: str) -> list[tuple[str, str]]:
+    """What a front end would offer at the bar: the texts, applied to what stands before the cursor, and their types."""
     offset = text.index(CURSOR)
     cell = text.replace(CURSOR, "")
     with provisionalcompleter():
-        return [cell[: c.start] + c.text for c in shell.Completer.completions(cell, offset) if c.type == "autocode"]
+        return [(cell[: c.start] + c.text, c.type) for c in shell.Completer.completions(cell, offset)]
+
+
+def completed(shell: Any, text: str) -> list[str]:
+    """Of that, our own words; where we have none, IPython's own are offered too."""
+    return [word for word, kind in offered(shell, text) if OURS.match(kind)]
 
 
 @pytest.fixture
@@ -42,10 +49,39 @@ def frames(shell: Any) -> None:
         pytest.param("%autocode sta|", ["%autocode status"], id="subcommand"),
         pytest.param("%autocode show gro|", ["%autocode show growth"], id="name"),
         pytest.param("%autocode show growth --co|", ["%autocode show growth --code"], id="flag of a subcommand"),
-        pytest.param("x = 'sa|'", [], id="other cells are left alone"),
+        pytest.param("%%autocode g -m mis|\n", ["%%autocode g -m mistral/"], id="provider"),
     ],
 )
 @pytest.mark.usefixtures("frames")
 def test_what_is_offered_at_the_cursor(text: str, expected: list[str], shell: Any) -> None:
     shell.run("%%autocode growth\nWords")
     assert completed(shell, text) == expected
+
+
+def test_other_cells_are_left_alone(shell: Any) -> None:
+    assert completed(shell, "x = 'sa|'") == completed(shell, "@sal|") == []
+
+
+def test_models_are_offered_by_provider(shell: Any) -> None:
+    names = completed(shell, "%%autocode g -m openai/gpt-4.1|\n")
+    assert "%%autocode g -m openai/gpt-4.1" in names and "%%autocode g -m openai/gpt-4.1-mini" in names
+    shell.run("%config Autocode.model = 'openrouter/some/thing'")
+    assert completed(shell, "%%autocode g -m openr|\n")[0] == "%%autocode g -m openrouter/some/thing"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("%%autocode g\n@sal|", "DataFrame 2 × 2: price float64, amount int64"),
+        ("%%autocode g -s sal|\n", "DataFrame 2 × 2: price float64, amount int64"),
+        ("%%autocode g --ca|\n", "option"),
+        ("%%autocode g --share r|\n", "value"),
+        ('%%autocode g -o "m: Da|', "type"),
+        ("%autocode sta|", "subcommand"),
+        ("%autocode show gro|", "result, running"),
+    ],
+)
+def test_the_type_says_what_a_word_is(shell: Any, text: str, kind: str) -> None:
+    shell.run("import pandas as pd; sales = pd.DataFrame({'price': [1.0, 2.0], 'amount': [1, 2]})")
+    shell.run("%%autocode growth\nWords")
+    assert [kind for _, kind in offered(shell, text)] == [kind]

@@ -141,7 +141,7 @@ def test_show_of_a_pending_result_does_not_wait(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("flag", "seen", "unseen"),
     [
-        pytest.param("", "SECRET_SOURCE", "nothing", id="all"),
+        pytest.param("", "SECRET_SOURCE", "no such word", id="all"),
         pytest.param("--code", "SECRET_SOURCE", "test_adds", id="code"),
         pytest.param("--tests", "test_adds", "SECRET_SOURCE", id="tests"),
         pytest.param("--report", "adds up", "SECRET_SOURCE", id="report"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,44 @@ def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, p
     cell = kernel.finish(waiting)
     assert cell.status == "ok"
     assert "goes on in the background" in cell.text
+    release.set()
+    assert kernel.printed("growth.run()") == "30"
+
+
+def waiting_lines(kernel: Kernel) -> list[str]:
+    """What the lines under waiting cells say now."""
+    kernel.card()  # takes in what has come
+    return [data["text/plain"] for data in kernel.shown.values() if "autocode-wait" in data.get("text/html", "")]
+
+
+def test_who_waits_for_a_pending_result_sees_what_for_until_it_is_there(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Writing code")
+    waiting = kernel.start("growth.run()")
+    deadline = time.monotonic() + 60
+    while not waiting_lines(kernel):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert re.fullmatch(
+        r"growth · \d+ s · attempt 1 of 1, step \w+ · interrupt to stop waiting, it goes on", waiting_lines(kernel)[0]
+    )
+    release.set()
+    assert kernel.finish(waiting).displays[-1]["text/plain"] == "30"
+    assert waiting_lines(kernel) == []
+
+
+def test_an_interrupt_ends_an_await_and_the_job_goes_on(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Writing code")
+    waiting = kernel.start("print('begun', flush=True)\nawait growth")
+    kernel.wait_for_print(waiting, "begun")
+    kernel.interrupt()
+    assert kernel.finish(waiting).status == "error"
+    assert "running" in kernel.run("print(growth)").text
     release.set()
     assert kernel.printed("growth.run()") == "30"
 

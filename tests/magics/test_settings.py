@@ -9,7 +9,7 @@ from traitlets import TraitError
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
-from autocoder_jupyter.magics.settings import Autocode, resolve
+from autocoder_jupyter.magics.settings import Autocode, read_lab, resolve
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
@@ -40,6 +40,27 @@ def test_the_nearest_setting_wins(
     write(tmp_path, toml)
     settings = resolve(flags, traits, tmp_path, environ)
     assert (settings["model"], settings.origins["model"]) == (value, origin)
+
+
+def test_jupyterlab_stands_between_pyproject_and_the_environment(tmp_path: Path) -> None:
+    write(tmp_path, 'share = "stats"')
+    environ = {"AUTOCODE_SHARE": "rows", "AUTOCODE_MODEL": "e"}
+    settings = resolve({}, {}, tmp_path, environ, {"share": "schema", "model": "lab"})
+    assert (settings["share"], settings.origins["share"]) == ("stats", "pyproject.toml")
+    assert (settings["model"], settings.origins["model"]) == ("lab", "JupyterLab")
+
+
+def test_what_jupyterlab_gives_is_checked_value_by_value() -> None:
+    given = {"model": "", "max_cost": None, "sandbox": "local", "max_iterations": 3, "timeout": 5, "wait": False}
+    assert read_lab(given) == ({"sandbox": "local", "max_iterations": 3, "timeout": 5.0, "wait": False}, {})
+    usable, refused = read_lab({"modle": "x", "max_cost": "1", "share": ["rows"], "api_key": "sk-proj-1", "cpu": 1})
+    assert usable == {"cpu": 1.0}
+    assert refused == {
+        "modle": "There is no setting 'modle'. Did you mean model?",
+        "max_cost": "max_cost takes a number, 0 or more, not '1'.",
+        "share": "share takes rows or stats or schema, not ['rows'].",
+        "api_key": "api_key takes the name of an environment variable, not what is set.",
+    }
 
 
 def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:

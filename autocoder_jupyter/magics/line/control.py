@@ -9,7 +9,7 @@ from autocoder_jupyter.display.card import status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, waits
-from autocoder_jupyter.magics.line.lookup import find_job
+from autocoder_jupyter.magics.line.lookup import find_job, find_waiting
 from autocoder_jupyter.magics.notebook import Job, Notebook
 
 
@@ -52,7 +52,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:
     """Allow what a job waits for; names of packages, when given, must be those."""
-    job, packages = _waiting(notebook, arguments)
+    job, packages = find_waiting(notebook, arguments.positional[0])
     given = {word.strip(",") for word in arguments.positional[1:]} - {""}
     if given and given != set(packages):
         raise InvalidRequest(
@@ -65,17 +65,9 @@ def approve(notebook: Notebook, arguments: Arguments) -> None:
 
 def decline(notebook: Notebook, arguments: Arguments) -> None:
     """Refuse what a job waits for."""
-    job, packages = _waiting(notebook, arguments)
+    job, packages = find_waiting(notebook, arguments.positional[0])
     job.decline()
     print(f"{job.name} must do without {', '.join(packages)}.")
-
-
-def _waiting(notebook: Notebook, arguments: Arguments) -> tuple[Job, tuple[str, ...]]:
-    job = find_job(notebook, arguments.positional[0])
-    packages = tuple(job.pending_approval or ())
-    if not packages:
-        raise InvalidRequest(f"{job.name} waits for no approval; it is {job.state.replace('_', ' ')}.")
-    return job, packages
 
 
 def _doing(notebook: Notebook, job: Job) -> str:

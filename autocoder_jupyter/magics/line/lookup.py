@@ -22,6 +22,19 @@ def find_job(notebook: Notebook, name: str) -> Job:
     return job
 
 
+def find_waiting(notebook: Notebook, name: str) -> tuple[Job, tuple[str, ...]]:
+    """The newest job of a name and the packages that it waits for.
+
+    Raises:
+        InvalidRequest: there is no such job, or it waits for no approval.
+    """
+    job = find_job(notebook, name)
+    packages = tuple(job.pending_approval or ())
+    if not packages:
+        raise InvalidRequest(f"{name} waits for no approval; it is {job.state.replace('_', ' ')}.")
+    return job, packages
+
+
 def find_result(notebook: Notebook, name: str) -> Any:
     """A result: the variable of that name, else that of the newest job, else the report of the last run on disk.
 
@@ -41,6 +54,20 @@ def find_result(notebook: Notebook, name: str) -> Any:
     on_disk = (path.name for path in root.iterdir()) if root.is_dir() else ()
     bound = (known for known, held in notebook.namespace.items() if is_result(held) and not known.startswith("_"))
     raise _unknown(name, "result", (*bound, *on_disk))
+
+
+def find_callable(notebook: Notebook, name: str) -> Any:
+    """As `find_result`, but one that can be called and exported.
+
+    Raises:
+        InvalidRequest: there is none, or only its report.
+    """
+    result = find_result(notebook, name)
+    if not is_result(result):
+        raise InvalidRequest(
+            f"{name!r} is known from the journal only.", hint="Run its cell; what was answered is replayed."
+        )
+    return result
 
 
 def recorded_runs(notebook: Notebook, name: str) -> list[tuple[str, Any]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.display import diff as diffs
-from autocoder_jupyter.display.result import Part, render_html, render_text
+from autocoder_jupyter.display.diff import render_text as render_diff
+from autocoder_jupyter.display.inspector.side_by_side import side_by_side
+from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.line.lookup import find_result, recorded_runs
+from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
+from autocoder_jupyter.magics.line.lookup import find_callable, find_result, recorded_runs
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
@@ -17,13 +19,21 @@ _PARTS: tuple[Part, ...] = ("code", "tests", "report")
 
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
-    """The static page of a result."""
+    """The inspector of a result, as its name in the last line of a cell shows it; or one side of it, as it is."""
     result = find_result(notebook, arguments.positional[0])
     parts = [part for part in _PARTS if arguments.given.get(part)]
     if len(parts) > 1:
         raise InvalidRequest("--code, --tests and --report exclude each other.", hint="Without any, all is shown.")
     part = parts[0] if parts else "all"
-    notebook.show(render_html(result, part), render_text(result, part))
+    if not getattr(result, "done", True):
+        notebook.show(pending_html(repr(result), waits=result.state == "waiting for approval"), repr(result))
+        return
+    subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
+    if is_result(result) and part == "all" and not notebook.is_terminal:
+        data, metadata = notebook.shell.display_formatter.format(result)
+        notebook.shell.display_pub.publish({**data, "text/plain": render_text(subject)}, metadata)
+        return
+    notebook.show(render_html(subject, part), render_text(subject, part))
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:
@@ -36,18 +46,13 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
     if before == after:
         raise InvalidRequest(f"{before} and {after} are the same version.")
     pair = (sources[before], sources[after], before, after)
-    notebook.show(diffs.render_html(*pair), diffs.render_text(*pair))
+    notebook.show(side_by_side(*pair), render_diff(*pair))
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
     """Write the function as a script."""
     name, path = arguments.positional
-    result = find_result(notebook, name)
-    if not is_result(result):
-        raise InvalidRequest(
-            f"{name!r} is known from the journal only.", hint="Run its cell; what was answered is replayed."
-        )
-    print(f"Written to {result.export(path)}")
+    print(f"Written to {find_callable(notebook, name).export(path)}")
 
 
 def insert(notebook: Notebook, arguments: Arguments) -> None:

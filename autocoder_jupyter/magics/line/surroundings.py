@@ -12,7 +12,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
     """The model that is set, and names that could be."""
-    from autocoder_jupyter.models.prices import known_models
+    from autocoder_jupyter.models.catalogue import known_models
 
     settings = notebook.settings()
     provider = arguments.positional[0] if arguments.positional else settings["model"].partition("/")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.trial import Trial, trial
+from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def find_base(
     *,
     transport: Transport | None = None,
     on_progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> Base:
     """The image to build upon: the configured one, else the project's own when it is here, else Python's official one.
 
@@ -88,7 +91,7 @@ def find_base(
             if image is None:
                 if name == LOCAL_BASE:
                     continue  # it is made on the machine, no registry has it
-                pull(engine, name, on_progress)
+                pull(engine, name, on_progress, stop)
                 image = find_image(client, name)
             if image is None:
                 continue
@@ -112,11 +115,12 @@ _BASE_HINT = (
 )
 
 
-def pull(engine: Engine, name: str, on_progress: Progress | None) -> None:
+def pull(engine: Engine, name: str, on_progress: Progress | None, stop: Stop | None = None) -> None:
     """Pull an image.
 
     Raises:
         SandboxUnavailable: no registry gives it.
+        Cancelled: it was stopped.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
@@ -126,9 +130,10 @@ def pull(engine: Engine, name: str, on_progress: Progress | None) -> None:
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:
-        for line in progress_lines(client.pull(repository, tag or "latest", stream=True, decode=True)):
-            if on_progress is not None and ("Pull complete" in line or "Downloaded" in line):
-                on_progress(line)
+        with hanging_up(client, stop or Stop()):
+            for line in progress_lines(client.pull(repository, tag or "latest", stream=True, decode=True)):
+                if on_progress is not None and ("Pull complete" in line or "Downloaded" in line):
+                    on_progress(line)
     except (APIError, BuildFailed) as error:
         why = str(getattr(error, "explanation", None) or error)
         raise SandboxUnavailable(
@@ -138,7 +143,7 @@ def pull(engine: Engine, name: str, on_progress: Progress | None) -> None:
         client.close()
 
 
-def push(engine: Engine, name: str, secret: str, on_progress: Progress | None) -> None:
+def push(engine: Engine, name: str, secret: str, on_progress: Progress | None = None, stop: Stop | None = None) -> None:
     """Push an image to the registry in its name.
 
     Args:
@@ -146,10 +151,12 @@ def push(engine: Engine, name: str, secret: str, on_progress: Progress | None) -
         name: the image's name with registry and tag.
         secret: NAME of the environment variable that holds `user:password`.
         on_progress: gets a line.
+        stop: ends it.
 
     Raises:
         InvalidRequest: the variable is not set, or is not of that form.
         SandboxUnavailable: the registry refuses.
+        Cancelled: it was stopped.
     """
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
@@ -166,13 +173,37 @@ def push(engine: Engine, name: str, secret: str, on_progress: Progress | None) -
     client = engine.client(PULL_SECONDS)
     try:
         credentials = {"username": user, "password": password}
-        for _ in progress_lines(client.push(repository, tag, stream=True, decode=True, auth_config=credentials)):
-            pass
+        with hanging_up(client, stop or Stop()):
+            for _ in progress_lines(client.push(repository, tag, stream=True, decode=True, auth_config=credentials)):
+                pass
     except (APIError, BuildFailed) as error:
         why = str(getattr(error, "explanation", None) or error)
         raise SandboxUnavailable(f"The image {name} cannot be pushed.", why=why) from None
     finally:
         client.close()
+
+
+@contextmanager
+def hanging_up(client: APIClient, stop: Stop) -> Iterator[None]:
+    """Let go of the client's long answer when the stop is asked for; an engine ends the work that nobody listens to.
+
+    Raises:
+        Cancelled: it was.
+    """
+    answers: list[Any] = []
+
+    def hang_up() -> None:
+        for answer in answers:
+            with suppress(OSError, RuntimeError, ValueError):  # it has just come to its end
+                answer.raw.shutdown()
+
+    def notice(answer: Any, *_: Any, **__: Any) -> None:
+        answers.append(answer)
+        stop.require_going()
+
+    client.hooks["response"].append(notice)
+    with stop.ends(hang_up):
+        yield
 
 
 class BuildFailed(Exception):

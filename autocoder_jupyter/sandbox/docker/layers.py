@@ -13,28 +13,42 @@ import os
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from filelock import FileLock
-
-from autocoder_jupyter.errors import PackageError
+from autocoder_jupyter.errors import Cancelled, PackageError
 from autocoder_jupyter.sandbox import environments
+from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.docker import apt
 from autocoder_jupyter.sandbox.docker.engine import Engine
-from autocoder_jupyter.sandbox.docker.images import Base, BuildFailed, Image, Progress, find_image, progress_lines
+from autocoder_jupyter.sandbox.docker.images import (
+    Base,
+    BuildFailed,
+    Image,
+    Progress,
+    find_image,
+    hanging_up,
+    progress_lines,
+)
 from autocoder_jupyter.sandbox.docker.reaper import LABEL
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.stop import Stop, build_lock
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 PACKAGES = "/opt/autocode/packages"
 KIND, BASE_ID, LOCK = f"{LABEL}.image", f"{LABEL}.base", f"{LABEL}.lock"
+REPOSITORY = "autocode-env"
 SHARED_NAME = "autocode-base-packages"
 BUILD_SECONDS = 1800
+LET_GO_SECONDS = 5.0
 PATH_FILE = "autocode.pth"
 
+_CONFLICT = 409
 _LAYER_ID = re.compile(r"^ ---> ([0-9a-f]{12,64})$")
 
 
@@ -59,13 +73,14 @@ class Recipe:
     kind: str = "environment"
 
 
-@contextmanager
-def build_lock(key: str) -> Iterator[None]:
-    """Let one process of this machine build what bears that key; the others wait and find it."""
-    folder = environments.cache_folder() / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f"{key}.lock"):
-        yield
+def lock_file(key: str) -> Path:
+    """The file whose lock lets one process of this machine build what bears that key."""
+    return environments.cache_folder() / "images" / f"{key}.lock"
+
+
+def use_file(key: str) -> Path:
+    """The file that says who on this machine uses what bears that key, and when it was used last."""
+    return lock_file(key).with_suffix(".use")
 
 
 def build_environment(
@@ -75,24 +90,31 @@ def build_environment(
     lock: tuple[str, ...],
     name: str,
     on_progress: Progress | None,
+    stop: Stop,
 ) -> None:
     """Build the image `name` with everything in `lock`, on the shared layer where that agrees with it.
 
     Raises:
         PackageError: uv or apt cannot give a package, or the engine fails.
+        Cancelled: it was stopped; no layer of it is left.
     """
-    shared = _shared_image(engine, base, spec, lock, on_progress)
+    shared = _shared_image(engine, base, spec, lock, on_progress, stop)
     if shared is None:
         parent, packages = base.image, lock
     else:
         parent = shared
         packages = tuple(pin for pin in lock if pin not in _lock_of(shared))
     recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
-    _build(engine, base, recipe, on_progress)
+    _build(engine, base, recipe, on_progress, stop)
 
 
 def _shared_image(
-    engine: Engine, base: Base, spec: EnvironmentSpec, lock: tuple[str, ...], on_progress: Progress | None
+    engine: Engine,
+    base: Base,
+    spec: EnvironmentSpec,
+    lock: tuple[str, ...],
+    on_progress: Progress | None,
+    stop: Stop,
 ) -> Image | None:
     """The image with the packages that every environment holds; None when `lock` wants other versions of them."""
     client = engine.client()
@@ -101,19 +123,23 @@ def _shared_image(
         for found in client.images(filters={"label": labels}):
             image = find_image(client, found["Id"])
             if image is not None and set(_lock_of(image)) <= set(lock):
+                for name in found["RepoTags"] or ():
+                    claim(use_file(f"shared-{name.rpartition(':')[2]}"))
                 return image
         pins = environments.lock(
             EnvironmentSpec(packages=(), python_version=spec.python_version),
             platform=base.platform,
             on_progress=on_progress,
+            stop=stop,
         )
         if not set(pins) <= set(lock):
             return None
         key = environments.environment_key(spec.python_version, f"{base.platform}/{base.image.id}", pins)
         name = f"{SHARED_NAME}:{key}"
-        with build_lock(f"shared-{key}"):
+        claim(use_file(f"shared-{key}"))
+        with build_lock(lock_file(f"shared-{key}"), stop):
             if find_image(client, name) is None:
-                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress)
+                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress, stop)
         return find_image(client, name)
     finally:
         client.close()
@@ -123,13 +149,13 @@ def _lock_of(image: Image) -> tuple[str, ...]:
     return tuple(image.labels.get(LOCK, "").split())
 
 
-def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None) -> None:
+def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, stop: Stop) -> None:
     with tempfile.TemporaryDirectory(prefix="autocode-build-") as folder:
         target = Path(folder) / "packages"
         target.mkdir()
         if recipe.packages:
             environments.install_target(
-                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress
+                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress, stop=stop
             )
         authorities = apt.authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
@@ -145,7 +171,7 @@ def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | N
             context.seek(0)
             if on_progress is not None:
                 on_progress(f"building {recipe.name}")
-            _run_build(engine, recipe, context, on_progress)
+            _run_build(engine, recipe, context, on_progress, stop)
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
@@ -201,36 +227,66 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _run_build(engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None) -> None:
+def _run_build(engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, stop: Stop) -> None:
     from docker.errors import APIError
 
     arguments = apt.proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
-        stream = client.build(
-            fileobj=context,
-            custom_context=True,
-            tag=recipe.name,
-            rm=True,
-            forcerm=True,
-            decode=True,
-            timeout=BUILD_SECONDS,
-            buildargs=arguments,
-            network_mode=apt.network(arguments) if recipe.system_packages else "none",
-            use_config_proxy=bool(recipe.system_packages),
-        )
-        for line in progress_lines(stream):
-            if layer := _LAYER_ID.match(line):
-                made.append(layer[1])
-            elif on_progress is not None and line.startswith("Step "):
-                on_progress(line[:100])
+        with hanging_up(client, stop):
+            stream = client.build(
+                fileobj=context,
+                custom_context=True,
+                tag=recipe.name,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                timeout=BUILD_SECONDS,
+                buildargs=arguments,
+                network_mode=apt.network(arguments) if recipe.system_packages else "none",
+                use_config_proxy=bool(recipe.system_packages),
+            )
+            for line in progress_lines(stream):
+                if layer := _LAYER_ID.match(line):
+                    made.append(layer[1])
+                elif on_progress is not None and line.startswith("Step "):
+                    on_progress(line[:100])
     except BuildFailed as failure:
-        for layer_id in reversed(made[1:]):  # the first is the parent
-            with suppress(APIError):
-                client.remove_image(layer_id, noprune=True)
+        _remove_layers(engine, made)
         raise apt.package_error(str(failure), failure.output) from None
+    except Cancelled:
+        _remove_layers(engine, made, seconds=LET_GO_SECONDS)
+        raise
     except APIError as error:
         raise PackageError("The engine cannot build the image.", why=str(error.explanation or error)) from None
     finally:
         client.close()
+
+
+def _remove_layers(engine: Engine, made: Sequence[str], *, seconds: float = 0.0) -> None:
+    """Remove what a build that came to nothing has made; the first is its parent.
+
+    Args:
+        engine: where.
+        made: ids in the order of the build.
+        seconds: how long an engine that was hung up on may take to end the container that stands on the last one.
+    """
+    client = engine.client()
+    deadline = time.monotonic() + seconds
+    try:
+        for layer_id in reversed(made[1:]):
+            while _in_use_after_removal(client, layer_id) and time.monotonic() < deadline:
+                time.sleep(0.1)
+    finally:
+        client.close()
+
+
+def _in_use_after_removal(client: APIClient, layer_id: str) -> bool:
+    from docker.errors import APIError
+
+    try:
+        client.remove_image(layer_id, noprune=True)
+    except APIError as error:
+        return bool(error.status_code == _CONFLICT)
+    return False

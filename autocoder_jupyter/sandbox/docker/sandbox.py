@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
-from autocoder_jupyter.sandbox import bundle, environments
+from autocoder_jupyter.sandbox import bundle, environments, upkeep
+from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.docker import apt, layers
 from autocoder_jupyter.sandbox.docker.container import Start, Transport
 from autocoder_jupyter.sandbox.docker.detection import find_engine
@@ -17,10 +18,11 @@ from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
 from autocoder_jupyter.sandbox.docker.reaper import reap
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
+from autocoder_jupyter.sandbox.docker.upkeep import clear_images
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
+from autocoder_jupyter.sandbox.stop import Stop, build_lock
 from autocoder_jupyter.types import ImageConfig
 
-REPOSITORY = "autocode-env"
 PROBE_SECONDS = 30.0
 """How long a probe's answer holds. Asking again costs a ping; the trial run itself is done once a process."""
 
@@ -55,28 +57,38 @@ class DockerSandbox:
             self._probed = (time.monotonic(), answer)
         return self._probed[1]
 
-    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+    def build(
+        self,
+        spec: EnvironmentSpec,
+        *,
+        on_progress: Callable[[str], None] | None = None,
+        stop: Stop | None = None,
+    ) -> Environment:
         """Lock the packages and make an image of them, or find it made.
 
         Raises:
             PackageError: a package of Python or Debian that cannot be had.
             SandboxUnavailable: no engine, no base image, or a registry that refuses.
+            Cancelled: it was stopped.
         """
+        stop = stop or Stop()
         system_packages = apt.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
-            base = self._base(engine, spec.python_version, on_progress)
-            lock = environments.lock(spec, platform=base.platform, on_progress=on_progress)
+            base = self._base(engine, spec.python_version, on_progress, stop)
+            lock = environments.lock(spec, platform=base.platform, on_progress=on_progress, stop=stop)
             # The same packages on another base image are another environment.
             machine = f"{base.platform}/{base.image.id}"
             key = environments.environment_key(spec.python_version, machine, lock, system_packages)
             name = self._image_name(key)
+            claim(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
             if not _present(engine, name):
-                with layers.build_lock(key):
+                with build_lock(layers.lock_file(key), stop):
                     if not _present(engine, name):
-                        layers.build_environment(engine, base, spec, lock, name, on_progress)
+                        layers.build_environment(engine, base, spec, lock, name, on_progress, stop)
+                upkeep.daily("images", lambda before: clear_images(engine, before))
                 if self._config.registry and self._config.registry_secret:
-                    push(engine, name, self._config.registry_secret, on_progress)
+                    push(engine, name, self._config.registry_secret, on_progress, stop)
         return Environment(key, name, lock, spec.python_version, system_packages)
 
     def start(
@@ -90,17 +102,23 @@ class DockerSandbox:
         """Start a container of the environment's image and connect to the worker in it.
 
         Raises:
-            SandboxUnavailable: no engine, or the image is gone.
+            SandboxUnavailable: no engine, the image is gone, or the memory is too little.
             EngineGone: the engine stopped answering.
         """
         from autocoder_jupyter.sandbox.channel import connect  # loads pandas, which a probe has no need of
+        from autocoder_jupyter.sandbox.memory import start_within
 
         engine = self._connect()
+        claim(layers.use_file(environment.key))
         transport = self._transport or known_transport(engine)
         if transport is None:
             transport = trial(engine, environment.location, environment.key).transport
-        start = Start(engine, environment.location, bundle.LOADER, limits, network=network)
-        return connect(start.launch(transport), limits, network=network, preload=preload)
+
+        def start(limits: Limits) -> Worker:
+            container = Start(engine, environment.location, bundle.LOADER, limits, network=network)
+            return connect(container.launch(transport), limits, network=network, preload=preload)
+
+        return start_within(start, limits)
 
     def _connect(self) -> Engine:
         with self._lock:
@@ -112,12 +130,20 @@ class DockerSandbox:
                         reap(self._engine)
             return self._engine
 
-    def _base(self, engine: Engine, python_version: tuple[int, int], on_progress: Callable[[str], None] | None) -> Base:
-        return find_base(engine, self._config, python_version, transport=self._transport, on_progress=on_progress)
+    def _base(
+        self,
+        engine: Engine,
+        python_version: tuple[int, int],
+        on_progress: Callable[[str], None] | None,
+        stop: Stop | None = None,
+    ) -> Base:
+        return find_base(
+            engine, self._config, python_version, transport=self._transport, on_progress=on_progress, stop=stop
+        )
 
     def _image_name(self, key: str) -> str:
         prefix = f"{self._config.registry.rstrip('/')}/" if self._config.registry else ""
-        return f"{prefix}{REPOSITORY}:{key}"
+        return f"{prefix}{layers.REPOSITORY}:{key}"
 
     def _trial_run(self) -> Probe:
         version = self._config.python_version or sys.version_info[:2]

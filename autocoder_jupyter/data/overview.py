@@ -1,0 +1,216 @@
+"""A sample as a person looks at it: each column with its main facts and a small drawing of how its values lie.
+
+Unlike the text for the model, which is bounded by tokens, this is bounded by what fits on a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from autocoder_jupyter.data.cells import CELL_CHARACTERS, label_literal, number_text, shorten
+from autocoder_jupyter.data.column_profile import ColumnProfile
+from autocoder_jupyter.data.files import DirProfile, FileProfile, describe_path
+from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, profile_frame
+from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
+from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.overview import Bar, ColumnOverview, Drawing, Overview
+from autocoder_jupyter.request import Share
+from autocoder_jupyter.types import Dir, File
+
+COLUMNS = 40
+"""So many columns are described."""
+
+BINS = 12
+"""A histogram has at most so many bars, a ranking half of it."""
+
+_NAME_CHARACTERS = 80
+
+
+def overview(value: Any, share: Share | None = None) -> Overview:
+    """Describe a sample.
+
+    Args:
+        value: DataFrame, Series, `File` or `Dir`.
+        share: how much of the data may be seen where the overview will stand: `rows`, as much as the model was told,
+            private values masked; `stats`, no single texts; `schema`, names, dtypes and sizes. None is for the eyes
+            of the person whose data it is: only secrets are masked.
+    """
+    if isinstance(value, File | Dir):
+        return _path_overview(value, share)
+    rows = len(value)
+    described = _Describer(share)
+    profile = profile_frame(value, COLUMNS)
+    columns = described.columns(as_frame(value), profile)
+    size = f"{rows:,} rows" + (f" × {profile.columns:,} columns" if profile.kind == "DataFrame" else "")
+    remarks = described.remarks(profile)
+    more = profile.columns - len(columns)
+    return Overview(profile.kind, "; ".join((size, *remarks)), columns, more, rows, min(rows, profile.sampled))
+
+
+def _path_overview(value: File | Dir, share: Share | None) -> Overview:
+    kind = type(value).__name__
+    try:
+        profile = describe_path(value)
+    except AutocodeError as error:
+        return Overview(kind, f"It cannot be described any more: {error.what}")
+    mask = Masker().mask
+    if isinstance(profile, DirProfile):
+        size = sum(size for _, size in profile.entries)
+        suffixes = ", ".join(f"{suffix} ×{count}" for suffix, count in profile.suffixes[:10])
+        count = f"{len(profile.entries):,}" if profile.complete else f"more than {len(profile.entries):,}"
+        return Overview(kind, mask(f"{profile.name}: {count} files, {size:,} bytes; {suffixes}"))
+    summary = mask("; ".join((f"{profile.name}: {profile.kind}, {profile.size:,} bytes", *profile.facts)))
+    return _file_overview(profile, summary, share)
+
+
+def _file_overview(file: FileProfile, summary: str, share: Share | None) -> Overview:
+    if file.frame is None:
+        return Overview("File", summary)
+    profile = profile_frame(file.frame, COLUMNS)
+    columns = _Describer(share).columns(file.frame, profile)
+    rows = len(file.frame) if file.rows is None else file.rows
+    summary = f"{summary}; {rows:,} rows × {profile.columns:,} columns"
+    return Overview("File", summary, columns, profile.columns - len(columns), rows, min(rows, profile.sampled))
+
+
+class _Describer:
+    """Describes the columns of one table, as far as `share` allows."""
+
+    def __init__(self, share: Share | None) -> None:
+        self._share = share
+        self._masker = Masker()
+
+    def columns(self, frame: pd.DataFrame, profile: FrameProfile) -> tuple[ColumnOverview, ...]:
+        """The first columns."""
+        sampled = sample_rows(frame.iloc[:, :COLUMNS], SAMPLE_ROWS)
+        return tuple(
+            self._column(frame.iloc[:, column.position], sampled.iloc[:, column.position], column)
+            for column in profile.detailed
+        )
+
+    def remarks(self, profile: FrameProfile) -> tuple[str, ...]:
+        """What there is to say of the whole table."""
+        if self._share == "schema":
+            return ()
+        index = (f"index {self._masker.mask(profile.index, secrets_only=True)}",) if profile.index else ()
+        repeated = (f"{profile.duplicates:,} rows repeat an earlier one",) if profile.duplicates else ()
+        return (*index, *repeated)
+
+    def _column(self, series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> ColumnOverview:
+        name = column.label if isinstance(column.label, str) else label_literal(column.label)
+        name = shorten(self._masker.mask(name, secrets_only=True), _NAME_CHARACTERS)
+        if self._share == "schema":
+            return ColumnOverview(name, column.dtype)
+        with np.errstate(all="ignore"):
+            drawing, bars = self._drawn(sampled, column)
+        return ColumnOverview(
+            name=name,
+            dtype=column.dtype,
+            missing=column.nulls,
+            distinct=column.distinct,
+            distinct_exact=column.exact,
+            facts=tuple(self._facts(series, column, ranked=drawing == "ranking")),
+            drawing=drawing,
+            bars=bars,
+        )
+
+    def _facts(self, series: pd.Series[Any], column: ColumnProfile, *, ranked: bool) -> list[tuple[str, str]]:
+        shown = self._mask_for(column)
+        facts = []
+        if column.low:
+            labels = ("from", "to") if column.kind == "time" else ("min", "max")
+            facts += [(labels[0], shown(column.low)), (labels[1], shown(column.high))]
+            if column.kind == "number" and (mean := _mean(series)):
+                facts.insert(1, ("mean", mean))
+        if column.examples and not ranked and self._share in (None, "rows"):
+            facts.append(("e.g.", ", ".join(map(shown, column.examples))))
+        return facts + [("", note) for note in column.notes]
+
+    def _mask_for(self, column: ColumnProfile) -> Callable[[str], str]:
+        if self._share is None:
+            return lambda text: shorten(self._masker.mask(text, secrets_only=True), CELL_CHARACTERS)
+        texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high]
+        mask = self._masker.for_column(texts)
+        return lambda text: shorten(mask(text), CELL_CHARACTERS)
+
+    def _drawn(self, sampled: pd.Series[Any], column: ColumnProfile) -> tuple[Drawing, tuple[Bar, ...]]:
+        if column.low and self._mask_for(column)(column.low) != shorten(column.low, CELL_CHARACTERS):
+            return "none", ()  # numbers that are private, such as those of cards; a range would tell them
+        try:
+            if column.kind == "number" and not (column.complete and len(column.top) <= 2):
+                return "histogram", _number_bars(sampled)
+            if column.kind == "duration":
+                return "histogram", _duration_bars(sampled)
+            if column.kind == "time":
+                return "timeline", _time_bars(sampled)
+        except (ValueError, TypeError, OverflowError, ArithmeticError):
+            # Ranges that floats cannot measure, or an extension dtype that gives no numbers: the facts stay.
+            return "none", ()
+        if column.top and self._may_name_values(column):
+            shown = self._mask_for(column)
+            bars = tuple(Bar(shown(text), count) for text, count in column.top[: BINS // 2])
+            rest = column.looked_at - (column.nulls or 0) - sum(bar.count for bar in bars)
+            named_all = column.complete and len(column.top) == len(bars)
+            more = () if named_all or not column.exact or rest <= 0 else (Bar("others", rest),)
+            return "ranking", (*bars, *more)
+        return "none", ()
+
+    def _may_name_values(self, column: ColumnProfile) -> bool:
+        if self._share != "stats":
+            return True
+        return column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES
+
+
+def _mean(series: pd.Series[Any]) -> str:
+    try:
+        with np.errstate(all="ignore"):
+            mean = float(series.mean())
+    except (TypeError, ValueError, OverflowError, ArithmeticError):
+        return ""
+    return number_text(mean, 4) if np.isfinite(mean) else ""
+
+
+def _number_bars(sampled: pd.Series[Any]) -> tuple[Bar, ...]:
+    values = sampled.dropna().to_numpy(dtype=np.float64)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return ()
+    low, high = float(values.min()), float(values.max())
+    if high - low < BINS and bool((values == np.round(values)).all()):
+        counts = np.bincount((values - low).astype(np.int64))
+        return tuple(Bar(number_text(low + place), int(count)) for place, count in enumerate(counts))
+    return _bars(values, lambda edge: number_text(edge, 4))
+
+
+def _duration_bars(sampled: pd.Series[Any]) -> tuple[Bar, ...]:
+    seconds = sampled.dropna().dt.total_seconds().to_numpy(dtype=np.float64)
+    return _bars(seconds, lambda edge: str(pd.Timedelta(seconds=round(edge))))
+
+
+def _time_bars(sampled: pd.Series[Any]) -> tuple[Bar, ...]:
+    times = sampled.dropna()
+    if isinstance(times.dtype, pd.PeriodDtype):
+        times = times.dt.to_timestamp()
+    seconds = times.to_numpy(dtype="datetime64[s]").astype(np.int64).astype(np.float64)
+    long = len(seconds) > 0 and seconds.max() - seconds.min() > 2 * BINS * 86_400
+    unit = "D" if long else "m"
+    return _bars(
+        seconds, lambda edge: str(np.datetime64(int(edge), "s").astype(f"datetime64[{unit}]")).replace("T", " ")
+    )
+
+
+def _bars(values: npt.NDArray[np.float64], label: Callable[[float], str]) -> tuple[Bar, ...]:
+    if not len(values):
+        return ()
+    if values.min() == values.max():
+        return (Bar(label(float(values[0])), len(values)),)
+    counts, edges = np.histogram(values, bins=BINS)
+    ends: Sequence[str] = [label(float(edge)) for edge in edges]
+    return tuple(Bar(f"{ends[place]} – {ends[place + 1]}", int(count)) for place, count in enumerate(counts))

@@ -1,0 +1,124 @@
+"""*Attempts*: each with how it went and what was made of that, and what changed between any two."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.inspector.side_by_side import MAX_LINES, side_by_side
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Attempt, ErrorDiagnosis, Report, TestFailure
+
+KINDS = {"logic": "the code is wrong", "environment": "something is missing", "test_error": "the test is wrong"}
+
+MAX_CHANGES = 3
+"""So many comparisons of neighbours stand in the static form; the last ones."""
+
+SAVED_LINES = 150
+"""So many lines of each."""
+
+
+def attempts_section(report: Report) -> str:
+    """Every attempt, without comparisons."""
+    if not report.history:
+        return f"<div>{markup.text('There was no attempt.')}</div>"
+    return "".join(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history)
+
+
+def attempts_with_changes(report: Report) -> str:
+    """Every attempt, and what changed from each to the next."""
+    pairs = list(pairwise(report.history))
+    left_out = len(pairs) - MAX_CHANGES
+    note = f"Earlier changes: %autocode diff {report.name} A B." if left_out > 0 else ""
+    changes = "".join(
+        markup.details(f"What changed from attempt {old.number} to {new.number}", changes_html(old, new, saved=True))
+        for old, new in pairs[-MAX_CHANGES:]
+    )
+    return attempts_section(report) + changes + (f"<div>{markup.muted(note)}</div>" if note else "")
+
+
+def attempt_html(attempt: Attempt, result: bool) -> str:
+    """One attempt: how it went, what failed, and the diagnosis that led to the next."""
+    kept = "the result" if result else ""
+    title = f'<strong style="flex:none">Attempt {attempt.number}</strong> {_outcome(attempt)} {markup.muted(kept)}'
+    failing = parts.failures(attempt.evidence.tests, attempt.evidence.checks)
+    return (
+        f'<div style="margin-top:8px"><div style="display:flex;flex-wrap:wrap;column-gap:12px">{title}</div>'
+        + markup.row("Reason", "" if failing else markup.text(attempt.error or ""))
+        + markup.row("Fails", failing)
+        + markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else "")
+        + "</div>"
+    )
+
+
+def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> str:
+    """What changed in the code, and in the tests if anything did.
+
+    Args:
+        before: the attempt on the left.
+        after: the attempt on the right.
+        saved: whether it is for a saved notebook, and must be short.
+    """
+    names = f"attempt {before.number}", f"attempt {after.number}"
+    most, equal = (SAVED_LINES, False) if saved else (MAX_LINES, True)
+    code = side_by_side(before.code, after.code, *names, most=most, equal=equal)
+    if before.tests == after.tests:
+        return code
+    tests = side_by_side(before.tests, after.tests, *names, most=most, equal=equal)
+    return f"<div>Code</div>{code}<div>Tests</div>{tests}"
+
+
+def is_result(attempt: Attempt, report: Report) -> bool:
+    """Whether this attempt is what the result was taken from: the last with its code and tests."""
+    code = report.solution.code if report.solution else ""
+    same = [other.number for other in report.history if (other.code, other.tests) == (code, report.tests)]
+    return bool(same) and attempt.number == same[-1]
+
+
+def outcome_words(attempt: Attempt) -> tuple[bool, str]:
+    """Whether it held, and how it went in some words."""
+    tests, checks = attempt.evidence.tests, attempt.evidence.checks
+    passed = sum(test.outcome == "passed" for test in tests)
+    unmet = sum(not check.passed for check in checks)
+    words = [f"{passed} of {len(tests)} tests passed"] if tests else []
+    words += [f"{unmet} of {len(checks)} checks do not hold"] if unmet else []
+    held = attempt.error is None
+    return held, ", ".join(words) or ("it holds" if held else "it could not be tested")
+
+
+def _outcome(attempt: Attempt) -> str:
+    held, words = outcome_words(attempt)
+    return markup.coloured(f"{'✓' if held else '✗'} {words}", markup.GOOD if held else markup.BAD)
+
+
+def _diagnosis(diagnosis: ErrorDiagnosis) -> str:
+    lacking = (*diagnosis.needs_language_packages, *diagnosis.needs_system_packages)
+    told = f"It needs {', '.join(lacking)}."
+    needs = f"<div>{markup.text(told)}</div>" if lacking else ""
+    return "".join(map(_failure, _merged(diagnosis.failures))) + needs
+
+
+def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], TestFailure]]:
+    """Failures of one cause together, with the names of their tests."""
+    by_cause: dict[tuple[str, str, str], list[TestFailure]] = {}
+    for failure in failures:
+        by_cause.setdefault((failure.error_type, failure.root_cause, failure.suggested_fix), []).append(failure)
+    return [(tuple(one.test_name for one in alike), alike[0]) for alike in by_cause.values()]
+
+
+def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> str:
+    names, failure = merged
+    tests = ", ".join(markup.inline_code(name, markup.MUTED) for name in names)
+    lines = [
+        ("Cause", failure.root_cause or failure.error_message),
+        ("Expected", failure.expected_behavior),
+        ("Got", failure.actual_behavior),
+        ("Mending", failure.suggested_fix),
+    ]
+    told = "".join(
+        f'<div><span style="{markup.MUTED}">{label}:</span> {markup.text(said)}</div>' for label, said in lines if said
+    )
+    kind = markup.coloured(KINDS[failure.error_type], markup.WARN)
+    return f'<div style="margin-bottom:4px">{kind} {tests}{told}</div>'

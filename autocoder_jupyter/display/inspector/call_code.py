@@ -1,0 +1,72 @@
+"""The code that does what the form does."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter.types import Dir, File, InputSpec
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument as the form gives it.
+
+    Args:
+        source: as it is written.
+        value: what that is; for a variable, nothing before it is captured.
+        variable: the name of a variable, or "".
+    """
+
+    source: str
+    value: Any = None
+    variable: str = ""
+
+    @classmethod
+    def of_value(cls, value: Any) -> Given:
+        """A value that can be written."""
+        return cls(repr(value), value)
+
+    @classmethod
+    def of_variable(cls, name: str) -> Given:
+        """A variable of the notebook."""
+        return cls(name, variable=name)
+
+
+def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]) -> str:
+    """`growth.run(sales_2025, min_orders=3)`, below the imports that it needs.
+
+    Variables come first and by position as long as that is possible, everything else by name.
+    """
+    arguments: list[str] = []
+    by_position = True
+    odd: dict[str, str] = {}
+    for spec in inputs:
+        argument = given.get(spec.name)
+        if argument is None:
+            by_position = False
+            continue
+        by_position = by_position and bool(argument.variable)
+        if by_position:
+            arguments.append(argument.source)
+        elif spec.name.isidentifier():
+            arguments.append(f"{spec.name}={argument.source}")
+        else:
+            odd[spec.name] = argument.source
+    if odd:
+        arguments.append(f"**{{{', '.join(f'{key!r}: {source}' for key, source in odd.items())}}}")
+    imports = _imports([argument.value for argument in given.values()])
+    return "\n".join([*imports, f"{variable_name(name)}.run({', '.join(arguments)})"])
+
+
+def variable_name(name: str) -> str:
+    """The name of a result as code may hold it: that of a loaded one may be a stranger's, and anything."""
+    return name if name.isidentifier() else "result"
+
+
+def _imports(values: Sequence[Any]) -> list[str]:
+    kinds = [kind.__name__ for kind in (Dir, File) if any(isinstance(value, kind) for value in values)]
+    lines = ["import datetime"] if any(isinstance(value, dt.date | dt.timedelta) for value in values) else []
+    return [*lines, f"from autocoder_jupyter import {', '.join(kinds)}"] if kinds else lines

@@ -1,0 +1,104 @@
+"""*Conversation*: every exchange with the model, what it cost and how long it took, and every word of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import amount, dollars, duration
+from autocoder_jupyter.display.card import LABELS
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Exchange, Report
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much of a conversation is shown.
+
+    Args:
+        message: characters of one message or answer.
+        exchanges: how many are shown with their words; the last ones.
+    """
+
+    message: int
+    exchanges: int
+
+
+SAVED = Bounds(message=1_500, exchanges=12)
+"""In the static form, which is saved with the notebook."""
+
+LIVE = Bounds(message=60_000, exchanges=60)
+
+
+def conversation_section(report: Report, bounds: Bounds) -> str:
+    """The section: a line for each exchange and the sum, then the words, folded."""
+    exchanges = report.conversation_history
+    if not exchanges:
+        told = "Nothing was asked." if not report.usage.input_tokens else "The words are in the journal only."
+        return f"<div>{markup.text(told)} {markup.muted(_where(report)) if report.usage.input_tokens else ''}</div>"
+    headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
+    rows = [_facts(number, said) for number, said in enumerate(exchanges, 1)]
+    usage = report.usage
+    rows.append(
+        ("", "all", "", amount(usage.input_tokens), amount(usage.cached_tokens), amount(usage.output_tokens),
+         _cost(usage.cost), duration(sum(said.seconds for said in exchanges)), "")
+    )  # fmt: skip
+    table = f'<div style="overflow-x:auto">{markup.table(headings, rows)}</div>'
+    first = max(len(exchanges) - bounds.exchanges, 0)
+    words = "".join(_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
+    left_out = f"The words of the first {first} are left out here. {_where(report)}" if first else ""
+    return table + (f"<div>{markup.muted(left_out)}</div>" if left_out else "") + words
+
+
+def _facts(number: int, said: Exchange) -> tuple[str, ...]:
+    usage = said.usage
+    return (
+        str(number),
+        _stage(said),
+        said.model,
+        amount(usage.input_tokens),
+        amount(usage.cached_tokens),
+        amount(usage.output_tokens),
+        _cost(usage.cost),
+        duration(said.seconds),
+        "replayed" if said.replayed else "",
+    )
+
+
+def _words(number: int, said: Exchange, bounds: Bounds, report: Report) -> str:
+    messages = "".join(
+        f"<div>{markup.muted(str(message.get('role', '')))}</div>{_text(_content(message), bounds, report)}"
+        for message in said.messages
+    )
+    ended = "" if said.finish_reason == "stop" else f" (ended by {said.finish_reason})"
+    answer = f"<div>{markup.muted(f'answer{ended}')}</div>{_text(said.answer, bounds, report)}"
+    return markup.details(f"{number} · {_stage(said)}", messages + answer)
+
+
+def _text(text: str, bounds: Bounds, report: Report) -> str:
+    if len(text) <= bounds.message:
+        return markup.code(text)
+    more = f"… {len(text) - bounds.message:,} more characters. {_where(report)}"
+    return markup.code(text[: bounds.message]) + f"<div>{markup.muted(more)}</div>"
+
+
+def _where(report: Report) -> str:
+    return f"All of it: {report.name}.conversation_history, or .autocode/{report.name}/{report.run_id}/journal.jsonl."
+
+
+def _stage(said: Exchange) -> str:
+    return next((label for stage, label in LABELS.items() if stage == said.stage), said.stage)
+
+
+def _cost(cost: float | None) -> str:
+    return "unknown" if cost is None else dollars(cost)
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):  # in parts, as some providers want it for caching
+        return "\n".join(str(part.get("text", part)) if isinstance(part, Mapping) else str(part) for part in content)
+    return "" if content is None else str(content)

@@ -1,0 +1,80 @@
+"""*Data*: what was sent to the model, exactly; the schemas that came of it; and what the samples look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.inspector.call_code import variable_name
+from autocoder_jupyter.display.inspector.profile import profiles
+from autocoder_jupyter.display.inspector.source import source_block
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Subject
+    from autocoder_jupyter.overview import Overview
+
+SHARES = {
+    "rows": "a profile and a few sample rows, private values masked",
+    "stats": "a profile, without rows and without single texts",
+    "schema": "names, dtypes and sizes only",
+}
+
+SCHEMA_CHARACTERS = 8_000
+"""So much of a schema stands in the static form."""
+
+
+def data_section(subject: Subject, overviews: Mapping[str, Overview]) -> str:
+    """The section as it may be saved: nothing of the data that the model was not allowed to see.
+
+    Args:
+        subject: the result.
+        overviews: of the samples, as far as the share of the request allows.
+    """
+    schemas = {} if subject.share == "schema" else dict(subject.report.generated_schemas or {})
+    shown = {name: _cut(source, name, subject.report.name) for name, source in schemas.items()}
+    return sent_html(subject) + profiles(overviews, counts=False) + _schemas(shown)
+
+
+def data_tab(subject: Subject) -> str:
+    """What the section says without the samples, for the person's own eyes."""
+    return sent_html(subject) + _schemas(dict(subject.report.generated_schemas or {}))
+
+
+def sent_html(subject: Subject) -> str:
+    """What the model was told about the data, and by which rule."""
+    text = str(subject.sent.get("text") or subject.report.data_context or "")
+    if not text:
+        return f"<div>{markup.text('The model was told nothing about any data.')}</div>"
+    return markup.row("Sent", _facts(subject, text)) + markup.details("Exactly what was sent", markup.code(text))
+
+
+def _facts(subject: Subject, text: str) -> str:
+    sent = subject.sent
+    lines = [f"{len(text):,} characters"]
+    if "share" in sent:
+        share = str(sent["share"])
+        lines[0] += f", share={share}: {SHARES.get(share, '')}"
+    masked = sent.get("masked") or {}
+    if masked:
+        lines.append(f"Masked: {', '.join(counted(count, str(kind)) for kind, count in masked.items())}")
+    lines += [
+        f"Left out of {name}: {', '.join(map(str, parts))}" for name, parts in (sent.get("left_out") or {}).items()
+    ]
+    return "".join(f"<div>{markup.text(line)}</div>" for line in lines)
+
+
+def _schemas(schemas: Mapping[str, str]) -> str:
+    return "".join(
+        markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py"))
+        for name, source in schemas.items()
+    )
+
+
+def _cut(source: str, name: str, result: str) -> str:
+    if len(source) <= SCHEMA_CHARACTERS:
+        return source
+    more = len(source) - SCHEMA_CHARACTERS
+    whole = f"{variable_name(result)}.generated_schemas[{name!r}]"
+    return f"{source[:SCHEMA_CHARACTERS]}\n# … {more:,} more characters: {whole}"

@@ -1,0 +1,63 @@
+"""*Environment*: where it was tested and where it runs, what it may use, and with which packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.tasks.options import CallOptions
+    from autocoder_jupyter.types import Report
+
+LOCK_LINES = 200
+"""So many locked packages are shown."""
+
+_SANDBOXES = {
+    "docker": "docker: a container without privileges, read-only root",
+    "local": "local: Landlock and seccomp; memory and disk are watched",
+}
+
+
+def environment_section(report: Report, options: CallOptions | None) -> str:
+    """The section. Without `options`, the limits of a call are not known."""
+    rows = (
+        ("Sandbox", markup.text(_SANDBOXES.get(report.sandbox or "", report.sandbox or ""))),
+        ("Image", markup.inline_code(report.image) if report.image else ""),
+        ("Python", markup.text(".".join(map(str, report.python_version or ())))),
+        ("Limits", _limits(options) if options else ""),
+        ("Network", markup.text(_network(options)) if options else ""),
+        ("Sees", markup.text(_variables(options)) if options else ""),
+        (
+            "Packages",
+            markup.text(
+                ", ".join(report.detected_packages) or ("only the ones that are always there" if report.sandbox else "")
+            ),
+        ),
+        ("System", markup.text(", ".join(report.detected_system_packages))),
+    )
+    body = "".join(markup.row(label, content) for label, content in rows)
+    if not body:
+        return f"<div>{markup.text('It did not get as far as a sandbox.')}</div>"
+    return body + markup.details(f"Locked packages ({len(report.lock)})", _lock(report))
+
+
+def _limits(options: CallOptions) -> str:
+    cores = f"{options.resources.cpu:g} core{'' if options.resources.cpu == 1 else 's'}"
+    return markup.text(f"{cores}, {options.resources.memory} memory, {options.timeout:g} s a call")
+
+
+def _network(options: CallOptions) -> str:
+    return "open, by choice" if options.network else "none"
+
+
+def _variables(options: CallOptions) -> str:
+    """Names only; a value may be a secret."""
+    secrets = [secret.as_env_var or secret.key for secret in options.secrets]
+    return ", ".join([*options.env_vars, *(f"{name} (secret)" for name in secrets)])
+
+
+def _lock(report: Report) -> str:
+    more = len(report.lock) - LOCK_LINES
+    lines = [*report.lock[:LOCK_LINES], *([f"… and {more} more: {report.name}.report.lock"] if more > 0 else [])]
+    return markup.code("\n".join(lines))

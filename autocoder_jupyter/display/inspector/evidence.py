@@ -1,0 +1,59 @@
+"""*Evidence*: every test with the sentence that it checks, what held on the sample, and whether the tests can fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.inspector.source import source_block
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Evidence, Report, TestOutcome
+
+MESSAGE_CHARACTERS = 2_000
+"""So much of what a failed test said is shown."""
+
+
+def evidence_section(report: Report) -> str:
+    """The section."""
+    evidence = report.evidence
+    if not evidence.tests and not evidence.checks and not report.tests:
+        return f"<div>{markup.text('It did not get as far as a test.')}</div>"
+    return "".join(
+        (
+            markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
+            markup.row("Checks", parts.checks(evidence)),
+            markup.row("Can fail", _vacuity(evidence)),
+            markup.row("Changed", _changed(evidence)),
+            markup.details("Source of the tests", source_block(report.tests, f"test_{report.name}.py")),
+        )
+    )
+
+
+def _shortened(evidence: Evidence) -> list[TestOutcome]:
+    return [
+        test.model_copy(update={"message": f"{test.message[:MESSAGE_CHARACTERS]}\n…"})
+        if len(test.message) > MESSAGE_CHARACTERS
+        else test
+        for test in evidence.tests
+    ]
+
+
+def _vacuity(evidence: Evidence) -> str:
+    if not evidence.tests:
+        return ""
+    count, idle = len(evidence.tests), evidence.vacuous_tests
+    if not idle:
+        return markup.text("Every test fails on a function that does nothing, as it should.")
+    mark = markup.coloured("⚠", markup.WARN)
+    one = len(idle) == 1
+    told = f"{len(idle)} of {count} also {'passes' if one else 'pass'} on a function that does nothing:"
+    return f"<div>{mark} {markup.text(told)}</div>{markup.items(map(markup.inline_code, idle))}"
+
+
+def _changed(evidence: Evidence) -> str:
+    if not evidence.tests_changed:
+        return markup.text("No test was changed on the way.") if evidence.tests else ""
+    mark = markup.coloured("⚠", markup.WARN)
+    told = "These were changed or dropped, after a second derivation that saw neither the code nor its output:"
+    return f"<div>{mark} {markup.text(told)}</div>{markup.items(map(markup.inline_code, evidence.tests_changed))}"

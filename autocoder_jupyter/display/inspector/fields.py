@@ -1,0 +1,234 @@
+"""The fields of the form: for each input the control that suits its type, and one sentence where it does not hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.inspector.call_code import Given
+from autocoder_jupyter.display.inspector.reading import read, written
+from autocoder_jupyter.display.inspector.subject import Caller, Variable
+from autocoder_jupyter.types import InputSpec
+
+_EXACT = 2**53
+"""Whole numbers that a browser keeps exactly."""
+
+_ABSENT = object()
+
+Reader = Callable[[Any], "Given | None"]
+"""From the control's value to the argument; None leaves it out. Raises ValueError with a sentence."""
+
+
+class Field:
+    """One input: its control, and what is to be said beside it.
+
+    Args:
+        ipywidgets: the library.
+        spec: of the input.
+        control: a widget with a `value`.
+        reader: of that value.
+    """
+
+    def __init__(self, ipywidgets: Any, spec: InputSpec, control: Any, reader: Reader) -> None:
+        self.spec = spec
+        self.control = control
+        self._reader = reader
+        self._message = ipywidgets.HTML(layout={"flex": "1 1 14em", "min_width": "0"})
+        self.row = ipywidgets.HBox(
+            (control, self._message), layout={"align_items": "flex-start", "flex_flow": "row wrap", "flex": "none"}
+        )
+
+    def given(self) -> Given | None:
+        """The argument; None when it is left out.
+
+        Raises:
+            ValueError: there is none; the message says why, in a sentence.
+        """
+        return self._reader(self.control.value)
+
+    def check(self, note: str = "") -> bool:
+        """Say beside the control whether its value will do; whether it does. `note` is HTML that is always shown."""
+        wrong = self._wrong()
+        meaning = f"{self.spec.type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
+        said = markup.coloured("✗", markup.BAD) + f" {markup.text(wrong)}" if wrong else markup.muted(meaning)
+        style = f"{markup.FONT};line-height:1.4;padding:4px 0 0 8px;overflow-wrap:anywhere"
+        self._message.value = f'<div role="status" style="{style}">{said}{note}</div>'
+        return not wrong
+
+    def _wrong(self) -> str:
+        try:
+            self.given()
+        except ValueError as error:
+            return str(error)
+        return ""
+
+
+class FrameField(Field):
+    """A DataFrame or Series: the variables of the notebook that fit, and why others do not."""
+
+    def __init__(self, ipywidgets: Any, spec: InputSpec, caller: Caller) -> None:
+        self._caller = caller
+        self._misfits: tuple[Variable, ...] = ()
+        sample = caller.sample(spec.name)
+        self._may_be_empty = bool(sample) or not spec.required
+        left_out = "nothing" if self._may_be_empty else "choose …"
+        self._first = (f"the sample · {sample}" if sample else left_out, "")
+        super().__init__(ipywidgets, spec, ipywidgets.Dropdown(options=[self._first], **_common(spec)), self._chosen)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the variables of the notebook again; what was chosen stays chosen while it fits."""
+        variables = self._caller.variables(self.spec)
+        self._misfits = tuple(variable for variable in variables if variable.misfit)
+        fitting = [variable for variable in variables if not variable.misfit]
+        options = (self._first, *((f"{variable.name} · {variable.about}", variable.name) for variable in fitting))
+        if options != tuple(self.control.options):
+            chosen = self.control.value
+            self.control.options = options
+            self.control.value = chosen if chosen in {name for _, name in options} else ""
+
+    def check(self, note: str = "") -> bool:
+        """As of any field; and which variables of this type do not fit, each with the reason."""
+        listed = markup.items(
+            f"{markup.inline_code(variable.name)} {markup.muted(variable.misfit)}" for variable in self._misfits[:8]
+        )
+        more = len(self._misfits) - 8
+        counted = f" and {more} more" if more > 0 else ""
+        title = f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not fit"
+        unfit = f"<details><summary>{title}</summary>{listed}{counted}</details>"
+        return super().check(note + (unfit if self._misfits else ""))
+
+    def _chosen(self, value: str) -> Given | None:
+        if value:
+            return Given.of_variable(value)
+        if not self._may_be_empty:
+            raise ValueError(f"{self.spec.name} needs a {self.spec.type} of the notebook.")
+        return None
+
+
+class PathField(Field):
+    """A File or Dir: a path, or the name of a variable that holds one."""
+
+    def __init__(self, ipywidgets: Any, spec: InputSpec, caller: Caller) -> None:
+        self._caller = caller
+        self._variables: Sequence[str] = ()
+        sample = caller.sample(spec.name)
+        self._may_be_empty = bool(sample) or not spec.required
+        hint = f"the sample · {sample}" if sample else "a path, or the name of a variable"
+        control = ipywidgets.Combobox(placeholder=hint, ensure_option=False, continuous_update=False, **_common(spec))
+        super().__init__(ipywidgets, spec, control, self._chosen)
+        if spec.default is not None and not sample:
+            control.value = str(spec.default)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the variables of the notebook again."""
+        self._variables = [variable.name for variable in self._caller.variables(self.spec) if not variable.misfit]
+        if tuple(self.control.options) != tuple(self._variables):
+            self.control.options = tuple(self._variables)
+
+    def _chosen(self, value: str) -> Given | None:
+        text = value.strip()
+        if not text and self._may_be_empty:
+            return None
+        if text in self._variables:
+            return Given.of_variable(text)
+        if not text:
+            raise ValueError(f"{self.spec.name} needs {_article(self.spec.type)}.")
+        return None if text == self.spec.default else Given.of_value(read(self.spec, text))
+
+
+def _article(kind: str) -> str:
+    return "the path of a file" if kind == "File" else "the path of a folder"
+
+
+def make_field(ipywidgets: Any, spec: InputSpec, caller: Caller) -> Field:
+    """The field that suits an input."""
+    if spec.type in ("DataFrame", "Series"):
+        return FrameField(ipywidgets, spec, caller)
+    if spec.type in ("File", "Dir"):
+        return PathField(ipywidgets, spec, caller)
+    default = _default(spec)
+    control = _control(ipywidgets, spec, default)
+    if isinstance(control.value, str):
+        return Field(ipywidgets, spec, control, lambda text: _typed(spec, default, text))
+    return Field(ipywidgets, spec, control, lambda value: _picked(spec, default, value))
+
+
+def _default(spec: InputSpec) -> Any:
+    """The default as a value of the type, None when it is none or cannot be; `_ABSENT` for what is required."""
+    if spec.required:
+        return _ABSENT
+    if spec.default is None:
+        return None
+    try:
+        return read(spec, written(spec, spec.default_value()))  # a model may say 5 for a float, or "5" for an int
+    except (ValueError, TypeError):
+        return None
+
+
+def _control(ipywidgets: Any, spec: InputSpec, default: Any) -> Any:
+    common = _common(spec)
+    has_default = default is not None and default is not _ABSENT
+    match spec.type:
+        case "bool" if has_default:
+            return ipywidgets.Checkbox(value=bool(default), indent=True, **common)
+        case "bool":
+            nothing = ("choose …" if spec.required else "nothing", "")
+            return ipywidgets.Dropdown(options=[nothing, ("True", "True"), ("False", "False")], **common)
+        case "int" if has_default and abs(default) < _EXACT:
+            return ipywidgets.IntText(value=int(default), **common)
+        case "float" if has_default:
+            return ipywidgets.FloatText(value=float(default), **common)
+        case "date":
+            return ipywidgets.DatePicker(value=default if has_default else None, **common)
+        case "datetime" if not has_default or default.tzinfo is None:
+            return ipywidgets.NaiveDatetimePicker(value=default if has_default else None, **common)
+        case "dict" | "list":
+            text = written(spec, default) if has_default else ""
+            return ipywidgets.Textarea(value=text, placeholder="JSON", continuous_update=False, rows=3, **common)
+        case _:
+            text = written(spec, default) if has_default else ""
+            return ipywidgets.Text(value=text, placeholder=_placeholder(spec), continuous_update=False, **common)
+
+
+def _placeholder(spec: InputSpec) -> str:
+    return {"int": "a whole number", "float": "a number", "timedelta": "seconds, 1:30:00 or P2DT3H"}.get(spec.type, "")
+
+
+def _common(spec: InputSpec) -> dict[str, Any]:
+    tooltip = f"{spec.name}: {spec.type}. {spec.meaning}".strip()
+    return {
+        "description": spec.name,
+        "description_allow_html": False,
+        "tooltip": tooltip,
+        "style": {"description_width": "9em"},
+        "layout": {"width": "30em", "max_width": "100%"},
+    }
+
+
+def _typed(spec: InputSpec, default: Any, text: str) -> Given | None:
+    if not text.strip() and not (spec.type == "str" and isinstance(default, str)):
+        if default is _ABSENT:
+            raise ValueError(f"{spec.name} is needed.")
+        return None
+    return _unless_default(default, read(spec, text))
+
+
+def _picked(spec: InputSpec, default: Any, value: Any) -> Given | None:
+    if value is None:
+        if default is _ABSENT:
+            raise ValueError(f"{spec.name} is needed.")
+        return None
+    if isinstance(value, float) and spec.type == "float" and value != value:
+        raise ValueError(f"{spec.name} must be a number.")
+    if isinstance(value, dt.datetime):
+        value = value.replace(microsecond=0)
+    return _unless_default(default, value)
+
+
+def _unless_default(default: Any, value: Any) -> Given | None:
+    same = default is not _ABSENT and type(default) is type(value) and default == value
+    return None if same else Given.of_value(value)

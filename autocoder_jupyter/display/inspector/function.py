@@ -1,0 +1,75 @@
+"""*Function*: what it does, how it is called, what it assumes, and its code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.inspector.call_code import variable_name
+from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.tasks.outputs import field_names
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Subject
+    from autocoder_jupyter.types import InputSpec, Report
+
+
+def function_section(subject: Subject) -> str:
+    """The section; on a failure the code of the best attempt, with the reason."""
+    report = subject.report
+    label = "Rests on" if subject.state == "ready" else "Holds"
+    return "".join(
+        (
+            markup.row("Reason", _reason(report)),
+            markup.row("Does", markup.text(report.plan.description if report.plan else "")),
+            markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
+            markup.row("Assumes", parts.assumptions(report.plan)),
+            markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
+            source_block(code_of(report), f"{report.name}.py"),
+            markup.details("How to call it", how_to_call(report)),
+            markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else ""),
+        )
+    )
+
+
+def signature(report: Report) -> str:
+    """`growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best_month: str)`.
+
+    Empty when it did not get as far as an interface.
+    """
+    if not report.declared_outputs and not report.success:
+        return ""
+    return parts.signature(report.name, report.declared_inputs, report.declared_outputs)
+
+
+def code_of(report: Report) -> str:
+    """The source, or ""."""
+    return report.solution.code if report.solution else ""
+
+
+def how_to_call(report: Report) -> str:
+    """A line that can be typed, and what each input and output means; nothing when there is nothing to call."""
+    if not report.success or not report.declared_outputs:
+        return ""
+    rows = [("input", spec.name, spec.type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
+    rows += [("output", spec.name, spec.type, "", spec.meaning) for spec in report.declared_outputs]
+    table = markup.table(("", "name", "type", "if left out", "meaning"), rows)
+    return source_block(example(report)) + f'<div style="overflow-x:auto">{table}</div>'
+
+
+def example(report: Report) -> str:
+    """`monthly, best_month = growth.run()`."""
+    returned = ", ".join(field_names([spec.name for spec in report.declared_outputs]))
+    call = f"{returned} = {variable_name(report.name)}.run"
+    needed = [spec.name for spec in report.declared_inputs if spec.required and spec.type in ("DataFrame", "Series")]
+    if not needed or not all(map(str.isidentifier, needed)):
+        return f"{call}()"
+    return f"{call}()  # on the sample that it was built on\n{call}({', '.join(needed)})"
+
+
+def _otherwise(spec: InputSpec) -> str:
+    return "the sample, if there is one" if spec.required else repr(spec.default)
+
+
+def _reason(report: Report) -> str:
+    return "".join(f"<div>{markup.text(line)}</div>" for line in (report.error or "").splitlines() if line.strip())

@@ -1,0 +1,56 @@
+"""How a result ended, in the words and colours of the card, and what it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted, duration, spending
+from autocoder_jupyter.display.card import COLOURS, ENDS
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Subject
+    from autocoder_jupyter.types import Report
+
+
+def head(subject: Subject) -> str:
+    """The first line: the name, how it stands, and the facts."""
+    return markup.head(subject.report.name, verdict(subject), colour(subject), facts(subject))
+
+
+def verdict(subject: Subject) -> str:
+    """How it stands, in a word or some."""
+    if subject.state != "ready":
+        return ENDS[subject.state]
+    return "Ready, with changed tests" if subject.report.evidence.tests_changed else "Ready"
+
+
+def colour(subject: Subject) -> str:
+    """The colour of that."""
+    return COLOURS[subject.state]
+
+
+def facts(subject: Subject) -> list[str]:
+    """Tests, attempts, time, money, sandbox."""
+    report = subject.report
+    said = (
+        _tests(subject),
+        counted(report.attempts, "attempt") if report.attempts else "",
+        duration(report.seconds) if report.seconds else "",
+        spending(report.usage, None),
+        "replayed from the journal" if replayed(report) else "",
+        f"sandbox: {report.sandbox}" if report.sandbox else "",
+    )
+    return [fact for fact in said if fact]
+
+
+def replayed(report: Report) -> bool:
+    """Whether every answer came from the journal."""
+    return bool(report.conversation_history) and all(said.replayed for said in report.conversation_history)
+
+
+def _tests(subject: Subject) -> str:
+    outcomes = subject.report.evidence.tests
+    if outcomes:
+        return f"{sum(outcome.outcome == 'passed' for outcome in outcomes)} of {len(outcomes)} tests passed"
+    return "not tested" if subject.state in ("ready", "failed") and subject.report.solution else ""

@@ -1,0 +1,176 @@
+"""Two sources beside each other: what is equal folds, what changed is marked within the line, by sign and colour."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
+
+from autocoder_jupyter.display import markup
+
+CONTEXT = 3
+"""Equal lines that stay in view around a change."""
+
+MAX_LINES = 600
+"""Lines of a comparison that are shown; the rest is counted."""
+
+MANY_LINES, MANY_WORDS = 2_000, 300
+"""Longer sources are compared less exactly, longer lines as a whole: the exact way takes quadratic time."""
+
+_ALIKE = 0.4
+_TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
+_TINTS = {"−": ("rgba(211,47,47,.10)", "rgba(211,47,47,.28)"), "+": ("rgba(56,142,60,.12)", "rgba(56,142,60,.32)")}
+
+Side = tuple[int, str]
+"""The number of a line, from 1, and its HTML."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the comparison; a side is None where there is nothing opposite."""
+
+    before: Side | None
+    after: Side | None
+    changed: bool
+
+
+def side_by_side(
+    before: str, after: str, before_name: str, after_name: str, *, most: int = MAX_LINES, equal: bool = True
+) -> str:
+    """The comparison as HTML; a sentence when both are equal.
+
+    Args:
+        before: the source on the left.
+        after: the source on the right.
+        before_name: what the left one is called.
+        after_name: what the right one is called.
+        most: lines that are shown.
+        equal: whether what folds can be unfolded; else it is only counted.
+    """
+    if before == after:
+        return f"<div>{markup.text(f'{before_name} and {after_name} are equal.')}</div>"
+    lines = list(_compared(markup.plain(before).splitlines(), markup.plain(after).splitlines()))
+    shown, more = lines[:most], max(len(lines) - most, 0)
+    titles = f"{_title(before_name, '−')}{_title(after_name, '+')}"
+    body = "".join(_segment(part, folds, equal) for part, folds in _segments(shown))
+    rest = f"<div>{markup.muted(f'… and {more:,} more lines')}</div>" if more else ""
+    style = (
+        f"{markup.CODE_FONT};max-width:960px;border:1px solid {markup.LINE};border-radius:2px;margin:4px 0 8px;"
+        "line-height:1.4;overflow:auto;max-height:36em"
+    )
+    return (
+        f'<div class="{markup.NO_FORMULAS}" style="{style}"><div style="display:flex">{titles}</div>{body}{rest}</div>'
+    )
+
+
+def _title(name: str, sign: str) -> str:
+    style = f"flex:1 1 0;padding:2px 10px;border-bottom:1px solid {markup.LINE};background:{_TINTS[sign][0]}"
+    return f'<div style="{style}">{sign} {markup.text(name)}</div> '
+
+
+def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[_Line]:
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=max(len(before), len(after)) > MANY_LINES)
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        if kind == "equal":
+            for offset in range(end - start):
+                text = markup.text(before[start + offset])
+                yield _Line((start + offset + 1, text), (other_start + offset + 1, text), False)
+        else:
+            yield from _changed(before[start:end], after[other_start:other_end], start + 1, other_start + 1)
+
+
+def _changed(before: Sequence[str], after: Sequence[str], number: int, other_number: int) -> Iterator[_Line]:
+    for offset, (old, new) in enumerate(zip_longest(before, after)):
+        old_html, new_html = _marked(old, new) if old is not None and new is not None else (_text(old), _text(new))
+        yield _Line(
+            None if old is None else (number + offset, old_html),
+            None if new is None else (other_number + offset, new_html),
+            True,
+        )
+
+
+def _text(line: str | None) -> str:
+    return "" if line is None else markup.text(line)
+
+
+def _marked(old: str, new: str) -> tuple[str, str]:
+    """Both lines with the words that differ marked; without marks when hardly anything is alike."""
+    tokens, others = _TOKENS.findall(old), _TOKENS.findall(new)
+    matcher = difflib.SequenceMatcher(None, tokens, others, autojunk=False)
+    if max(len(tokens), len(others)) > MANY_WORDS or matcher.ratio() < _ALIKE:
+        return markup.text(old), markup.text(new)
+    left, right = [], []
+    for equal, one, two in _runs(matcher, tokens, others):
+        left.append(markup.text(one) if equal else _mark("del", "−", one))
+        right.append(markup.text(two) if equal else _mark("ins", "+", two))
+    return "".join(left), "".join(right)
+
+
+def _runs(
+    matcher: difflib.SequenceMatcher[str], tokens: Sequence[str], others: Sequence[str]
+) -> Iterator[tuple[bool, str, str]]:
+    """Runs of equal and of changed text; blanks between two changes belong to the change."""
+    runs = [
+        (kind == "equal", "".join(tokens[start:end]), "".join(others[other_start:other_end]))
+        for kind, start, end, other_start, other_end in matcher.get_opcodes()
+    ]
+    for place, (equal, one, two) in enumerate(runs):
+        yield equal and not (0 < place < len(runs) - 1 and one.isspace()), one, two
+
+
+def _mark(tag: Literal["del", "ins"], sign: str, text: str) -> str:
+    style = f"background:{_TINTS[sign][1]};text-decoration:none;border-radius:2px"
+    return f'<{tag} style="{style}">{markup.text(text)}</{tag}>' if text else ""
+
+
+def _segments(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[_Line], bool]]:
+    """Runs of lines, and whether each folds: equal ones that are far from a change."""
+    near = [False] * len(lines)
+    for place, line in enumerate(lines):
+        if line.changed:
+            around = range(max(place - CONTEXT, 0), min(place + CONTEXT + 1, len(lines)))
+            for neighbour in around:
+                near[neighbour] = True
+    start = 0
+    for place in range(1, len(lines) + 1):
+        if place == len(lines) or near[place] != near[start]:
+            yield lines[start:place], not near[start] and place - start > 1
+            start = place
+
+
+def _segment(lines: Sequence[_Line], folds: bool, equal: bool) -> str:
+    if not folds:
+        return _table(lines)
+    style = f"padding:1px 10px;{markup.MUTED};background:{markup.SHADE}"
+    words = f"⋯ {len(lines)} equal lines"
+    if not equal:
+        return f'<div style="{style}">{words}</div>'
+    return f'<details><summary style="cursor:pointer;{style}">{words}</summary>{_table(lines)}</details>'
+
+
+def _table(lines: Iterable[_Line]) -> str:
+    rows = "".join(
+        f'<tr style="background:none">{_cells(line.before, "−" if line.changed else "")}'
+        f"{_cells(line.after, '+' if line.changed else '')}</tr>"
+        for line in lines
+    )
+    style = f"table-layout:fixed;width:100%;border-collapse:collapse;border:none;margin:0;{markup.CODE_FONT}"
+    return f'<table style="{style}"><tbody>{rows}</tbody></table>'
+
+
+def _cells(side: Side | None, sign: str) -> str:
+    number, html = ("", "") if side is None else (str(side[0]), side[1])
+    tint = _TINTS[sign][0] if sign and side is not None else "none"
+    gutter = (
+        f"width:3em;text-align:right;vertical-align:top;padding:0 6px;white-space:nowrap;border:none;user-select:none;"
+        f"{markup.MUTED};background:{tint}"
+    )
+    body = (
+        "text-align:left;vertical-align:top;padding:0 6px 0 2px;white-space:pre-wrap;overflow-wrap:anywhere;"
+        f"border:none;max-width:none;background:{tint}"
+    )
+    mark = f"{number} {sign}" if side is not None else ""
+    return f'<td style="{gutter}">{mark}</td><td style="{body}">{html}</td>'

@@ -1,0 +1,56 @@
+"""Source to take along: copied or put into a cell by a click where our extension listens, downloaded anywhere.
+
+The buttons stay hidden without the extension, which shows them and acts on them by their data attributes.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from autocoder_jupyter.display import markup
+
+_BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
+_BUTTON = (
+    "display:none;border:none;background:none;padding:0;cursor:pointer;"
+    "font:inherit;color:var(--jp-content-link-color,#1976d2)"
+)
+
+
+def source_block(code: str, filename: str = "") -> str:
+    """Python in colours, with what can be done with it. Nothing when there is no code.
+
+    Args:
+        code: the source.
+        filename: for the download; without one there is none.
+    """
+    if not code.strip():
+        return ""
+    actions = [action("copy", "Copy"), action("insert", "Insert as a cell")]
+    if filename:
+        actions.append(download(filename, code.encode(), "text/x-python"))
+    return (
+        f'<div class="{markup.NO_FORMULAS}" data-autocode-block=""><div style="{_BAR}">{" ".join(actions)}</div>'
+        f'<div data-autocode-source="">{markup.python(code)}</div></div>'
+    )
+
+
+def action(kind: str, words: str) -> str:
+    """A button that our extension shows: `copy` or `insert`."""
+    return (
+        f'<button type="button" class="autocode-action" data-autocode-action="{kind}" style="{_BUTTON}">'
+        f"{markup.text(words)}</button>"
+    )
+
+
+def download(filename: str, content: bytes, media_type: str, words: str = "") -> str:
+    """A link that saves `content`, which travels inside of it."""
+    style = "color:var(--jp-content-link-color,#1976d2);text-decoration:none"
+    return (
+        f'<a download="{markup.text(filename)}" href="{data_address(content, media_type)}" style="{style}">'
+        f"{markup.text(words or f'Download {filename}')}</a>"
+    )
+
+
+def data_address(content: bytes, media_type: str) -> str:
+    """An address that holds what it points at."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

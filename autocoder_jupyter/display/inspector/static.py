@@ -1,0 +1,110 @@
+"""The static form: all sections under one another, for saved notebooks, exports, and front ends without widgets.
+
+Its size is bounded: conversations, schemas, comparisons and messages are cut with a sentence that tells where the whole
+is (see the constants of the sections), and a section that makes the form too long all the same gives way altogether.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.inspector.attempts import attempts_with_changes
+from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
+from autocoder_jupyter.display.inspector.data import data_section
+from autocoder_jupyter.display.inspector.discretion import discreet
+from autocoder_jupyter.display.inspector.environment import environment_section
+from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.inspector.function import code_of, function_section, signature
+from autocoder_jupyter.display.inspector.head import colour, facts, head, verdict
+from autocoder_jupyter.display.inspector.source import source_block
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Subject
+
+MAX_CHARACTERS = 400_000
+"""Of HTML, for all sections that fold. The longest gives way to a sentence."""
+
+Part = Literal["all", "code", "tests", "report"]
+
+
+def render_html(subject: Subject, part: Part = "all") -> str:
+    """A finished result as HTML.
+
+    Args:
+        subject: the result.
+        part: the whole, or only one side of it: the code, the tests, or the evidence in view.
+    """
+    report = subject.report
+    if part == "code":
+        return source_block(code_of(report), f"{report.name}.py")
+    if part == "tests":
+        return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
+    shown = replace(subject, report=discreet(report, subject.share))
+    body = _evidence_first(shown) if part == "report" else _sections(shown)
+    return markup.frame("autocode-result", colour(shown), head(shown), body)
+
+
+def _sections(subject: Subject) -> str:
+    report = subject.report
+    folded = {
+        "Evidence": evidence_section(report),
+        "Attempts": attempts_with_changes(report),
+        "Data": data_section(subject, subject.overviews(subject.share)),
+        "Conversation": conversation_section(report, SAVED),
+        "Environment": environment_section(report, subject.options),
+    }
+    while sum(map(len, folded.values())) > MAX_CHARACTERS:
+        longest = max(folded, key=lambda title: len(folded[title]))
+        told = f"Too long for a saved notebook. %autocode show {report.name} has it where the kernel runs."
+        folded[longest] = f"<div>{markup.text(told)}</div>"
+    return function_section(subject) + "".join(_folded(title, content) for title, content in folded.items())
+
+
+def _folded(title: str, content: str) -> str:
+    return markup.details(title, f'<div style="margin:2px 0 10px 14px">{content}</div>')
+
+
+def _evidence_first(subject: Subject) -> str:
+    report = subject.report
+    return "".join(
+        (
+            markup.row("Reason", markup.text(report.error or "")),
+            markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
+            markup.row("Assumes", parts.assumptions(report.plan)),
+            evidence_section(report),
+            markup.details("Environment", environment_section(report, subject.options)),
+        )
+    )
+
+
+def render_text(subject: Subject, part: Part = "all") -> str:
+    """The same in words."""
+    report = discreet(subject.report, subject.share)
+    if part == "code":
+        return markup.plain(code_of(report))
+    if part == "tests":
+        return markup.plain(report.tests)
+    lines = [" · ".join((f"● {report.name}  {verdict(subject)}", *facts(subject)))]
+    lines.extend([f"  {said}"] if (said := signature(report)) else [])
+    lines.extend([f"  {report.error}"] if report.error else [])
+    lines.extend(f"  assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
+    for outcome in report.evidence.tests:
+        lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
+    for check in report.evidence.checks:
+        lines.append(f"  {'✓' if check.passed else '✗'} {check.name}  {check.message}".rstrip())
+    lines.extend(f"  {line}" for line in parts.warning_lines(report.evidence))
+    if part == "all":
+        lines.extend(["", code_of(report)])
+    return markup.plain("\n".join(lines))
+
+
+def pending_html(words: str, *, waits: bool) -> str:
+    """One line for a result that is not finished, because showing must never wait.
+
+    Args:
+        words: its `repr`.
+        waits: whether only a person can make it go on.
+    """
+    return markup.frame("autocode-result", markup.WARN if waits else markup.BUSY, markup.text(words))

@@ -1,0 +1,91 @@
+"""What an inspector is given: the report, and what only the notebook knows of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.overview import Excerpt, Overview
+    from autocoder_jupyter.request import Share
+    from autocoder_jupyter.result.pending import FinalState
+    from autocoder_jupyter.tasks.options import CallOptions
+    from autocoder_jupyter.types import InputSpec, Report
+
+
+def _no_samples(share: Share | None) -> Mapping[str, Overview]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A finished result.
+
+    Args:
+        report: all that the generation produced.
+        state: how it ended.
+        sent: the record of what the model was told about the data (`sent.json`); empty when it is not at hand.
+        options: how the function is called; None when only the report is known.
+        overviews: of the samples by name, as far as a `share` allows; None asks for the person's own eyes. May take
+            a second.
+    """
+
+    report: Report
+    state: FinalState
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    options: CallOptions | None = None
+    overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
+
+    @property
+    def share(self) -> Share:
+        """How much of the data the model was allowed to see; the least where nobody knows."""
+        share = self.sent.get("share")
+        return "rows" if share == "rows" else "stats" if share == "stats" else "schema"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the notebook that could be an input.
+
+    Args:
+        name: of the variable.
+        about: its size, in words.
+        misfit: why it cannot be that input; "" when it can.
+    """
+
+    name: str
+    about: str = ""
+    misfit: str = ""
+
+
+class Caller(Protocol):
+    """The way from the form to the function. Nothing but `call` may take long."""
+
+    def variables(self, spec: InputSpec) -> Sequence[Variable]:
+        """The variables of the notebook that have the type of an input."""
+        ...
+
+    def sample(self, name: str) -> str:
+        """The size of the sample of an input, in words; "" when there is none."""
+        ...
+
+    def captured(self, variable: str) -> Any:
+        """The value of a variable as it is now; later edits do not reach it.
+
+        Raises:
+            AutocodeError: the variable is gone, or can be no input.
+        """
+        ...
+
+    async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run the function on the background loop; its outputs by name. Cancelling kills the call.
+
+        Raises:
+            AutocodeError: the arguments do not fit, or the function or its sandbox failed.
+        """
+        ...
+
+    def excerpt(self, table: Any) -> Excerpt:
+        """The first rows of a table that came out."""
+        ...

@@ -1,0 +1,173 @@
+"""The inspector as a widget: the sections in tabs, each made when it is first opened.
+
+Only widgets of ipywidgets itself, so that it works wherever those do. All tabs are of one height: nothing jumps. Every
+result has one inspector, however often it is shown; when the result is superseded, or too many are open, it is frozen:
+its place is taken by the static form, and all but two of its widgets are closed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter import background
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
+from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
+from autocoder_jupyter.display.inspector.data import data_tab
+from autocoder_jupyter.display.inspector.environment import environment_section
+from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.inspector.function import function_section
+from autocoder_jupyter.display.inspector.head import colour, head
+from autocoder_jupyter.display.inspector.profile import profiles
+from autocoder_jupyter.display.inspector.run import RunForm
+from autocoder_jupyter.display.inspector.static import render_html
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Caller, Subject
+
+HEIGHT = "34em"
+"""Of every page; what is longer scrolls."""
+
+
+class Inspector:
+    """One result in tabs. `widget` is what to show, `subject` what it shows.
+
+    Args:
+        subject: the result.
+        caller: the way to the function; None when there is none that can be called.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, subject: Subject, caller: Caller | None) -> None:
+        self._ipywidgets: Any = importlib.import_module("ipywidgets")
+        self.subject = subject
+        self._caller = caller
+        self._form: RunForm | None = None
+        self._frozen = False
+        sections: dict[str, Callable[[], tuple[Any, ...]]] = {
+            "Function": lambda: (self._html(function_section(subject)),),
+            "Evidence": lambda: (self._html(evidence_section(subject.report)),),
+            "Attempts": self._attempts,
+            "Data": self._data,
+            "Conversation": lambda: (self._html(conversation_section(subject.report, LIVE)),),
+            "Environment": lambda: (self._html(environment_section(subject.report, subject.options)),),
+        }
+        if caller is not None:
+            sections["Run"] = self._run
+        self._makers = list(sections.values())
+        pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
+        self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)
+        self._tabs.observe(lambda change: self._open(change["new"]), names="selected_index")
+        line = f"1px solid {markup.LINE}"
+        self.widget = self._ipywidgets.VBox(
+            (self._html(head(subject)), self._tabs),
+            layout={
+                "border_left": f"3px solid {colour(subject)}",
+                "border_top": line,
+                "border_right": line,
+                "border_bottom": line,
+                "padding": "8px 14px 10px",
+                "margin": "4px 0",
+                "max_width": "960px",
+            },
+        )
+        self._open(0)
+
+    @property
+    def model_id(self) -> str:
+        """What a front end finds the widget by."""
+        return str(self.widget.model_id)
+
+    @property
+    def form(self) -> RunForm | None:
+        """The form, once its tab was opened."""
+        return self._form
+
+    def freeze(self) -> None:
+        """Put the static form in the place of the tabs, and let go of everything else. A running call is stopped."""
+        if self._frozen:
+            return
+        self._frozen = True
+        if self._form is not None:
+            self._form.cancel()
+        children, layout = self.widget.children, self.widget.layout
+        self.widget.layout = {}
+        self.widget.children = (self._ipywidgets.HTML(render_html(self.subject)),)
+        for child in (*children, layout):
+            _close(child)
+
+    def _open(self, number: int | None) -> None:
+        """Make a page when it is first opened; the form looks for variables each time."""
+        if number is None or self._frozen:
+            return
+        page = self._tabs.children[number]
+        if not page.children:
+            page.children = self._makers[number]()
+        elif self._form is not None and self._form.widget in page.children:
+            self._form.refresh()
+
+    def _html(self, content: str) -> Any:
+        return self._ipywidgets.HTML(_framed(content), layout={"margin": "0", "min_width": "0", "flex": "none"})
+
+    def _attempts(self) -> tuple[Any, ...]:
+        report = self.subject.report
+        listed = self._html(attempts_section(report))
+        if len(report.history) < 2:
+            return (listed,)
+        options = [(f"attempt {attempt.number}", place) for place, attempt in enumerate(report.history)]
+        before, after = (
+            self._ipywidgets.Dropdown(
+                options=options, value=value, description=words, tooltip=tooltip,
+                style={"description_width": "initial"}, layout={"width": "14em"},
+            )
+            for value, words, tooltip in (
+                (len(options) - 2, "Compare", "The attempt on the left"), (len(options) - 1, "with", "On the right"),
+            )
+        )  # fmt: skip
+        changes = self._html("")
+
+        def compare(_: object = None) -> None:
+            changes.value = _framed(changes_html(report.history[before.value], report.history[after.value]))
+
+        before.observe(compare, names="value")
+        after.observe(compare, names="value")
+        compare()
+        choice = self._ipywidgets.HBox(
+            (before, after), layout={"margin": "8px 0 0", "flex_flow": "row wrap", "flex": "none"}
+        )
+        return listed, choice, changes
+
+    def _data(self) -> tuple[Any, ...]:
+        waiting = self._html(markup.muted("Reading the samples …"))
+        background.submit(self._look_at_samples(waiting))
+        return self._html(data_tab(self.subject)), waiting
+
+    async def _look_at_samples(self, place: Any) -> None:
+        try:
+            overviews = await background.call_blocking(lambda: self.subject.overviews(None))
+            html = profiles(overviews, counts=True)
+        except Exception as error:  # other people's data may fail anywhere; the rest of the page stands
+            html = markup.muted(f"The samples cannot be described: {type(error).__name__}: {error}")
+        place.value = _framed(html)
+
+    def _run(self) -> tuple[Any, ...]:
+        assert self._caller is not None
+        self._form = RunForm(self.subject.report, self._caller)
+        return (self._form.widget,)
+
+
+def _framed(html: str) -> str:
+    return f'<div style="{markup.FONT};line-height:1.5;overflow-wrap:anywhere">{html}</div>'
+
+
+def _close(widget: Any) -> None:
+    """Close a widget with all that belongs to it: layouts and styles are widgets too."""
+    belongings = (getattr(widget, "layout", None), getattr(widget, "style", None))
+    for part in (*getattr(widget, "children", ()), *belongings):
+        if part is not None:
+            _close(part)
+    widget.close()

@@ -1,0 +1,108 @@
+"""A quiet line under a cell that waits long: what for, since when, and what an interrupt does. It leaves no trace."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from autocoder_jupyter.awaited import Awaited, Wait, Watch, print_obstacles
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import so_far
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 1.5
+"""A wait that is shorter shows nothing."""
+
+UPDATE_SECONDS = 1.0
+"""Least time between two updates."""
+
+
+def watch_in_notebook(somebody_looks: Callable[[], bool]) -> Watch:
+    """Waits are shown by a line in the output of the cell that waits.
+
+    Args:
+        somebody_looks: whether there is a page with a person in front of it; otherwise obstacles are printed, as in a
+            script. So it is in another thread than the main one, whose output belongs to no cell for certain.
+    """
+
+    @contextmanager
+    def watch(wait: Wait) -> Iterator[Callable[[], None]]:
+        if threading.current_thread() is not threading.main_thread() or not somebody_looks():
+            with print_obstacles(wait) as look:
+                yield look
+            return
+        line = WaitLine(wait)
+        try:
+            yield line.look
+        finally:
+            line.close()
+
+    return watch
+
+
+class WaitLine:
+    """The line.
+
+    Args:
+        wait: what it tells.
+        now: a clock in seconds.
+        display: makes a display with `display` and `update`; IPython's by default.
+    """
+
+    def __init__(
+        self, wait: Wait, *, now: Callable[[], float] = time.monotonic, display: Callable[[], Any] | None = None
+    ) -> None:
+        self._wait = wait
+        self._now = now
+        self._display = display or _notebook_display
+        self._began = now()
+        self._shown_at: float | None = None
+        self._place: Any = None
+
+    def look(self) -> None:
+        """Show or update the line when that is due. Never raises but an interrupt: what is waited for goes first."""
+        now = self._now()
+        due = self._began + PATIENCE_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
+        if self._wait.awaited is None or now < due:
+            return
+        self._shown_at = now
+        try:
+            self._show(_bundle(self._wait.awaited, now))
+        except Exception:
+            logger.exception("what is waited for could not be shown")
+
+    def close(self) -> None:
+        """Take it out of the notebook."""
+        if self._place is not None:
+            self._place.update({}, raw=True)
+
+    def _show(self, bundle: dict[str, str]) -> None:
+        if self._place is None:
+            self._place = self._display()
+            self._place.display(bundle, raw=True)
+        else:
+            self._place.update(bundle, raw=True)
+
+
+def words(awaited: Awaited, now: float) -> str:
+    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; in place of the last two what stands in the way."""
+    obstacle = awaited.obstacle()
+    what = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
+    return markup.plain(" · ".join(filter(None, (awaited.name, so_far(now - awaited.since), *what))))
+
+
+def _bundle(awaited: Awaited, now: float) -> dict[str, str]:
+    text = words(awaited, now)
+    style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
+    return {"text/html": f'<div class="autocode-wait" style="{style}">{markup.text(text)}</div>', "text/plain": text}
+
+
+def _notebook_display() -> Any:
+    display_module: Any = importlib.import_module("IPython.display")
+    return display_module.DisplayHandle()

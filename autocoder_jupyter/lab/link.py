@@ -1,0 +1,246 @@
+"""Keeps the pages of a kernel informed, and does what they ask for; from a thread of its own, which mostly sleeps.
+
+Three kinds of thread meet here. Messages arrive on the main thread or on a subshell's, and cards move on theirs: both
+only put work into the inbox. The link's own thread takes it out and sends. The data are looked at on the main thread,
+because it owns them: after a cell, or when it is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextvars import Context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.lab.channel import Channel, CommChannel, Heard, Refused
+from autocoder_jupyter.magics.notebook import Notebook
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.state import CardState
+
+PROTOCOL = 1
+"""Of the messages; a page of another protocol keeps away."""
+
+UPDATE_SECONDS = 0.25
+"""Least time between two lists of jobs: four a second."""
+
+SETTLING_SECONDS = 0.5
+"""How long after it was told of us a page may take to say its settings before the first cell goes on without them."""
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[[], None]
+
+
+class Link:
+    """The link of one notebook.
+
+    Args:
+        notebook: whose jobs and data are told.
+        open_channel: makes the way to the pages.
+        now: a clock in seconds.
+    """
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        open_channel: Callable[[Heard, Refused], Channel] = CommChannel,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._notebook = notebook
+        self._open_channel = open_channel
+        self._now = now
+        self._channel: Channel | None = None
+        self._opened = 0.0
+        self._main: asyncio.AbstractEventLoop | None = None
+        self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._greeted = False
+        self._settled = threading.Event()
+        self._jobs_due = False
+        self._jobs_not_before = 0.0
+        self._jobs_told: list[dict[str, Any]] | None = None
+        self._data_told: list[dict[str, Any]] | None = None
+
+    # On the main thread
+
+    @property
+    def has_page(self) -> bool:
+        """Whether a page said hello. A page that was closed says nothing; it counts on."""
+        return self._greeted and self._channel is not None
+
+    def start(self) -> None:
+        """Offer the link to the pages, now or as soon as a person runs a cell."""
+        front_end = self._notebook.front_end
+        front_end.views.append(self._card_moved)
+        front_end.has_page = lambda: self.has_page
+        front_end.say_settings = self._await_settings
+        self._notebook.shell.events.register("post_run_cell", self._after_cell)
+        self._open()
+
+    def stop(self) -> None:
+        """Close it. What runs goes on; nobody is told any more."""
+        front_end = self._notebook.front_end
+        front_end.views.remove(self._card_moved)
+        front_end.has_page = lambda: False
+        front_end.say_settings = lambda: None
+        self._notebook.shell.events.unregister("post_run_cell", self._after_cell)
+        channel, self._channel = self._channel, None
+        self._inbox.put(None)
+        if channel is not None:
+            _carefully(channel.close)
+
+    def _open(self) -> None:
+        if self._channel is not None or self._notebook.is_headless:
+            return
+        from autocoder_jupyter import __version__
+
+        try:
+            self._main = asyncio.get_running_loop()
+        except RuntimeError:
+            self._main = None
+        try:
+            self._channel = self._open_channel(self._heard, self._settled.set)
+            self._channel.open({"protocol": PROTOCOL, "version": __version__})
+        except Exception:  # a kernel without comms; everything works without
+            _log.debug("no comm could be opened", exc_info=True)
+            self._channel = None
+        self._opened = self._now()
+
+    def _after_cell(self, result: Any) -> None:
+        self._open()
+        if self.has_page:
+            _carefully(self._look)
+
+    def _look(self) -> None:
+        """See what the notebook holds now."""
+        from autocoder_jupyter.magics.variables import describe
+
+        self._inbox.put(partial(self._tell_data, describe(self._notebook.namespace)))
+        self._inbox.put(self._jobs_moved)  # a result may have come from elsewhere, or be gone
+
+    def _await_settings(self) -> None:
+        """Let a page that was just told of us say its settings first, or *Run All* would outrun them."""
+        if self._channel is None or self._settled.is_set() or not self._hears_while_busy():
+            return
+        self._settled.wait(max(self._opened + SETTLING_SECONDS - self._now(), 0.0))
+
+    def _hears_while_busy(self) -> bool:
+        told: Mapping[str, Any] = getattr(self._notebook.shell.kernel, "kernel_info", {})
+        return "kernel subshells" in told.get("supported_features", ())
+
+    # On any thread
+
+    def _heard(self, message: Any) -> None:
+        with self._starting:
+            if self._thread is None:
+                # Without a context of its own, what it sends would belong to the cell that runs.
+                work = Context().run
+                self._thread = threading.Thread(target=work, args=(self._serve,), name="autocode-link", daemon=True)
+                self._thread.start()
+        self._inbox.put(partial(self._hear, message))
+
+    def _card_moved(self, state: CardState) -> None:
+        if self.has_page:
+            self._inbox.put(self._jobs_moved)
+
+    # On the link's thread
+
+    def _serve(self) -> None:
+        while (work := self._next()) is not None:
+            _carefully(work)
+            if self._jobs_due and self._now() >= self._jobs_not_before:
+                _carefully(self._tell_jobs)
+
+    def _next(self) -> Work | None:
+        wait = max(self._jobs_not_before - self._now(), 0.0) if self._jobs_due else None
+        try:
+            return self._inbox.get(timeout=wait)
+        except queue.Empty:
+            return _nothing
+
+    def _hear(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            _log.info("a page said what is no object: %.100r", message)
+            return
+        kind, identity = message.get("kind"), message.get("id")
+        if kind == "hello" and isinstance(message.get("client"), str):
+            self._greet(message["client"])
+        elif kind == "settings" and isinstance(message.get("values"), dict):
+            self._take_settings(message["values"])
+        elif kind == "request" and isinstance(identity, str):
+            from autocoder_jupyter.lab.requests import answer
+
+            self._send({"kind": "reply", "id": identity, **answer(self._notebook, message)})
+        elif isinstance(identity, str):
+            error = "This version of autocoder_jupyter does not know that. Reload the page, or update the package."
+            self._send({"kind": "reply", "id": identity, "ok": False, "error": error})
+        else:
+            _log.info("a page said what is not understood: %.100r", message)
+
+    def _greet(self, client: str) -> None:
+        from autocoder_jupyter import __version__
+        from autocoder_jupyter.lab.vocabulary import vocabulary
+
+        words = {"protocol": PROTOCOL, "version": __version__, "vocabulary": vocabulary()}
+        self._greeted = True
+        self._send({"kind": "welcome", "client": client, **words})
+        self._jobs_told = self._data_told = None
+        self._tell_jobs()
+        self._when_free(self._look)
+
+    def _take_settings(self, values: dict[str, Any]) -> None:
+        from autocoder_jupyter.lab.settings import take_settings
+
+        try:
+            self._send({"kind": "settings", **take_settings(self._notebook, values)})
+        finally:
+            self._settled.set()
+
+    def _jobs_moved(self) -> None:
+        self._jobs_due = True
+
+    def _tell_jobs(self) -> None:
+        from autocoder_jupyter.lab.results import listed, without_clock
+
+        self._jobs_due, self._jobs_not_before = False, self._now() + UPDATE_SECONDS
+        jobs = listed(self._notebook)
+        news = without_clock(jobs)
+        if news != self._jobs_told:
+            self._jobs_told = news
+            self._send({"kind": "jobs", "jobs": jobs})
+
+    def _tell_data(self, variables: list[dict[str, Any]]) -> None:
+        if variables != self._data_told:
+            self._data_told = variables
+            self._send({"kind": "data", "variables": variables})
+
+    def _when_free(self, work: Work) -> None:
+        """Do something on the main thread between two cells; at once where it has no loop."""
+        if self._main is None:
+            work()
+        elif not self._main.is_closed():
+            self._main.call_soon_threadsafe(_carefully, work)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        channel = self._channel
+        if channel is not None:
+            channel.send(message)
+
+
+def _carefully(work: Work) -> None:
+    """Nothing that goes wrong here may reach the person's output, or end the thread."""
+    try:
+        work()
+    except Exception:
+        _log.info("the link to JupyterLab failed at something", exc_info=True)
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,96 @@
+"""What a page can ask for by a click. Each gives a text or None, or raises what a person can read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.suggestions import did_you_mean
+
+_log = logging.getLogger(__name__)
+
+
+def answer(notebook: Notebook, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what is asked for; `ok` and the value, or the error in one sentence. Raises nothing."""
+    try:
+        return {"ok": True, "value": _act(notebook, asked)}
+    except AutocodeError as error:
+        return {"ok": False, "error": sentence(error)}
+    except Exception as error:
+        _log.info("a page's request failed", exc_info=True)
+        return {"ok": False, "error": f"That failed. {type(error).__name__}: {error}"}
+
+
+def sentence(error: AutocodeError) -> str:
+    """An error in one line: what, why, and what to do next."""
+    return " ".join(part.strip() for part in (error.what, error.why, error.hint) if part).replace("\n", " ")
+
+
+def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:
+    action, name = asked.get("action"), asked.get("name")
+    if not isinstance(action, str) or action not in _ACTIONS:
+        raise InvalidRequest(f"There is no action {action!r}.", hint=did_you_mean(str(action), _ACTIONS))
+    if not isinstance(name, str) or not name:
+        raise InvalidRequest(f"{action} needs the name of a result.")
+    return _ACTIONS[action](notebook, name, asked)
+
+
+def _cancel(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    job = find_job(notebook, name)
+    if job.done:
+        raise InvalidRequest(f"{name} has ended already ({job.state.replace('_', ' ')}).")
+    job.cancel()
+
+
+def _approve(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    job, _ = find_waiting(notebook, name)
+    job.approve()
+
+
+def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    job, _ = find_waiting(notebook, name)
+    job.decline()
+
+
+def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    report = _ended(notebook, name)
+    if report.solution is None:
+        raise InvalidRequest(f"{name} has no code.", why=report.error or "")
+    return str(report.solution.code)
+
+
+def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    report = _ended(notebook, name)
+    if not report.tests:
+        raise InvalidRequest(f"{name} has no tests.", why=report.error or "")
+    return str(report.tests)
+
+
+def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    path = asked.get("path") or f"{name}.py"
+    if not isinstance(path, str):
+        raise InvalidRequest("The path to export to is a text.")
+    _ended(notebook, name)
+    return str(find_callable(notebook, name).export(path))
+
+
+def _ended(notebook: Notebook, name: str) -> Any:
+    """The report of a result that is over; a page must not wait for one that is not."""
+    result = find_result(notebook, name)
+    if not getattr(result, "done", True):
+        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
+    return getattr(result, "report", result)
+
+
+_ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = {
+    "cancel": _cancel,
+    "approve": _approve,
+    "decline": _decline,
+    "code": _code,
+    "tests": _tests,
+    "export": _export,
+}

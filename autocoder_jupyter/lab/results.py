@@ -1,0 +1,110 @@
+"""Jobs and results as the JSON that a page shows: what a cell started, and what the namespace only holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display import parts
+from autocoder_jupyter.display.card import title
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Report
+
+MOST_HELD = 200
+"""Results that the namespace holds without a job; who has more has made them in a loop."""
+
+MOST_CHARACTERS = 1000
+"""Of a reason."""
+
+
+def listed(notebook: Notebook) -> list[dict[str, Any]]:
+    """All of them, in the order in which they came to be; never waits."""
+    launched = dict(notebook.launched)
+    jobs = [_of_launch(name, launch) for name, launch in launched.items()]
+    shown = {id(launch.job.result) for launch in launched.values()}
+    held = [
+        (name, value)
+        for name, value in notebook.namespace.copy().items()
+        if name not in launched and not name.startswith("_") and is_result(value) and id(value) not in shown
+    ]
+    return jobs + [_of_result(name, value) for name, value in held[:MOST_HELD]]
+
+
+def without_clock(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The jobs as far as they say something new: what runs gets older all by itself, and a page has its own clock."""
+    return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
+
+
+def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
+    state = launch.card.state
+    seconds = state.seconds if state.finished else time.time() - launch.started
+    return {
+        **_of_state(name, state),
+        "started": launch.started,
+        "seconds": round(max(seconds, 0.0), 3),
+        "cell_id": launch.cell_id,
+        "run_id": launch.job.run_id,
+        "replayed": state.replayed,
+    }
+
+
+def _of_result(name: str, result: Any) -> dict[str, Any]:
+    if not result.done:
+        is_waiting = result.state == "waiting for approval"
+        return {**_of_state(name, CardState(name, phase="waiting" if is_waiting else "running")), **_nowhere()}
+    report: Report = result.report
+    state = CardState(
+        name,
+        phase=result.state,
+        reason=report.error or "",
+        seconds=report.seconds,
+        attempt=report.attempts,
+        of=report.attempts,
+        plan=report.plan,
+        outcomes=report.evidence.tests,
+        evidence=report.evidence,
+        usage=report.usage,
+    )
+    said = report.conversation_history
+    return {
+        **_of_state(name, state),
+        **_nowhere(),
+        "started": report.started.timestamp() if report.started else 0.0,
+        "seconds": round(report.seconds, 3),
+        "run_id": report.run_id,
+        "replayed": bool(said) and all(exchange.replayed for exchange in said),
+    }
+
+
+def _nowhere() -> Mapping[str, Any]:
+    """What is not known of a result that no cell of this kernel started."""
+    return {"started": 0.0, "seconds": 0.0, "cell_id": None, "run_id": "", "replayed": False}
+
+
+def _of_state(name: str, state: CardState) -> dict[str, Any]:
+    evidence = state.evidence
+    return {
+        "name": name,
+        "phase": state.phase,
+        "title": title(state),
+        "stage": state.stage,
+        "attempt": state.attempt,
+        "of": state.of,
+        "passed": state.passed,
+        "tests": state.test_count,
+        "tests_changed": bool(evidence and evidence.tests_changed),
+        "input_tokens": state.usage.input_tokens,
+        "output_tokens": state.usage.output_tokens,
+        "cost": state.usage.cost,
+        "max_cost": state.max_cost,
+        "approval": list(state.approval),
+        "reason": state.reason[:MOST_CHARACTERS],
+        "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
+        "held": list(parts.held(evidence)) if evidence else [],
+        "warnings": list(parts.warning_lines(evidence)) if evidence else [],
+        "progress": round(state.progress, 3),
+    }

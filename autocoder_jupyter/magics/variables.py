@@ -1,0 +1,99 @@
+"""The data that a request can refer to, in a few words: names, types, sizes, columns. Nothing is computed on it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from autocoder_jupyter.magics.references import kind_of
+
+_log = logging.getLogger(__name__)
+
+MOST_VARIABLES = 200
+MOST_COLUMNS = 100
+"""Of one variable."""
+
+MOST_COLUMNS_IN_ALL = 3000
+"""Then only the number of columns is said: a message must stay small, and making it must not take time."""
+
+HINTED_COLUMNS = 3
+
+MOST_CHARACTERS = 120
+"""Of a label or a dtype."""
+
+
+def describe(namespace: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each variable as JSON; on the thread that owns the data.
+
+    A table of another library says its size and columns where the library holds them ready (polars, pyarrow); of
+    others it is only said that they are there, because to ask could compute or fetch.
+    """
+    described: list[dict[str, Any]] = []
+    left = MOST_COLUMNS_IN_ALL
+    for name, value in tuple(namespace.items()):
+        kind = None if name.startswith("_") else kind_of(value)
+        if kind is None:
+            continue
+        if len(described) == MOST_VARIABLES:
+            break
+        facts = _facts(kind, name, value, min(left, MOST_COLUMNS))
+        left -= len(facts.get("columns", ()))
+        described.append({"name": name, "type": kind, **facts})
+    return described
+
+
+def hint(variable: Mapping[str, Any]) -> str:
+    """A described variable in one line: `DataFrame 1,000 × 20: price float64, day datetime64[ns] …`."""
+    columns = variable.get("columns", ())
+    size = ""
+    if "rows" in variable:
+        wide = "" if variable["type"] == "Series" else f" × {variable['column_count']:,}"
+        size = f" {variable['rows']:,}{wide}"
+    named = ", ".join(f"{column['name']} {column['dtype']}" for column in columns[:HINTED_COLUMNS])
+    more = " …" if len(columns) > HINTED_COLUMNS else ""
+    return f"{variable['type']}{size}{': ' if named else ''}{named}{more}"
+
+
+def _facts(kind: str, name: str, value: Any, most: int) -> dict[str, Any]:
+    try:
+        if kind in ("File", "Dir"):
+            return {"path": str(value.path)}
+        if kind == "DataFrame":
+            rows, count = value.shape
+            return _table(rows, count, zip(value.columns, value.dtypes.array, strict=False), most)
+        if kind == "Series":
+            return _table(len(value), 1, [(name if value.name is None else value.name, value.dtype)], most)
+        return _foreign(value, most)
+    except Exception:  # whatever a subclass or another library makes of it; the variable is there all the same
+        _log.debug("%s cannot be described", name, exc_info=True)
+        return {}
+
+
+def _foreign(value: Any, most: int) -> dict[str, Any]:
+    library = type(value).__module__.partition(".")[0]
+    if library == "polars" and type(value).__name__ == "DataFrame":
+        return _table(value.height, value.width, value.schema.items(), most)
+    if library == "pyarrow" and type(value).__name__ in ("Table", "RecordBatch"):
+        fields = zip(value.schema.names, value.schema.types, strict=True)
+        return _table(value.num_rows, value.num_columns, fields, most)
+    return {}
+
+
+def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int) -> dict[str, Any]:
+    said: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and to say one takes microseconds
+    shown = []
+    for label, dtype in islice(columns, most):
+        if id(dtype) not in said:
+            said[id(dtype)] = (dtype, _short(dtype))
+        shown.append({"name": _short(label), "dtype": said[id(dtype)][1]})
+    return {"rows": int(rows), "columns": shown, "column_count": int(count)}
+
+
+def _short(value: object) -> str:
+    try:
+        text = str(value)
+    except Exception:  # a label can be any object
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,82 @@
+"""Whether a limit of memory leaves room for a worker at all. Who set it too low is told what it takes here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
+from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
+from autocoder_jupyter.types import OutputSpec
+
+PLENTY = 256 << 20
+"""Bytes from which on a worker that starts also takes a program, with the packages that every environment holds."""
+
+STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
+"""Limits that are tried to find out which one would do."""
+
+_NOTHING = Program("def run():\n    return 0\n", (), (OutputSpec(name="nothing", type="int"),))
+
+
+def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
+    """Start a worker, and see to it that the failure of one with too little memory says so.
+
+    What a worker needs hangs on the libraries of its environment, so nothing is guessed: after a failure that may be
+    the memory's, workers with more are started until one runs a program.
+
+    Args:
+        start: starts a worker within limits.
+        limits: the wanted ones.
+
+    Raises:
+        SandboxUnavailable: the memory is too little; the hint has the least of `STEPS` that works.
+        SandboxError: what `start` raises for another reason.
+    """
+    try:
+        return _proven(start, limits)
+    except SandboxError as error:
+        starved = isinstance(error, OutOfMemory)
+        if not starved and limits.memory >= PLENTY:
+            raise
+        least = next((size for size in STEPS if size > limits.memory and _works(start, limits, size)), None)
+        if least is None and not starved:
+            raise
+    raise SandboxUnavailable(
+        f"{_words(limits.memory)} of memory is too little to start a worker in this environment.",
+        why="Its interpreter and libraries need more before any program runs.",
+        hint=f"{_words(least)} is enough here: {_setting(least)}." if least else "Allow more with --memory.",
+    )
+
+
+def _proven(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
+    """A worker; one with little memory must have run a program, for which it forks, before it counts as started."""
+    worker = start(limits)
+    if limits.memory < PLENTY:
+        try:
+            worker.call(_NOTHING, {})
+        except BaseException:
+            worker.kill()
+            raise
+    return worker
+
+
+def _works(start: Callable[[Limits], Worker], limits: Limits, memory: int) -> bool:
+    try:
+        worker = start(replace(limits, memory=memory))
+    except SandboxError:
+        return False
+    try:
+        worker.call(_NOTHING, {})
+    except SandboxError:
+        return False
+    finally:
+        worker.kill()
+    return True
+
+
+def _setting(size: int) -> str:
+    return f'--memory {size >> 20}Mi, or resources=Resources(memory="{size >> 20}Mi")'
+
+
+def _words(size: int) -> str:
+    return f"{size / (1 << 20):.4g} MiB"

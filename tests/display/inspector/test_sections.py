@@ -1,0 +1,242 @@
+"""The sections, each as a function from records to HTML."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_html
+from autocoder_jupyter.display.inspector.conversation import LIVE, Bounds, conversation_section
+from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab
+from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environment_section
+from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evidence_section
+from autocoder_jupyter.display.inspector.function import example, function_section
+from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.types import Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
+from tests.display.inspector.results import MENDED, SENT, subject
+
+NOTHING = Report(name="growth", run_id="r", prompt="p", success=False, error="No key.")
+
+
+def changed(**fields: Any) -> Report:
+    return MENDED.model_copy(update=fields)
+
+
+# Function
+
+
+def test_the_function_says_what_it_does_and_how_it_is_called(read: Any) -> None:
+    page = read(function_section(subject())).text
+    for words in (
+        "Growth by month.",
+        "growth.run(sales: DataFrame, min_orders: int = 5)",
+        "ties keep their order",
+        "one row an order",
+        "monthly, best = growth.run(sales)",
+        "Add up, then compare.",
+        "month:",
+    ):
+        assert words in page
+
+
+def test_an_example_can_be_typed() -> None:
+    assert example(MENDED).splitlines()[-1] == "monthly, best = growth.run(sales)"
+    odd = changed(declared_inputs=(), declared_outputs=(OutputSpec(name="summary.csv", type="File"),))
+    assert example(odd) == "summary_csv = growth.run()"
+
+
+def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
+    assert "No key." in read(function_section(subject(NOTHING))).text
+    failed = read(function_section(subject(changed(success=False)))).text
+    assert "def run" in failed and "How to call it" not in failed
+
+
+def test_source_can_be_copied_inserted_and_downloaded() -> None:
+    block = source_block("print('<x>')\n", "x.py")
+    assert block.count("data-autocode-block") == block.count("data-autocode-source") == 1
+    buttons = re.findall(r'<button type="button" class="autocode-action" data-autocode-action="(\w+)"[^>]*>', block)
+    assert buttons == ["copy", "insert"]
+    assert block.count("display:none") == 2  # they do nothing without the extension, which shows them
+    encoded = re.search(r'download="x.py" href="data:text/x-python;base64,([^"]+)"', block).group(1)
+    assert base64.b64decode(encoded).decode() == "print('<x>')\n"
+    assert source_block("  \n", "x.py") == ""
+
+
+# Evidence
+
+
+def test_every_test_stands_with_its_sentence_and_what_it_proves(read: Any) -> None:
+    page = read(evidence_section(MENDED)).text
+    for words in (
+        "adds up",
+        "test_sum",
+        "12 ms",
+        "two runs agree",
+        "1 of 2 also passes on a function that does nothing",
+        "changed or dropped",
+        "def test_sum",
+    ):
+        assert words in page
+
+
+def test_tests_that_can_fail_and_were_not_changed_are_told_too(read: Any) -> None:
+    sound = changed(evidence=Evidence(tests=MENDED.evidence.tests[:1]))
+    page = read(evidence_section(sound)).text
+    assert "Every test fails on a function that does nothing" in page and "No test was changed" in page
+
+
+def test_a_failed_test_says_why_and_not_without_end(read: Any) -> None:
+    loud = TestOutcome(id="t", outcome="failed", message="E  assert 1 == 2\n" + "x" * 10 * MESSAGE_CHARACTERS)
+    page = read(evidence_section(changed(evidence=Evidence(tests=(loud,)))))
+    assert "assert 1 == 2" in page.text and len(page.text) < 2 * MESSAGE_CHARACTERS
+
+
+def test_without_any_evidence_it_says_so(read: Any) -> None:
+    assert "did not get as far" in read(evidence_section(NOTHING)).text
+
+
+# Attempts
+
+
+def test_each_attempt_says_how_it_went_and_what_was_made_of_it(read: Any) -> None:
+    page = read(attempts_section(MENDED)).text
+    for words in (
+        "Attempt 1",
+        "✗ 0 of 1 tests passed",
+        "assert 3 == 4",
+        "the code is wrong",
+        "diff is not a share",
+        "a share",
+        "a difference",
+        "use pct_change",
+        "Attempt 2",
+        "✓ 1 of 1 tests passed",
+        "the result",
+    ):
+        assert words in page
+    assert page.count("the result") == 1
+
+
+def test_neighbours_are_compared_in_the_static_form(read: Any) -> None:
+    page = read(attempts_with_changes(MENDED))
+    assert "What changed from attempt 1 to 2" in page.text and {"ins", "del"} <= page.tags
+
+
+def test_of_many_attempts_the_last_changes_are_saved_and_the_way_to_the_others(read: Any) -> None:
+    many = tuple(MENDED.history[0].model_copy(update={"number": n, "code": f"x = {n}\n"}) for n in range(1, 8))
+    page = read(attempts_with_changes(changed(history=many))).text
+    assert "from attempt 6 to 7" in page and "from attempt 1 to 2" not in page
+    assert "%autocode diff growth A B" in page
+
+
+def test_changed_tests_are_compared_as_well(read: Any) -> None:
+    first, second = MENDED.history
+    page = read(changes_html(first, second.model_copy(update={"tests": "def test_product(): ...\n"}))).text
+    assert "Tests" in page and "test_product" in page
+    assert "Tests" not in read(changes_html(first, second)).text
+
+
+def test_without_an_attempt_it_says_so(read: Any) -> None:
+    assert "There was no attempt." in read(attempts_section(NOTHING)).text
+
+
+# Data
+
+
+def test_what_was_sent_is_there_to_the_letter(read: Any) -> None:
+    page = read(data_tab(subject())).text
+    for words in (SENT["text"], "share=rows", "2 emails", "Left out of sales: rows", "pa.DataFrameSchema"):
+        assert str(words) in page
+
+
+def test_without_its_record_what_was_sent_is_taken_from_the_report(read: Any) -> None:
+    page = read(data_tab(subject(sent={}))).text
+    assert "sales: 3 rows" in page and "share=" not in page
+    assert "told nothing" in read(data_tab(subject(NOTHING, sent={}))).text
+
+
+def test_a_long_schema_is_cut_in_the_saved_form_only(read: Any) -> None:
+    long = changed(generated_schemas={"sales": "#" * 3 * SCHEMA_CHARACTERS})
+    saved, live = read(data_section(subject(long), {})).text, read(data_tab(subject(long))).text
+    assert "16,000 more characters: growth.generated_schemas['sales']" in saved
+    assert "#" * 3 * SCHEMA_CHARACTERS in live
+
+
+# Conversation
+
+
+def test_every_exchange_has_its_cost_and_its_words(read: Any) -> None:
+    page = read(conversation_section(MENDED, LIVE)).text
+    for words in (
+        "Plan",
+        "openai/m",
+        "1.2K",
+        "800",
+        "$0.004",
+        "2.5 s",
+        "You plan.",
+        "Part one",
+        "the plan",
+        "unknown",
+        "replayed",
+        "ended by length",
+        "3.5 s",
+    ):
+        assert words in page
+
+
+def test_a_saved_conversation_is_cut_and_says_where_the_whole_is(read: Any) -> None:
+    page = read(conversation_section(MENDED, Bounds(message=4, exchanges=1))).text
+    assert "You plan." not in page and "the words of the first 1" in page.lower()
+    assert "4 more characters" in page and "growth.conversation_history" in page and "growth/r1/journal.jsonl" in page
+
+
+def test_a_report_from_disk_tells_where_the_words_are(read: Any) -> None:
+    page = read(conversation_section(changed(conversation_history=()), LIVE)).text
+    assert "journal only" in page and "growth/r1/journal.jsonl" in page
+    assert "Nothing was asked." in read(conversation_section(NOTHING, LIVE)).text
+
+
+# Environment
+
+
+def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
+    options = CallOptions(
+        resources=Resources(cpu=2, memory="4Gi"),
+        timeout=30,
+        env_vars={"MODE": "hidden-value"},
+        secrets=(Secret(key="DB_TOKEN"),),
+    )
+    page = read(environment_section(MENDED, options)).text
+    for words in (
+        "docker",
+        "autocode:abc",
+        "3.11",
+        "2 cores, 4Gi memory, 30 s a call",
+        "none",
+        "MODE",
+        "DB_TOKEN (secret)",
+        "scikit-learn",
+        "scikit-learn==1.7",
+    ):
+        assert words in page
+    assert "hidden-value" not in page
+    assert "open, by choice" in read(environment_section(MENDED, CallOptions(network=True))).text
+
+
+def test_a_long_lock_is_cut(read: Any) -> None:
+    page = read(environment_section(changed(lock=tuple(f"p{n}==1" for n in range(LOCK_LINES + 7))), None)).text
+    assert "and 7 more: growth.report.lock" in page
+
+
+def test_without_a_sandbox_it_says_so(read: Any) -> None:
+    assert "did not get as far" in read(environment_section(NOTHING, None)).text
+
+
+@pytest.mark.parametrize("state", ["ready", "failed"])
+def test_what_it_rests_on_is_named_by_how_it_ended(state: Any, read: Any) -> None:
+    assert ("Rests on" in read(function_section(subject(MENDED, state))).text) is (state == "ready")

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display.inspector import static
+from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
+from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.types import CheckOutcome, Evidence, Report
+from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, subject
+
+
+def test_every_section_is_there_in_order(read: Any) -> None:
+    page = read(render_html(subject(options=CallOptions())))
+    places = [
+        page.text.index(words)
+        for words in (
+            "growth.run(sales: DataFrame",
+            "def run",
+            "def test_sum",
+            "Attempt 1",
+            "Exactly what was sent",
+            "You plan.",
+            "autocode:abc",
+        )
+    ]
+    assert places == sorted(places)
+    assert "details" in page.tags and "script" not in page.tags
+
+
+@pytest.mark.parametrize("part", ["all", "report"])
+def test_the_page_shows_what_success_rests_on(part: Any, read: Any) -> None:
+    html, text = read(render_html(subject(), part)).text, render_text(subject(), part)
+    for words in (
+        "growth.run(sales: DataFrame",
+        "Ready, with changed tests",
+        "adds up",
+        "two runs agree",
+        "ties keep their order",
+        "test_nothing",
+        "cost unknown",
+        "2 attempts",
+        "sandbox: docker",
+    ):
+        assert words in html
+        assert words in text
+    assert "scikit-learn==1.7" in html and "3.11" in html
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Over budget")]
+)
+def test_how_it_ended_is_said_as_on_the_card(state: Any, words: str, read: Any) -> None:
+    report = Report(name="growth", run_id="r", prompt="p", success=False, error="growth was cancelled.")
+    for said in (read(render_html(subject(report, state))).text, render_text(subject(report, state))):
+        assert words in said and "growth was cancelled." in said and "not tested" not in said
+
+
+def test_what_failed_says_why_and_keeps_the_best_attempt(read: Any) -> None:
+    failed = subject(MENDED.model_copy(update={"success": False, "error": "no progress"}))
+    page = read(render_html(failed)).text
+    assert "● Failed" in page and "no progress" in page and "def run" in page and "Holds" in page
+
+
+def test_one_side_of_it_is_that_side_only(read: Any) -> None:
+    code, tests = (read(render_html(subject(), part)).text for part in ("code", "tests"))
+    assert "def run" in code and "test_sum" not in code
+    assert "def test_sum" in tests and "adds up" in tests and "def run" not in tests
+    assert render_text(subject(), "code") == MENDED.solution.code
+    assert render_text(subject(), "tests") == MENDED.tests
+
+
+def test_the_saved_form_shows_of_the_samples_what_the_share_allows() -> None:
+    asked = []
+
+    def overviews(share: Any) -> dict[str, Overview]:
+        asked.append(share)
+        bars = (Bar("0 – 5", 4711), Bar("5 – 10", 3))
+        return {
+            "sales": Overview(
+                "DataFrame", "3 rows", (ColumnOverview("price", "int64", 0, 3, drawing="histogram", bars=bars),)
+            )
+        }
+
+    html = render_html(subject(overviews=overviews))
+    assert "price" in html and "4711" not in html and "4,711" not in html  # the model was told no such count
+    render_html(subject(overviews=overviews, sent={**SENT, "share": "stats"}))
+    render_html(subject(overviews=overviews, sent={}))
+    assert asked == ["rows", "stats", "schema"]
+
+
+@pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False), ("schema", False)])
+def test_a_failed_checks_words_are_saved_only_where_rows_may_be_seen(share: str, shown: bool) -> None:
+    said = "it is Jane Doe"
+    evidence = Evidence(checks=(CheckOutcome(name="nobody", passed=False, message=said),))
+    error = f"This does not hold: nobody. {said}"
+    attempt = MENDED.history[1].model_copy(update={"evidence": evidence, "error": error})
+    report = MENDED.model_copy(
+        update={"success": False, "evidence": evidence, "error": error, "history": (attempt,), "tests": ""}
+    )
+    given = subject(report, sent={**SENT, "share": share})
+    for part in ("all", "report"):
+        assert (said in render_html(given, part)) is shown  # type: ignore[arg-type]
+        assert (said in render_text(given, part)) is shown  # type: ignore[arg-type]
+
+
+def test_schemas_are_saved_unless_only_names_may_be_seen() -> None:
+    assert "DataFrameSchema" in render_html(subject())
+    assert "DataFrameSchema" not in render_html(subject(sent={**SENT, "share": "schema"}))
+
+
+def test_a_section_that_is_too_long_gives_way_and_says_where_it_is(monkeypatch: pytest.MonkeyPatch, read: Any) -> None:
+    whole = render_html(subject())
+    monkeypatch.setattr(static, "MAX_CHARACTERS", 9_000)
+    shorter = render_html(subject())
+    assert len(shorter) < len(whole)
+    assert "Too long for a saved notebook. %autocode show growth" in read(shorter).text
+
+
+def test_a_pending_result_is_one_line(read: Any) -> None:
+    for waits in (True, False):
+        assert read(pending_html("<autocode <growth> running>", waits=waits)).text == "<autocode <growth> running>"
+
+
+@pytest.mark.parametrize("part", ["all", "code", "tests", "report"])
+@pytest.mark.parametrize("share", ["rows", "schema"])
+def test_nothing_from_outside_becomes_markup(part: Any, share: str, read: Any) -> None:
+    column = ColumnOverview(
+        HOSTILE, HOSTILE, 0, 1, facts=((HOSTILE, HOSTILE),), drawing="ranking", bars=(Bar(HOSTILE, 3),)
+    )
+    overview = Overview(HOSTILE, HOSTILE, (column,))
+    sent = {"share": share, "text": HOSTILE, "masked": {HOSTILE: 1}, "left_out": {HOSTILE: [HOSTILE]}}
+    nasty = subject(NASTY, sent=sent, overviews=lambda share: {HOSTILE: overview})
+    page = read(render_html(nasty, part))
+    assert "script" not in page.tags
+    for said in (page.text, render_text(nasty, part)):
+        assert "\x1b" not in said and "\u202e" not in said

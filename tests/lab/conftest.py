@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import autocoder_jupyter
+from autocoder_jupyter.lab.link import Link
+from autocoder_jupyter.magics.notebook import Notebook
+from tests.lab.page import Page
+from tests.magics.conftest import PlayedJobs, RaisingShell, here, jobs, shell
+from tests.magics.kernel import Kernel
+from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
+
+__all__ = ["here", "jobs", "shell"]
+
+Play = Callable[..., ScriptedModel]
+
+DATA = "import pandas as pd; sales = pd.DataFrame({'price': [10.0, 20.0, 30.0], 'quantity': [1, 2, 3]})"
+CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
+
+
+class PlayedChannel:
+    """Stands for the comm: what the kernel said, and a page's voice."""
+
+    def __init__(self, heard: Callable[[Any], None], refused: Callable[[], None]) -> None:
+        self.opening: dict[str, Any] = {}
+        self.say = heard
+        self.refuse = refused
+        self.closed = False
+        self.said: list[dict[str, Any]] = []
+        self.times: list[float] = []
+        self._came = threading.Condition()
+
+    def open(self, data: dict[str, Any]) -> None:
+        self.opening = data
+
+    def send(self, message: dict[str, Any]) -> None:
+        with self._came:
+            self.said.append(message)
+            self.times.append(time.monotonic())
+            self._came.notify_all()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        with self._came:
+            return [message for message in self.said if message["kind"] == kind]
+
+    def wait_for(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
+        """The newest message of a kind that is as wanted."""
+
+        def found() -> list[dict[str, Any]]:
+            return [message for message in self.said if message["kind"] == kind and holds(message)]
+
+        with self._came:
+            assert self._came.wait_for(found, 10), self.said
+            return found()[-1]
+
+    def ask(self, action: object, name: object, **more: Any) -> dict[str, Any]:
+        """A request and its reply."""
+        identity = f"request-{len(self.said)}"
+        self.say({"kind": "request", "id": identity, "action": action, "name": name, **more})
+        return self.wait_for("reply", lambda message: message["id"] == identity)
+
+
+@pytest.fixture
+def notebook(shell: RaisingShell) -> Notebook:
+    return shell.magics_manager.registry["AutocodeMagics"].notebook  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def channels() -> list[PlayedChannel]:
+    """All that were opened."""
+    return []
+
+
+@pytest.fixture
+def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[Link]:
+    def opened(*how: Any) -> PlayedChannel:
+        channels.append(PlayedChannel(*how))
+        return channels[-1]
+
+    link = Link(notebook, opened)
+    link.start()
+    yield link
+    link.stop()
+
+
+@pytest.fixture
+def page(link: Link, channels: list[PlayedChannel]) -> PlayedChannel:
+    """The channel, after a page said hello and was told all."""
+    channels[0].say({"kind": "hello", "client": "page"})
+    channels[0].wait_for("data")
+    return channels[0]
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(lambda request: Answer(status=400)) as model:
+        yield model
+
+
+@pytest.fixture
+def play(model: ScriptedModel) -> Play:
+    """Plays a generation; `code` takes the place of the answer with the module."""
+
+    def played(code: Any = None) -> ScriptedModel:
+        answers = {"plan": PLAN, "code": code or fenced(CODE), "tests": fenced(TESTS)}
+        model._answer = by_marker({MARKERS[stage]: lambda _, said=said: said for stage, said in answers.items()})
+        return model
+
+    played()
+    return played
+
+
+@pytest.fixture
+def kernel(play: Play, model: ScriptedModel, tmp_path: Path) -> Iterator[Kernel]:
+    """A real kernel that has not loaded the extension."""
+    (tmp_path / "pyproject.toml").write_text("")
+    env = {
+        "AUTOCODE_MODEL": "openai/scripted",
+        "AUTOCODE_API_BASE": model.url,
+        "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_MAX_ITERATIONS": "1",
+        "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
+    }
+    with Kernel(tmp_path, env) as kernel:
+        yield kernel
+
+
+@pytest.fixture
+def open_page(kernel: Kernel) -> Iterator[Callable[[], Page]]:
+    """Opens pages on the kernel: each has connections of its own, as browser tabs have."""
+    opened: list[Page] = []
+
+    def open_one() -> Page:
+        opened.append(Page(kernel))
+        return opened[-1]
+
+    yield open_one
+    for page in opened:
+        page.close()
+
+
+__all__ += ["PlayedJobs"]

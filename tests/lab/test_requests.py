@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.lab.requests import answer, sentence
+from autocoder_jupyter.magics.notebook import Notebook
+from tests.lab.conftest import PlayedJobs
+
+
+def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> dict[str, Any]:
+    return answer(notebook, {"action": action, "name": name, **more})
+
+
+@pytest.mark.parametrize("action", ["approve", "decline"])
+def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: PlayedJobs, action: str) -> None:
+    shell.run("%%autocode growth\nWords")
+    jobs.last.ask("fiscalmonths")
+    assert asked(notebook, action) == {"ok": True, "value": None}
+    assert jobs.last.asked == [action]
+
+
+def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth\nWords")
+    assert asked(notebook, "cancel")["ok"]
+    assert jobs.last.asked == ["cancel"]
+    assert asked(notebook, "cancel")["error"] == "growth has ended already (cancelled)."
+    assert jobs.last.asked == ["cancel"]
+
+
+def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth\nWords")
+    jobs.last.end("failed", solution=None, error="The model said nothing.")
+    assert asked(notebook, "code")["error"] == "growth has no code. The model said nothing."
+    assert asked(notebook, "tests")["error"] == "growth has no tests. The model said nothing."
+
+
+def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(
+    shell: Any, notebook: Notebook, jobs: PlayedJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    jobs.last.end()
+    paths: list[Any] = []
+    monkeypatch.setattr(type(shell.user_ns["growth"]), "export", lambda self, path: paths.append(path) or path)
+    assert asked(notebook, "export") == {"ok": True, "value": "growth.py"}
+    assert asked(notebook, "export", path="a/b.py")["value"] == "a/b.py"
+    assert paths == ["growth.py", "a/b.py"]
+    assert asked(notebook, "export", path=7)["error"] == "The path to export to is a text."
+
+
+def test_what_nobody_foresaw_is_a_sentence_too(
+    shell: Any, notebook: Notebook, jobs: PlayedJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    monkeypatch.setattr(jobs.last, "cancel", lambda: 1 / 0)
+    assert asked(notebook, "cancel")["error"] == "That failed. ZeroDivisionError: division by zero"
+    monkeypatch.undo()
+
+
+def test_a_sentence_has_what_why_and_what_next_in_one_line() -> None:
+    error = InvalidRequest("It fails.", why="Two\nlines.", hint="Try again.")
+    assert sentence(error) == "It fails. Two lines. Try again."

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.events import (
+    ApprovalNeeded,
+    EvidenceGathered,
+    PlanReady,
+    StageStarted,
+    TestReported,
+    TestsCollected,
+    TokensUsed,
+)
+from autocoder_jupyter.lab.results import listed, without_clock
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    CodePlan,
+    Evidence,
+    Exchange,
+    InputSpec,
+    OutputSpec,
+    Report,
+    TestOutcome,
+    Usage,
+)
+from tests.lab.conftest import PlayedJobs
+
+FIELDS = {
+    "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
+    "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
+    "progress", "cell_id", "run_id", "replayed",
+}  # fmt: skip
+PLAN = CodePlan(
+    description="",
+    approach="",
+    inputs=(InputSpec(name="sales", type="DataFrame"),),
+    outputs=(OutputSpec(name="total", type="float"),),
+)
+EVIDENCE = Evidence(
+    tests=(TestOutcome(id="test_a", outcome="passed"), TestOutcome(id="test_b", outcome="passed")),
+    checks=(CheckOutcome(name="two runs agree", passed=True), CheckOutcome(name="x > 0", passed=False)),
+    tests_changed=("test_b",),
+)
+
+
+def finished(name: str, state: Any = "ready", **fields: Any) -> CodeGenEvalResult:
+    values = {"name": name, "run_id": "run-7", "prompt": "", "success": state == "ready", **fields}
+    return CodeGenEvalResult(name, Pending.resolved(Resolution(state, Report(**values))))
+
+
+def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth --max-cost 0.5\nWords")
+    job = jobs.last
+    for event in (
+        PlanReady(PLAN),
+        StageStarted("run", 2, 10),
+        TestsCollected(("test_a", "test_b", "test_c")),
+        TestReported(TestOutcome(id="test_a", outcome="passed")),
+        TokensUsed("code", Usage(), Usage(input_tokens=100, output_tokens=20, cost=None)),
+    ):
+        job.tell(event)
+    (told,) = listed(notebook)
+    assert set(told) == FIELDS
+    expected = {
+        "name": "growth", "phase": "running", "title": "Running the tests", "stage": "run", "attempt": 2, "of": 10,
+        "passed": 1, "tests": 3, "input_tokens": 100, "output_tokens": 20, "cost": None, "max_cost": 0.5,
+        "signature": "growth.run(sales: DataFrame) -> total: float", "run_id": "run-1", "replayed": False,
+    }  # fmt: skip
+    assert {key: told[key] for key in expected} == expected
+    job.tell(ApprovalNeeded(("fiscalmonths",)))
+    assert (listed(notebook)[0]["phase"], listed(notebook)[0]["approval"]) == ("waiting", ["fiscalmonths"])
+    job.tell(EvidenceGathered(2, EVIDENCE))
+    (told,) = listed(notebook)
+    assert told["held"] == ["2 tests", "two runs agree"]
+    assert told["warnings"] == ["Tests changed on the way: test_b"] and told["tests_changed"]
+    job.end("over_budget", error="Too dear.")
+    (told,) = listed(notebook)
+    assert (told["phase"], told["title"], told["reason"], told["stage"]) == (
+        "over_budget",
+        "Over budget",
+        "Too dear.",
+        None,
+    )
+
+
+def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: Any, notebook: Notebook) -> None:
+    started = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    exchange = Exchange(stage="plan", key="", model="m", messages=(), answer="", replayed=True)
+    shell.user_ns["old"] = finished(
+        "growth",
+        plan=PLAN,
+        evidence=EVIDENCE,
+        attempts=3,
+        seconds=8.5,
+        started=started,
+        usage=Usage(input_tokens=5, cost=0.25),
+        conversation_history=(exchange,),
+    )
+    (told,) = listed(notebook)
+    assert set(told) == FIELDS
+    expected = {
+        "name": "old", "phase": "ready", "title": "Ready, with changed tests", "attempt": 3, "passed": 2, "tests": 2,
+        "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "run_id": "run-7", "replayed": True,
+        "cell_id": None, "signature": "old.run(sales: DataFrame) -> total: float",
+    }  # fmt: skip
+    assert {key: told[key] for key in expected} == expected
+
+
+def test_a_pending_result_is_listed_and_not_waited_for(shell: Any, notebook: Notebook) -> None:
+    shell.user_ns["later"] = CodeGenEvalResult("later", Pending(lambda: "waiting for approval"))
+    assert [(job["name"], job["phase"]) for job in listed(notebook)] == [("later", "waiting")]
+
+
+def test_each_result_is_listed_once(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth\nWords")
+    shell.user_ns.update(alias=shell.user_ns["growth"], _hidden=finished("x"), text="growth")
+    assert [job["name"] for job in listed(notebook)] == ["growth"]
+
+
+@pytest.mark.parametrize("state", ["ready", "failed", "cancelled", "over_budget"])
+def test_every_ending_is_json(shell: Any, notebook: Notebook, state: Any) -> None:
+    shell.user_ns["old"] = finished("old", state, error="x" * 5000)
+    (told,) = listed(notebook)
+    assert told["phase"] == state and len(told["reason"]) == 1000
+    json.dumps(told, allow_nan=False)
+
+
+def test_the_clock_alone_is_no_news(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth\nWords")
+    before = listed(notebook)
+    after = listed(notebook)
+    assert before[0]["seconds"] < after[0]["seconds"] + 1
+    assert without_clock(before) == without_clock(after)
+    jobs.last.end()
+    assert without_clock(listed(notebook)) == listed(notebook) != before

@@ -1,0 +1,169 @@
+"""What a result shows as the last line of a cell, in each kind of front end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import magics
+from autocoder_jupyter.magics import inspection
+from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller
+from autocoder_jupyter.magics.result_display import INSPECTOR, WIDGET
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+
+
+def finished(name: str = "growth", state: Any = "ready", **fields: Any) -> CodeGenEvalResult:
+    report = Report(
+        name=name,
+        run_id="r",
+        prompt="p",
+        success=state == "ready",
+        solution={"code": "def run(sales): return 1\n"},
+        declared_inputs=(InputSpec(name="sales", type="DataFrame"),),
+        declared_outputs=(OutputSpec(name="value", type="int"),),
+        **fields,
+    )
+    return CodeGenEvalResult(
+        name, Pending.resolved(Resolution(state, report)), samples={"sales": pd.DataFrame({"secret_price": [4711]})}
+    )
+
+
+def shown(shell: Any, result: object) -> dict[str, Any]:
+    data, _ = shell.display_formatter.format(result)
+    return data  # type: ignore[no-any-return]
+
+
+def test_a_live_notebook_gets_the_widget_and_the_static_form(shell: Any) -> None:
+    data = shown(shell, finished())
+    assert set(data) == {WIDGET, "text/html", "text/plain"}
+    assert data[WIDGET]["version_major"] == 2 and data[WIDGET]["model_id"]
+    assert "autocode-result" in data["text/html"] and data["text/plain"].startswith("<autocode growth ready")
+
+
+def test_a_page_of_ours_gets_what_only_it_can_render(shell: Any) -> None:
+    notebook = magics._registered[id(shell)][0].notebook
+    notebook.front_end.has_page = lambda: True
+    data = shown(shell, finished())
+    assert set(data) == {INSPECTOR, "text/html", "text/plain"}
+    assert set(data[INSPECTOR]) == {"name", "model_id"} and data[INSPECTOR]["name"] == "growth"
+
+
+def test_where_nobody_sits_there_is_the_static_form_only(shell: Any) -> None:
+    shell.kernel._allow_stdin = False
+    assert set(shown(shell, finished())) == {"text/html", "text/plain"}
+
+
+def test_without_ipywidgets_there_is_the_static_form_only(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert set(shown(shell, finished())) == {"text/html", "text/plain"}
+
+
+def test_a_terminal_gets_words(shell: Any) -> None:
+    del shell.kernel
+    assert set(shown(shell, finished())) == {"text/plain"}
+
+
+@pytest.mark.parametrize("state", ["running", "waiting for approval"])
+def test_a_pending_result_is_one_line_and_nobody_waits(shell: Any, state: Any) -> None:
+    pending = CodeGenEvalResult("growth", Pending(lambda: state))
+    data = shown(shell, pending)
+    assert set(data) == {"text/html", "text/plain"}
+    assert f"autocode growth {state}" in data["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("failed", "Failed"), ("cancelled", "Cancelled"), ("over_budget", "Over budget")]
+)
+def test_how_it_ended_is_said(shell: Any, state: Any, words: str) -> None:
+    assert f"● {words}" in shown(shell, finished(state=state))["text/html"]
+
+
+def test_show_publishes_the_same_and_says_more_in_words(shell: Any) -> None:
+    shell.user_ns["growth"] = finished()
+    shell.run("%autocode show growth")
+    (output,) = shell.display_pub.outputs
+    assert set(output["data"]) == {WIDGET, "text/html", "text/plain"}
+    assert "def run(sales)" in output["data"]["text/plain"]
+
+
+def test_a_result_that_is_shown_twice_has_one_inspector(shell: Any) -> None:
+    result = finished()
+    assert shown(shell, result)[WIDGET] == shown(shell, result)[WIDGET]
+
+
+def test_a_newer_result_of_that_name_freezes_the_older_inspector() -> None:
+    inspectors, old, new = Inspectors(), finished(), finished()
+    first = inspectors.of(old, {})
+    assert inspectors.of(old, {}) is first and len(first.widget.children) == 2
+    second = inspectors.of(new, {})
+    assert second is not first and "autocode-result" in first.widget.children[0].value
+
+
+def test_only_so_many_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "MAX_OPEN", 2)
+    inspectors, results = Inspectors(), [finished(name) for name in "abc"]
+    a, b = inspectors.of(results[0], {}), inspectors.of(results[1], {})
+    inspectors.of(results[0], {})  # shown again, so b is now the one that was shown longest ago
+    inspectors.of(results[2], {})
+    assert len(b.widget.children) == 1 and len(a.widget.children) == 2
+
+
+def test_unloading_freezes_and_forgets(shell: Any) -> None:
+    result = finished()
+    shown(shell, result)
+    display = magics._registered[id(shell)][2]
+    inspector = display._inspectors.of(result, {})
+    magics.unregister(shell)
+    assert len(inspector.widget.children) == 1
+    assert set(shown(shell, result)) == {"text/plain"}
+
+
+@pytest.mark.parametrize(("share", "told"), [("rows", True), ("stats", True), ("schema", False), (None, False)])
+def test_the_saved_form_tells_of_the_sample_what_the_model_was_told(
+    shell: Any, here: Path, share: str | None, told: bool
+) -> None:
+    shell.kernel._allow_stdin = False
+    if share:
+        folder = here / ".autocode" / "growth" / "r"
+        folder.mkdir(parents=True)
+        (folder / "sent.json").write_text(f'{{"share": "{share}", "text": "what was sent"}}')
+    html = shown(shell, finished())["text/html"]
+    assert "secret_price" in html and ("4711" in html) is told
+    assert ("what was sent" in html) is (share is not None)
+
+
+def test_a_function_that_failed_has_no_form(shell: Any) -> None:
+    inspector = Inspectors().of(finished(state="failed"), {})
+    assert "Run" not in inspector.widget.children[1].titles
+
+
+# The way from the form to the notebook
+
+
+SPEC = InputSpec(name="sales", type="DataFrame")
+
+
+class Polars:
+    """A table of another library."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        return pd.DataFrame({"a": [1]})
+
+
+def test_tables_of_other_libraries_can_be_chosen() -> None:
+    caller = NotebookCaller(finished(), {"table": Polars(), "n": 1, "_": pd.DataFrame()})
+    assert [(variable.name, variable.misfit) for variable in caller.variables(SPEC)] == [("table", "")]
+    assert list(caller.captured("table").columns) == ["a"]
+
+
+def test_a_frame_is_captured_as_it_is() -> None:
+    frame = pd.DataFrame({"a": [1]})
+    captured = NotebookCaller(finished(), {"sales": frame}).captured("sales")
+    frame.loc[0, "a"] = 2
+    assert captured["a"].tolist() == [1]
