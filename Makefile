@@ -3,25 +3,52 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
+# The JupyterLab part, in TypeScript. All else works on a machine without Node.
+NODE := $(shell command -v node)
+JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
+MODULES := labextension/node_modules/.yarn-state.yml
+BUILT := autocoder_jupyter/labextension/package.json
+SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: demo test check format bench lock clean
+.PHONY: demo test check check-labextension format bench labextension without-node lock clean
 
 # The quickstart notebook, really executed in a kernel; its journal holds the model's answers, so it needs no key.
 demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
 
-test: $(STAMP)
+test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(STAMP)
+check: $(STAMP) $(if $(NODE),check-labextension,without-node)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP)
+check-labextension: $(MODULES)
+	$(JLPM) lint:check
+	$(JLPM) test
+
+format: $(STAMP) $(if $(NODE),$(MODULES),without-node)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(if $(NODE),$(JLPM) lint)
+
+# Builds the JupyterLab part and shows it to the JupyterLab of .venv.
+labextension: $(BUILT)
+	mkdir -p $(VENV)/share/jupyter/labextensions
+	ln -sfn $(CURDIR)/$(dir $(BUILT)) $(VENV)/share/jupyter/labextensions/autocoder-jupyter
+
+$(BUILT): $(MODULES) $(SOURCES)
+	$(JLPM) build:prod
+
+$(MODULES): $(STAMP) labextension/package.json labextension/yarn.lock
+	$(JLPM) install --immutable
+	touch $@
+
+without-node:
+	@echo "There is no Node (20.19 or later) here: the JupyterLab part is neither built nor checked, and its tests are skipped."
+	@test "$$CI" != true || { echo "CI needs it."; exit 1; }
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
@@ -45,3 +72,4 @@ $(STAMP): $(VENV)/bin/uv requirements/all.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf labextension/lib labextension/node_modules labextension/*.tsbuildinfo $(dir $(BUILT))

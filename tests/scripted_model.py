@@ -50,6 +50,7 @@ class Answer:
         end_after: characters that are streamed before the stream ends as if all were said.
         raw: sent as the body, whatever it is.
         piece: characters of one streamed piece.
+        pace: seconds between two pieces.
     """
 
     text: str = ""
@@ -66,6 +67,7 @@ class Answer:
     end_after: int | None = None
     raw: str | None = None
     piece: int = 80
+    pace: float = 0.0
 
 
 Script = Sequence[str | Answer] | Callable[[dict[str, Any]], "str | Answer"]
@@ -284,6 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._hold(answer)
                 held = True
             self._chunk(event.encode())
+            time.sleep(answer.pace)
         self._chunk(b"")
         return None
 

@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent, jobs
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.errors import AuthenticationFailed
+from autocoder_jupyter.errors import AuthenticationFailed, ModelError
 from tests.scripted_model import Answer, ScriptedModel
 
 pytestmark = pytest.mark.local_sandbox
@@ -73,3 +73,26 @@ def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> Non
         agent = AutoCoderAgent(**model.settings, sandbox="local")
         with pytest.raises(AuthenticationFailed):
             agent.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
+
+
+def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    sales = pd.DataFrame({"v": [1.0, 2.5]})
+    with ScriptedModel(answer) as model:
+        limited = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.5)
+        with pytest.raises(ModelError, match="price of openai/scripted is not known"):
+            limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        assert model.requests == []
+        unlimited = AutoCoderAgent(**model.settings, sandbox="local")
+        assert unlimited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path).success
+        asked = len(model.requests)
+        again = limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        assert again.success and len(model.requests) == asked  # what is replayed costs nothing
+
+
+def test_a_limit_in_dollars_is_kept_with_the_persons_own_prices(tmp_path: Path) -> None:
+    prices = {"input_cost_per_token": 1.0, "output_cost_per_token": 1.0}
+    with ScriptedModel(answer) as model:
+        agent = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.5, litellm_params=prices)
+        result = agent.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
+        assert result.state == "over_budget" and "$0.5 is spent" in str(result.error)
+        assert len(model.requests) == 1

@@ -290,6 +290,14 @@ def test_a_saved_result_has_its_samples_when_it_is_loaded(tmp_path: Path) -> Non
     assert (again.original_samples["dir"].path / "x").read_text() == "x"
 
 
+def test_saving_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a_file").write_text("")
+    for place in (tmp_path / "a_file", tmp_path / "a_file" / "below", Path("/proc/nobody")):
+        with pytest.raises(InvalidRequest, match=f"cannot be written to {place}") as caught:
+            result(samples={"sales": pd.DataFrame({"a": [1]})}).save(place)
+        assert caught.value.why and "Choose a place" in caught.value.hint
+
+
 def test_loading_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="no saved result"):
         CodeGenEvalResult.load(tmp_path)

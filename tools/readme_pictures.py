@@ -2,7 +2,7 @@
 
     python tools/readme_pictures.py [FOLDER]
 
-Needs chromium on the PATH and Playwright for Python.
+Needs chromium on the PATH, Playwright for Python, and the lab extension (`make labextension`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import threading
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -26,44 +28,78 @@ PLAIN = """
 """
 """Takes away what marks the chosen cell."""
 
-TITLE = ".autocode-card >> text=● Ready"
+PATIENCE = 90_000
+WINDOW = {"width": 1440, "height": 950}
+TALL = {"width": 1130, "height": 1200}
+
+
+class Story:
+    """What the model says: its first code is wrong, and it stops in the middle of a sentence until it may go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def __call__(self, request: dict[str, Any]) -> Answer:
+        """The answer to a request."""
+        prompt = prompt_of(request)
+        stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt)
+        text = plays.fenced(plays.WRONG) if stage == "code" else plays.answer(request)
+        if stage not in ("code", "tests"):
+            return Answer(text)
+        return Answer(text, pace=0.02, hold=self.go_on, hold_after=700 if stage == "code" else 1500)
 
 
 def main(folder: Path) -> None:
-    """Write `card.png` and `evidence.png`."""
+    """Write `working.png`, `card.png`, `evidence.png`, `attempts.png` and `data.png`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ScriptedModel(_priced) as model, tempfile.TemporaryDirectory() as place:
+    story = Story()
+    with ScriptedModel(story) as model, tempfile.TemporaryDirectory() as place:
         root = Path(place) / "notebooks"
         root.mkdir()
         (root / "pyproject.toml").write_text("")
         env = {"AUTOCODE_MODEL": "openai/gpt-4.1", "AUTOCODE_API_BASE": model.url, "AUTOCODE_SANDBOX": "local"}
         with Lab(root, env) as lab, sync_playwright() as playwright:
-            lab.write(
-                "growth.ipynb",
-                [f"%load_ext autocoder_jupyter\n{plays.DATA}", plays.CELL, "%autocode show growth --report"],
-            )
+            lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{plays.DATA}", plays.CELL, "growth"])
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
-            context = browser.new_context(viewport={"width": 1060, "height": 1000}, device_scale_factor=2)
+            context = browser.new_context(viewport=WINDOW, device_scale_factor=2)
             page = NotebookPage(context.new_page(), lab, "growth.ipynb")
             page.run(0)
             page.wait_for_prompt(0)
-            page.run(1)
-            page.page.locator(TITLE).wait_for(timeout=60_000)
-            page.run(2)
-            page.output(2).locator(".autocode-result").wait_for(timeout=60_000)
-            page.page.keyboard.press("Escape")
+            work(page, story, folder)
+            page.page.set_viewport_size(TALL)
             page.page.add_style_tag(content=PLAIN)
             page.cell(0).locator(".jp-InputPrompt").click()
             page.cell(1).screenshot(path=folder / "card.png")
-            page.cell(2).screenshot(path=folder / "evidence.png")
+            inspect(page, folder)
             browser.close()
 
 
-def _priced(request: dict[str, object]) -> Answer:
-    """The answers, with a pause that lets the stages be seen as they are with a model."""
-    return Answer(plays.answer(request), delay=1.0 if "plan" in prompt_of(request) else 0.5)
+def work(page: NotebookPage, story: Story, folder: Path) -> None:
+    """Run the cell, and photograph the window while the model writes."""
+    page.page.get_by_role("tab", name="Autocode").click()
+    page.run(1)
+    window = page.output(1).locator(".autocode-live")
+    window.get_by_text("The tests, as the model writes them").wait_for(timeout=PATIENCE)
+    page.page.wait_for_timeout(3000)
+    page.cell(1).locator(".cm-content").scroll_into_view_if_needed()
+    window.scroll_into_view_if_needed()
+    page.page.screenshot(path=folder / "working.png")
+    story.go_on.set()
+    page.card(1).get_by_text("● Ready", exact=True).wait_for(timeout=PATIENCE)
+    page.page.get_by_role("tab", name="Autocode").click()
+
+
+def inspect(page: NotebookPage, folder: Path) -> None:
+    """Open the inspector, and photograph three of its tabs."""
+    page.run(2)
+    output = page.output(2)
+    for name in ("Evidence", "Attempts", "Data"):
+        output.get_by_role("tab", name=name).click(timeout=PATIENCE)
+        page.page.wait_for_timeout(1500)
+        page.cell(0).locator(".jp-InputPrompt").click()
+        output.screenshot(path=folder / f"{name.lower()}.png")
 
 
 if __name__ == "__main__":

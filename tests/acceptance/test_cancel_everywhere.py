@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 
 from autocoder_jupyter import jobs
@@ -224,10 +225,24 @@ def test_while_an_environment_is_built(stage: Stage, monkeypatch: pytest.MonkeyP
         job = stage.submit(approved_packages=("turbo-frames-zz",))
         silent_index.settimeout(60)
         asked, _ = silent_index.accept()
+        assert _resolvers()
         cancelled(job)
+        eventually(lambda: not _resolvers(), _resolvers)
         only_idle_workers_are_left(stage)
         the_name_is_free_again(stage)
         asked.close()
+
+
+def _resolvers() -> list[str]:
+    """Names of the uv processes that this process started."""
+    return [name for process in children(os.getpid()) if (name := _name(process)) == "uv"]
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return str(process.name())
+    except psutil.Error:  # ended meanwhile
+        return ""
 
 
 def test_while_the_tests_run(any_stage: Stage) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser.lab import EXTENSION, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -48,6 +48,14 @@ def chromium() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def extension() -> None:
+    """The lab extension is there; a module that needs it says so with `usefixtures`."""
+    if not (EXTENSION / "package.json").exists():
+        reason = "the lab extension is not built; `make labextension` does it and needs Node"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

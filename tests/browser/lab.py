@@ -21,6 +21,9 @@ import nbformat
 
 import autocoder_jupyter
 
+EXTENSION = Path(autocoder_jupyter.__file__).parent / "labextension"
+"""The built lab extension; `make labextension` puts it there."""
+
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "notebook-extension/tracker": {"windowingMode": "none"},
@@ -41,6 +44,7 @@ class Lab:
         self._state = folder.parent / f"{folder.name}-state"
         self._env = env
         self._write_settings(theme)
+        self._link_extension()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -83,11 +87,22 @@ class Lab:
         """For pages that are opened from now on."""
         self._write_settings(theme)
 
+    def use_settings(self, place: str, values: Mapping[str, Any]) -> None:
+        """Those of one part of JupyterLab, for pages that are opened from now on."""
+        path = self._state / "settings" / "@jupyterlab" / f"{place}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+
     def _write_settings(self, theme: str) -> None:
         for place, values in {**SETTINGS, "apputils-extension/themes": {"theme": theme}}.items():
-            path = self._state / "settings" / "@jupyterlab" / f"{place}.jupyterlab-settings"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(values))
+            self.use_settings(place, values)
+
+    def _link_extension(self) -> None:
+        """Let it find the extension as this tree has it, if it is built; no other is installed here."""
+        link = self._state / "data" / "labextensions" / "autocoder-jupyter"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if (EXTENSION / "package.json").exists() and not link.is_symlink():
+            link.symlink_to(EXTENSION)
 
     def _wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + 60
@@ -108,12 +123,14 @@ class NotebookPage:
         page: Playwright's.
         lab: the server.
         name: of the notebook.
+        view: `doc/tree` for JupyterLab, `notebooks` for Notebook 7, which the same server has.
     """
 
-    def __init__(self, page: Any, lab: Lab, name: str) -> None:
+    def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc/tree") -> None:
         self.page = page
         self.name = name
-        page.goto(f"{lab.address}/doc/tree/{urllib.parse.quote(name)}?reset")
+        self._in_lab = view == "doc/tree"
+        page.goto(f"{lab.address}/{view}/{urllib.parse.quote(name)}?reset")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         self.wait_until_idle()
 
@@ -136,7 +153,11 @@ class NotebookPage:
 
     def wait_until_idle(self) -> None:
         """Wait until the kernel answers and does nothing."""
-        self.page.get_by_text(re.compile(r"\(ipykernel\) \| Idle|Python 3 \| Idle")).first.wait_for(timeout=60_000)
+        if self._in_lab:
+            idle = self.page.get_by_text(re.compile(r"\(ipykernel\) \| Idle|Python 3 \| Idle"))
+        else:
+            idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
+        idle.first.wait_for(timeout=60_000)
 
     def wait_for_prompt(self, number: int) -> None:
         """Wait until a cell has run."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.conftest import Open, Play
+from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.lab import Lab, NotebookPage
 from tests.scripted_model import Answer
 
@@ -76,6 +76,153 @@ def test_the_card_follows_the_stages_without_jumping(notebook: Open, play: Play)
     assert "two runs agree" in text and "revenue is never negative" in text
 
 
+SLOW_TESTS = plays.TESTS.replace("import pandas as pd\n", "import time\n\nimport pandas as pd\n", 1).replace(
+    "    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
+    "    time.sleep(4)\n    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
+)
+"""The fourth of the six tests takes some seconds."""
+
+
+def in_the_middle_of(*stages: str) -> tuple[threading.Event, Any]:
+    """The usual answers, tests that take their time; these stages' stop in the middle until the event comes."""
+    release = threading.Event()
+
+    def script(request: dict[str, Any]) -> Answer:
+        prompt = json.dumps(request["messages"])
+        stage = next(name for marker, name in plays.STAGES.items() if marker in prompt)
+        text = plays.fenced(SLOW_TESTS) if stage == "tests" else plays.answer(request)
+        held = release if stage in stages else None
+        return Answer(text, hold=held, hold_after=len(text) // 2, piece=20)
+
+    return release, script
+
+
+def pane(page: NotebookPage, number: int) -> Any:
+    """The live part of the strip below a running card."""
+    return page.output(number).locator(".autocode-live")
+
+
+def strip_shape(page: NotebookPage, number: int) -> dict[str, float]:
+    """The height of the live part, and how far below the card it and the button are, in pixels; in one go."""
+    return dict(
+        page.output(number).evaluate(
+            """output => {
+                const box = selector => output.querySelector(selector).getBoundingClientRect();
+                const end = box(".autocode-card").bottom;
+                return {
+                    height: box(".autocode-live").height,
+                    pane: box(".autocode-live").top - end,
+                    button: box(".jupyter-button").top - end,
+                };
+            }"""
+        )
+    )
+
+
+def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, play: Play) -> None:
+    plan, script = in_the_middle_of("plan")
+    play(script)
+    page = notebook(plays.CELL)
+    page.run(1)
+    live = pane(page, 1)
+    live.get_by_text("The plan, as the model writes it · ").wait_for(timeout=PATIENCE)
+    live.get_by_text("Add up revenue by calendar month").wait_for(timeout=PATIENCE)
+    before, scroll = strip_shape(page, 1), scrolled(page)
+    release, script = in_the_middle_of("code", "tests")
+    play(script)
+    plan.set()
+    live.get_by_text("The code, as the model writes it · ").wait_for(timeout=PATIENCE)
+    live.get_by_text("run(sales=orders(m01=[40, 60]").wait_for(timeout=PATIENCE)
+    live.get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
+    live.get_by_text("last sign of life").wait_for(timeout=PATIENCE)  # and the clock goes on
+    assert strip_shape(page, 1) == before
+    page.page.screenshot(path=ARTIFACTS / "card_writing.png")
+    release.set()
+    live.get_by_text("3 of 6 tests reported").wait_for(timeout=PATIENCE)
+    shown = live.inner_text()
+    assert "✓ test_each_month_has_one_row_in_order" in shown
+    assert "◐ test_months_with_few_orders_are_skipped" in shown
+    assert "○ test_the_best_month_grew_most" in shown
+    assert (strip_shape(page, 1), scrolled(page)) == (before, scroll)
+    page.page.screenshot(path=ARTIFACTS / "card_testing.png")
+    wait_for_title(page, 1, "Ready")
+
+
+def test_the_beat_stops_for_who_wants_no_motion(notebook: Open, play: Play) -> None:
+    release, script = holding("plan")
+    play(script)
+    page = notebook(plays.CELL)
+    page.run(1)
+    beat = pane(page, 1).locator(".autocode-beat")
+    beat.wait_for(timeout=PATIENCE)
+    name = "mark => getComputedStyle(mark).animationName"
+    assert beat.evaluate(name) == "autocode-beat"
+    page.page.emulate_media(reduced_motion="reduce")
+    assert beat.evaluate(name) == "none"
+    release.set()
+    wait_for_title(page, 1, "Ready")
+
+
+def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, play: Play) -> None:
+    release, script = holding("code")
+    play(script)
+    below = [f"# {number}\n" + "\n".join(f"x = {line}" for line in range(12)) for number in range(8)]
+    page = notebook(plays.CELL, *below)
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    page.cell(8).scroll_into_view_if_needed()
+    page.page.wait_for_timeout(500)
+    assert page.output(1).bounding_box()["y"] + page.output(1).bounding_box()["height"] < 0
+    before = page.cell(7).bounding_box()["y"]
+    release.set()
+    page.card(1).get_by_text("● Ready", exact=True).wait_for(state="attached", timeout=PATIENCE)
+    page.page.wait_for_timeout(1000)
+    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    assert page.cell(7).bounding_box()["y"] == pytest.approx(before, abs=2)
+
+
+def test_dollars_are_no_formula(notebook: Open, play: Play) -> None:
+    def in_dollars(request: dict[str, Any]) -> str:
+        return plays.answer(request).replace("A month is the calendar", "Between $5 and $6, a month is the calendar")
+
+    play(in_dollars)
+    page = notebook(plays.CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Ready")
+    page.page.wait_for_timeout(1000)
+    assert "Between $5 and $6, a month" in page.card(1).inner_text()
+    assert page.card(1).locator("mjx-container").count() == 0
+
+
+def test_notebook_7_shows_the_card_and_the_strip(
+    chromium: Any, lab: Lab, play: Play, request: pytest.FixtureRequest
+) -> None:
+    release, script = in_the_middle_of("code")
+    play(script)
+    name = f"{request.node.name}.ipynb"
+    lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", f"{plays.CELL} Ask first.", "growth.run()"])
+    context = chromium.new_context(viewport={"width": 1100, "height": 1250})
+    page = NotebookPage(context.new_page(), lab, name, view="notebooks")
+    page.run(0)
+    page.wait_for_prompt(0)
+    page.run(1)
+    pane(page, 1).get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
+    before = strip_shape(page, 1)
+    page.page.screenshot(path=ARTIFACTS / "notebook_7_writing.png")
+    release.set()
+    wait_for_title(page, 1, "Waiting for approval")
+    pane(page, 1).get_by_text("waits for you since").wait_for(timeout=PATIENCE)
+    assert strip_shape(page, 1) == before
+    page.page.screenshot(path=ARTIFACTS / "notebook_7_waiting.png")
+    page.output(1).get_by_role("button", name="Decline").click()
+    wait_for_title(page, 1, "Ready")
+    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    page.run(2)
+    page.output(2).locator(".autocode-outputs").get_by_text("best_month").wait_for(timeout=PATIENCE)
+    page.page.screenshot(path=ARTIFACTS / "notebook_7_ready.png")
+    context.close()
+
+
 def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, play: Play) -> None:
     release, script = holding("code")
     play(script)
@@ -128,10 +275,14 @@ def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Pla
     wait_for_title(page, 1, "Writing code and tests")
     page.run(2)
     page.page.keyboard.press("Escape")
-    page.cell(2).locator(".jp-InputPrompt", has_text="[*]").wait_for(timeout=10_000)
+    line = page.output(2).locator(".autocode-wait")
+    line.get_by_text("interrupt to stop waiting, it goes on").wait_for(timeout=10_000)
+    page.page.screenshot(path=ARTIFACTS / "waiting_line.png")
     page.page.keyboard.press("i")
     page.page.keyboard.press("i")
     page.output(2).get_by_text("KeyboardInterrupt").first.wait_for(timeout=10_000)
+    page.wait_for_prompt(2)
+    assert line.count() == 0
     page.run(3)
     page.output(3).get_by_text("running").wait_for(timeout=10_000)
     release.set()
@@ -149,11 +300,9 @@ def test_a_failure_shows_the_test_and_what_it_says(notebook: Open) -> None:
 
 
 def test_a_saved_notebook_shows_the_card_and_no_remains_of_widgets(notebook: Open, lab: Lab) -> None:
-    page = notebook(plays.CELL, "growth")
+    page = notebook(plays.CELL)
     page.run(1)
     wait_for_title(page, 1, "Ready")
-    page.run(2)
-    page.output(2).locator(".autocode-result").wait_for(timeout=PATIENCE)
     height = page.output(1).bounding_box()["height"]
     page.save()
     assert "widget-view" not in (lab.folder / page.name).read_text()
@@ -161,4 +310,3 @@ def test_a_saved_notebook_shows_the_card_and_no_remains_of_widgets(notebook: Ope
     wait_for_title(again, 1, "Ready")
     assert again.output(1).bounding_box()["height"] == pytest.approx(height, abs=12)
     assert "model not found" not in again.page.content() and "Loading widget" not in again.page.content()
-    again.output(2).locator(".autocode-result").wait_for()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
-from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
-from autocoder_jupyter.types import InputSpec, OutputSpec, Secret
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
+from autocoder_jupyter.types import InputSpec, OutputSpec, Resources, Secret
 from tests.scripted_model import Answer
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
 
@@ -107,6 +108,49 @@ async def test_wrong_code_is_diagnosed_and_mended(theatre: Theatre):
     assert played.report.history[0].diagnosis.failures[0].error_type == "logic"
     assert "E " in played.report.history[0].evidence.tests[0].message
     assert not played.report.evidence.tests_changed
+
+
+NOISE = """\
+import os
+
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, b"\\0\\0\\0\\x08not json")
+    except OSError:
+        pass
+"""
+
+
+async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mended(theatre: Theatre):
+    noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
+    mended = {"test_name": "test_empty", "derivation": "nothing", "verdict": "wrong", "replacement": EMPTY}
+    right = {"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands", "replacement": None}
+    blamed = [
+        {"test_name": name, "error_message": "?", "error_type": "test_error"} for name in ("test_sum", "test_empty")
+    ]
+    played = await play(
+        theatre,
+        tests=noisy,
+        diagnose=[json.dumps({"failures": blamed})],
+        fix_tests=[json.dumps({"verdicts": [right, mended]})],
+    )
+    first = played.report.history[0].evidence.tests
+    assert [outcome.outcome for outcome in first] == ["missing", "missing"]
+    assert played.report.success and played.report.attempts == 2, played.report.error
+
+
+async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(theatre: Theatre):
+    noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
+    played = await play(theatre, tests=noisy, settings={"max_iterations": 1})
+    assert not played.report.success and "what no test run sends" in played.report.error
+    assert played.of(Finished)[-1].state == "failed"
+
+
+def indented(code):
+    return textwrap.indent(code, "    ")
+
+
+EMPTY = TESTS.split("\n\n\n")[2]
 
 
 async def test_the_mender_of_code_is_not_shown_the_tests(theatre: Theatre):
@@ -445,6 +489,11 @@ async def test_a_spent_budget_ends_the_loop_with_its_own_state(theatre: Theatre,
     played = await play(theatre, settings=settings)
     assert not played.report.success and words in played.report.error
     assert played.of(Finished)[-1].state == "over_budget"
+
+
+async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(theatre: Theatre):
+    with pytest.raises(SandboxUnavailable, match="32 MiB of memory is too little"):
+        await play(theatre, settings={"resources": Resources(memory="32Mi")})
 
 
 async def test_the_clock_of_the_budget_is_kept(theatre: Theatre):

@@ -343,6 +343,23 @@ async def test_cached_tokens_are_counted(question: Question) -> None:
     assert unknown.usage.cost is None
 
 
+async def test_with_money_limited_a_model_of_unknown_price_is_not_asked(question: Question) -> None:
+    with (
+        ScriptedModel(["never"]) as endpoint,
+        pytest.raises(ModelError, match=r"price of openai/scripted is not known.*Nothing was sent"),
+    ):
+        await LiteLLMModel(endpoint.config(), limited=True).ask(question)
+    assert endpoint.requests == []
+
+
+async def test_a_price_that_the_person_names_is_counted_and_not_sent(question: Question) -> None:
+    prices = {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-2}
+    with ScriptedModel(["Fine, thanks."]) as endpoint:
+        exchange = await LiteLLMModel(endpoint.config(params=prices), limited=True).ask(question)
+    assert exchange.usage.cost == pytest.approx(4 * 1e-3 + 4 * 1e-2)
+    assert not prices.keys() & endpoint.requests[0].keys()
+
+
 async def test_without_a_count_tokens_are_estimated_and_the_cost_is_unknown(question: Question) -> None:
     with ScriptedModel([Answer("y" * 400, usage=None)]) as endpoint:
         exchange = await LiteLLMModel(endpoint.config(model="openai/gpt-4.1")).ask(question)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import library
-from autocoder_jupyter.models.prices import cost_of, describe, known_models
+from autocoder_jupyter.models.prices import cost_of, describe, require_price
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
 
@@ -44,15 +45,6 @@ def test_of_an_unknown_model_nothing_is_made_up(model: str) -> None:
     assert facts["input_price"] is None
 
 
-def test_models_are_listed_as_they_are_given() -> None:
-    openai = known_models("openai")
-    assert "openai/gpt-4.1" in openai
-    assert all(model.startswith("openai/") for model in openai)
-    assert openai == sorted(openai)
-    assert "anthropic/claude-sonnet-4-5" in known_models()
-    assert known_models("nobody") == []
-
-
 USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=10)
 
 
@@ -68,4 +60,27 @@ USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=10)
     ],
 )
 def test_an_unknown_cost_is_not_zero(model: str, cost: float | None) -> None:
-    assert cost_of(USAGE, model, library.load()) == (cost if cost is None else pytest.approx(cost))
+    assert cost_of(USAGE, ModelConfig(model), library.load()) == (cost if cost is None else pytest.approx(cost))
+
+
+def test_the_persons_own_prices_come_first() -> None:
+    own = ModelConfig("openai/gpt-4.1", params={"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6})
+    assert cost_of(USAGE, own, library.load()) == pytest.approx(1000e-6 + 20e-6)
+    assert (describe(own)["input_price"], describe(own)["output_price"]) == (1.0, 2.0)
+
+
+def test_a_model_of_ones_own_may_cost_nothing() -> None:
+    free = ModelConfig("openai/scripted", params={"input_cost_per_token": 0, "output_cost_per_token": 0})
+    assert cost_of(USAGE, free, library.load()) == 0.0
+    require_price(free, library.load())
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"input_cost_per_token": 1e-6}, dict.fromkeys(("input_cost_per_token", "output_cost_per_token"), "cheap")],
+    ids=["half a price", "no number"],
+)
+def test_what_is_no_price_is_not_taken_for_one(params: dict[str, object]) -> None:
+    with pytest.raises(ModelError, match="price of openai/scripted is not known") as error:
+        require_price(ModelConfig("openai/scripted", params=params), library.load())
+    assert "input_cost_per_token" in error.value.hint

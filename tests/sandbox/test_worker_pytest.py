@@ -192,6 +192,18 @@ def test_a_crash_of_the_tests_keeps_what_was_reported(outcomes):
     assert "abort" in result.output and not result.passed
 
 
+def test_of_a_run_that_sends_what_no_test_run_sends_no_report_counts(start_plain, program):
+    worker = start_plain()
+    noise = (
+        "for fd in range(3, 64):\n        try: os.write(fd, b'\\0\\0\\0\\x08not json')\n        except OSError: pass\n"
+    )
+    tests = f"{HEAD}import os\ndef test_a(): assert run(1) == 2\ndef test_b():\n    {noise}"
+    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b"], seconds=20)
+    assert [one.outcome for one in result.outcomes] == ["missing", "missing"] and not result.passed
+    assert all("what no test run sends" in one.message for one in result.outcomes)
+    assert "not JSON" in result.output and result.exit_code != 0 and not worker.alive
+
+
 def test_tests_see_only_the_function(outcomes):
     found, result = outcomes("SECRET = 1\n" + DOUBLE, "from solution import SECRET\ndef test_a(): pass\n", "test_a")
     assert found == {"test_a": "missing"} and "cannot import name 'SECRET'" in result.collection_error

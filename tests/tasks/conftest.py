@@ -77,7 +77,7 @@ class StandInSandbox:
     def probe(self) -> Probe:
         return Probe("local", True)
 
-    def build(self, spec: EnvironmentSpec, *, on_progress: Callable[[str], None] | None = None) -> Environment:
+    def build(self, spec: EnvironmentSpec, **_: object) -> Environment:
         self.built.append(spec)
         return Environment("key", "somewhere", spec.lock, spec.python_version)
 

@@ -223,6 +223,25 @@ def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Pat
             written(growth, tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        pytest.param("a_file/growth.py", "(File exists|Not a directory)", id="a file where a folder must be"),
+        pytest.param("folder.py", "Is a directory", id="a folder where the file must be"),
+        pytest.param("/proc/nobody/growth.py", "No such file|Permission denied", id="where nobody may write"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said_with_its_reason(
+    growth: Report, tmp_path: Path, place: str, why: str
+) -> None:
+    (tmp_path / "a_file").write_text("")
+    (tmp_path / "folder.py").mkdir()
+    target = tmp_path / place
+    with pytest.raises(InvalidRequest, match=why) as caught:
+        export(growth, Function.of(growth, {}, tmp_path), target)
+    assert str(target) in caught.value.what and "Choose a place" in caught.value.hint
+
+
 def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
     hostile = growth.model_copy(update={"prompt": "x\r\nimport os\x0bimport os\u2028import os\n# ///\n# /// script"})
     text = script(hostile, Function.of(hostile, {}, Path()))

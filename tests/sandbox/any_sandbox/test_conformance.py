@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 import threading
 import time
@@ -20,14 +21,17 @@ from autocoder_jupyter.errors import (
     OutputRefused,
     SandboxCrash,
     SandboxTimeout,
+    SandboxUnavailable,
     SolutionError,
     UnsupportedData,
     WrongType,
 )
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
-from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
+from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, TestOutcome
 from tests.sandbox.sandboxes import program, say
+
+MEBIBYTE = 2**20
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -338,6 +342,20 @@ def test_tests_are_reported_one_by_one(worker: Worker) -> None:
     assert not outcome.passed
 
 
+def test_a_test_is_reported_while_the_next_one_runs(sandbox: Sandbox, environment: Environment, limits: Limits) -> None:
+    worker = sandbox.start(environment, limits)
+    tests = "def test_quick():\n    pass\ndef test_endless():\n    while True:\n        pass\n"
+    seen: list[str] = []
+
+    def end(outcome: TestOutcome) -> None:
+        seen.append(outcome.id)
+        worker.kill()  # nothing else would end it
+
+    with pytest.raises(EngineGone):
+        worker.test(program("return 'x'"), tests, ["test_quick", "test_endless"], on_report=end)
+    assert seen == ["test_quick"]
+
+
 def test_a_missing_module_is_named(worker: Worker) -> None:
     outcome = worker.test(
         Program("import not_there\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)),
@@ -346,6 +364,21 @@ def test_a_missing_module_is_named(worker: Worker) -> None:
     )
     assert outcome.missing_module == "not_there"
     assert not outcome.passed
+
+
+@pytest.mark.parametrize("megabytes", [1, 20, 32])
+def test_memory_that_does_not_even_start_a_worker_is_named_with_what_does(
+    sandbox: Sandbox, environment: Environment, megabytes: int
+) -> None:
+    with pytest.raises(SandboxUnavailable, match=f"^{megabytes} MiB of memory is too little to start") as error:
+        sandbox.start(environment, Limits(memory=megabytes * MEBIBYTE))
+    enough = re.search(r"--memory (\d+)Mi", error.value.hint)
+    assert enough is not None
+    worker = sandbox.start(environment, Limits(memory=int(enough[1]) * MEBIBYTE))
+    try:
+        assert say(worker, "return 'here'") == "here"
+    finally:
+        worker.kill()
 
 
 def test_the_sandbox_has_no_more_cores_than_allowed(worker: Worker) -> None:

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.errors import Cancelled, PackageError
+from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.engine import Engine
-from autocoder_jupyter.sandbox.docker.images import Base, Image
+from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.stop import Stop
+from autocoder_jupyter.types import ImageConfig
 
 
 def base(machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "") -> Base:
@@ -133,3 +137,43 @@ def test_an_unknown_python_package_is_named(image: str) -> None:
     with pytest.raises(PackageError) as error:
         DockerSandbox().build(EnvironmentSpec(packages=("no-such-thing-here-at-all",), python_version=(3, 11)))
     assert error.value.package == "no-such-thing-here-at-all"
+
+
+@pytest.mark.docker
+def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
+    image: str,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    dangling: Callable[[], set[str]],
+    eventually: Callable[[Callable[[], bool]], bool],
+) -> None:
+    base, before, stop, sleeps = find_base(engine, ImageConfig(), (3, 11)), dangling(), Stop(), threading.Event()
+    steps = f"FROM {base.image.id}\nRUN touch /somewhere\nRUN sleep 123.456\n"
+    monkeypatch.setattr(layers, "dockerfile", lambda *_: steps)
+    ended: list[Exception] = []
+
+    def build() -> None:
+        try:
+            recipe = layers.Recipe("autocode-test-stopped:1", base.image, (), ())
+            layers._build(engine, base, recipe, lambda line: sleeps.set() if "123.456" in line else None, stop)
+        except Exception as error:
+            ended.append(error)
+
+    building = threading.Thread(target=build, daemon=True)
+    building.start()
+    client = engine.client()
+    try:
+        assert sleeps.wait(60)
+        assert eventually(lambda: _sleepers(client))
+        stop.ask()
+        building.join(10)
+        assert [type(error) for error in ended] == [Cancelled]
+        assert eventually(lambda: not _sleepers(client))
+        assert eventually(lambda: dangling() <= before)
+        assert find_image(client, "autocode-test-stopped:1") is None
+    finally:
+        client.close()
+
+
+def _sleepers(client: Any) -> bool:
+    return any("123.456" in container["Command"] for container in client.containers(all=True))

@@ -1,0 +1,29 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+
+import { parseCell } from '../editor/cell';
+import { isIdentifier } from '../editor/python';
+import { VOCABULARY } from '../vocabulary';
+
+/** A `%%autocode` cell. */
+export interface INamedCell {
+  id: string;
+  name: string;
+}
+
+/** The name that a cell gives its result; `null` when it is no `%%autocode` cell, or has none that a variable can have. */
+export function nameIn(source: string): string | null {
+  const name = parseCell(source, VOCABULARY)?.positional[0]?.text ?? '';
+  return isIdentifier(name) ? name : null;
+}
+
+/** The named `%%autocode` cells of a notebook, from top to bottom. */
+export function namedCells(panel: NotebookPanel): INamedCell[] {
+  const cells: INamedCell[] = [];
+  for (const { id, type, sharedModel } of panel.model?.cells ?? []) {
+    const name = type === 'code' ? nameIn(sharedModel.getSource()) : null;
+    if (name !== null) {
+      cells.push({ id, name });
+    }
+  }
+  return cells;
+}

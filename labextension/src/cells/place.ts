@@ -1,0 +1,46 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+
+/** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
+export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
+  const { content: notebook, model } = panel;
+  if (model === null || model.readOnly) {
+    return;
+  }
+  model.sharedModel.insertCell(index + 1, { cell_type: 'code', source, metadata: { trusted: true } });
+  notebook.deselectAll();
+  notebook.activeCellIndex = index + 1;
+  notebook.mode = 'command';
+  show(panel, index + 1);
+}
+
+/** Put code into a new cell at the end. */
+export function insertAtEnd(panel: NotebookPanel, source: string): void {
+  insertBelow(panel, panel.content.widgets.length - 1, source);
+}
+
+/** Make a cell the active one, in view and with the keyboard's focus; false when there is none with this id. */
+export function reveal(panel: NotebookPanel, cellId: string): boolean {
+  const index = indexOf(panel, cellId);
+  if (index === -1) {
+    return false;
+  }
+  const { content: notebook } = panel;
+  notebook.deselectAll();
+  notebook.activeCellIndex = index;
+  notebook.mode = 'command';
+  show(panel, index);
+  notebook.activate();
+  return true;
+}
+
+/** Where a cell is; -1 when it is not there. */
+export function indexOf(panel: NotebookPanel, cellId: string | null): number {
+  return panel.content.widgets.findIndex(cell => cell.model.id === cellId);
+}
+
+function show({ content: notebook }: NotebookPanel, index: number): void {
+  const cell = notebook.widgets[index];
+  if (cell !== undefined) {
+    void notebook.scrollToCell(cell).catch(() => undefined); // the cell was deleted meanwhile
+  }
+}

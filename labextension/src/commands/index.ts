@@ -1,0 +1,68 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILabShell } from '@jupyterlab/application';
+import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { INotebookTracker } from '@jupyterlab/notebook';
+
+import { Inspectors } from '../inspector/inspectors';
+import { ILink } from '../link/tokens';
+import { IResults } from '../results/tokens';
+import { acts } from './acts';
+import type { IArgs, ITarget } from './target';
+import { ARGS_SCHEMA, activeName, chosen } from './target';
+
+/** What one can do with a result, by palette, keyboard, toolbar and menu. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'autocoder-jupyter:commands',
+  description: 'Commands for %%autocode cells and their results.',
+  autoStart: true,
+  requires: [IResults, ILink, INotebookTracker],
+  optional: [ILabShell, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    results: IResults,
+    links: ILink,
+    notebooks: INotebookTracker,
+    labShell: ILabShell | null,
+    palette: ICommandPalette | null
+  ) => {
+    const { commands } = app;
+    const inspectors = new Inspectors(app.shell, labShell, links);
+    const all = acts({ app, results, inspectors });
+    for (const act of all) {
+      const target = (args: IArgs): ITarget | null => {
+        const entry = chosen(results.entries, activeName(results), args, act.fits);
+        return entry !== null && results.notebook !== null ? { notebook: results.notebook, entry } : null;
+      };
+      commands.addCommand(act.id, {
+        label: (args: IArgs) => `${act.label}${named(target(args))}`,
+        caption: act.caption,
+        icon: act.icon,
+        describedBy: { args: ARGS_SCHEMA },
+        isEnabled: (args: IArgs) => target(args) !== null,
+        isVisible: (args: IArgs) => !args.cell || target(args) !== null,
+        execute: async (args: IArgs) => {
+          const found = target(args);
+          if (found === null) {
+            Notification.warning(`${act.label}: there is no ${args.name ?? '%%autocode result'} that this fits.`);
+            return;
+          }
+          try {
+            await act.execute(found);
+          } catch (error) {
+            Notification.error(error instanceof Error ? error.message : String(error));
+          }
+        }
+      });
+      palette?.addItem({ command: act.id, category: 'Autocode' });
+    }
+    const tell = (): void => all.forEach(act => commands.notifyCommandChanged(act.id));
+    results.changed.connect(tell);
+    notebooks.activeCellChanged.connect(tell);
+  }
+};
+
+export default plugin;
+
+function named(target: ITarget | null): string {
+  return target === null ? '' : `: ${target.entry.name}`;
+}

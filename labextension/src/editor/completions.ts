@@ -1,0 +1,127 @@
+import type { IVariable } from '../link/tokens';
+import type { IOption, IVocabulary } from '../vocabulary';
+import { sizeOf } from './amounts';
+import { byFlag, isAutocode } from './cell';
+import { asText, describeOption, describeVariable } from './describe';
+
+/** One thing that can stand at the cursor. */
+export interface ICompletion {
+  text: string;
+  /** What it is, in a word or two. */
+  kind: string;
+  /** More of it, as plain text. */
+  info: string;
+}
+
+/** What can stand at the cursor of one of our cells. */
+export interface ICompletions {
+  /** Where the fragment begins that is replaced. */
+  from: number;
+  items: ICompletion[];
+  /** Whether only the kernel knows: names of models, and of data when it has not told them. */
+  kernelKnows: boolean;
+}
+
+const DECLARED_TYPE = /(?:^|\s)(-o|--output|-i|--input)(?:\s+|=)(?:["'][^"':]*|[^\s"':]+):\s*(\w*)$/;
+const VALUE = /(?:^|\s)(--?[A-Za-z][\w-]*)(?:\s+|=)([^\s"'=]*)$/;
+const FLAG = /(?:^|\s)(--?[\w-]*)$/;
+const REFERENCE = /(?<![\p{L}\p{N}_@])@[\p{L}\p{N}_]*$/u;
+const OPTION_LINE = /^\s*--?(?:[A-Za-z]|$)/;
+
+/** What can stand at `offset` of a cell; `null` in a cell that is not ours. The same rules as `magics/completion.py`. */
+export function complete(
+  text: string,
+  offset: number,
+  vocabulary: IVocabulary,
+  variables: readonly IVariable[] | null
+): ICompletions | null {
+  if (!isAutocode(text)) {
+    return null;
+  }
+  const before = text.slice(text.search(/%%autocode/), offset).split('\n');
+  const line = before[before.length - 1];
+  const inHead = before.slice(1).every(other => OPTION_LINE.test(other));
+  const found = (inHead ? inOptions(line, before, vocabulary, variables) : null) ?? reference(line, variables);
+  return found === null ? { from: offset, items: [], kernelKnows: false } : { ...found, from: offset - found.length };
+}
+
+interface IFound extends Omit<ICompletions, 'from'> {
+  /** Of the fragment. */
+  length: number;
+}
+
+function inOptions(
+  line: string,
+  before: string[],
+  vocabulary: IVocabulary,
+  variables: readonly IVariable[] | null
+): IFound | null {
+  const typed = DECLARED_TYPE.exec(line);
+  if (typed !== null) {
+    const types = typed[1] === '-o' || typed[1] === '--output' ? vocabulary.types : vocabulary.input_types;
+    return among(typed[2], types.map(plain('type')));
+  }
+  const value = VALUE.exec(line);
+  const option = value === null ? undefined : byFlag(vocabulary).get(value[1]);
+  if (value !== null && option?.takes_value) {
+    return valuesOf(option, value[2], variables);
+  }
+  const flag = FLAG.exec(line);
+  if (flag !== null && (before.length > 1 || line.includes(' '))) {
+    return among(flag[1], flags(before.join('\n').slice(0, -flag[1].length || undefined), vocabulary));
+  }
+  return null;
+}
+
+function valuesOf(option: IOption, fragment: string, variables: readonly IVariable[] | null): IFound {
+  if (option.name === 'model') {
+    return { length: fragment.length, items: [], kernelKnows: true };
+  }
+  if (option.name === 'sample') {
+    return data(fragment, variables);
+  }
+  return among(fragment, option.choices.map(plain('value')));
+}
+
+function reference(line: string, variables: readonly IVariable[] | null): IFound | null {
+  const found = REFERENCE.exec(line);
+  return found === null ? null : data(found[0], variables, '@');
+}
+
+/** The mark is part of the fragment: JupyterLab closes a menu over nothing as soon as a letter is typed. */
+function data(fragment: string, variables: readonly IVariable[] | null, mark = ''): IFound {
+  const items = (variables ?? []).map(variable => ({
+    text: mark + variable.name,
+    kind: unbroken(`${variable.type} ${sizeOf(variable)}`.trim()),
+    info: asText(describeVariable(variable))
+  }));
+  return { ...among(fragment, items), kernelKnows: variables === null };
+}
+
+/** The flags that may still be given. */
+function flags(written: string, vocabulary: IVocabulary): ICompletion[] {
+  const options = byFlag(vocabulary);
+  const spent = new Set([...written.matchAll(/(?<!\S)--?[A-Za-z][\w-]*/g)].map(match => options.get(match[0])));
+  return [...options]
+    .filter(([, option]) => option.repeatable || !spent.has(option))
+    .map(([text, option]) => ({ text, kind: kindOf(option), info: asText(describeOption(option)) }));
+}
+
+/** What follows a flag, without blanks, at which JupyterLab's menu would break the line. */
+function kindOf(option: IOption): string {
+  const value = option.placeholder.replace(/"/g, '') || option.choices.join('|');
+  return unbroken(value || 'flag');
+}
+
+function unbroken(text: string): string {
+  return text.replace(/ /g, '\u00a0');
+}
+
+function plain(kind: string): (text: string) => ICompletion {
+  return text => ({ text, kind, info: '' });
+}
+
+function among(fragment: string, items: ICompletion[]): IFound {
+  const fitting = items.filter(({ text }) => text.startsWith(fragment));
+  return { length: fragment.length, items: fitting, kernelKnows: false };
+}

@@ -1,0 +1,48 @@
+import type { Diagnostic } from '@codemirror/lint';
+import { forEachDiagnostic, linter, lintKeymap, nextDiagnostic } from '@codemirror/lint';
+import type { Extension } from '@codemirror/state';
+import { EditorView, keymap } from '@codemirror/view';
+
+import { parseCell } from './cell';
+import type { Knowledge } from './knowledge';
+import { isNews } from './knowledge';
+import type { IProblem } from './problems';
+import { findProblems } from './problems';
+
+/** Underlines what the kernel would refuse; F8 goes to the next problem and says it aloud, Ctrl Shift M lists all. */
+export function diagnostics(knowledge: Knowledge): Extension {
+  return [
+    linter(view => diagnose(view, knowledge), { needsRefresh: isNews }),
+    keymap.of([{ key: 'F8', run: goToNext }, ...lintKeymap])
+  ];
+}
+
+function diagnose(view: EditorView, knowledge: Knowledge): Diagnostic[] {
+  const { vocabulary, variables } = knowledge.for(view);
+  const text = view.state.doc.toString();
+  const cell = parseCell(text, vocabulary);
+  return cell === null ? [] : findProblems(cell, text, vocabulary, variables).map(diagnosticOf);
+}
+
+function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Diagnostic {
+  const message = hint === '' ? what : `${what}\n${hint}`;
+  if (instead === undefined) {
+    return { from, to, severity, message };
+  }
+  const apply = (view: EditorView, start: number, end: number): void =>
+    view.dispatch({ changes: { from: start, to: end, insert: instead } });
+  return { from, to, severity, message, actions: [{ name: `Write ${instead}`, apply }] };
+}
+
+function goToNext(view: EditorView): boolean {
+  if (!nextDiagnostic(view)) {
+    return false;
+  }
+  const { from, to } = view.state.selection.main;
+  forEachDiagnostic(view.state, (diagnostic, start, end) => {
+    if (start === from && end === to) {
+      view.dispatch({ effects: EditorView.announce.of(diagnostic.message) });
+    }
+  });
+  return true;
+}

@@ -1,0 +1,40 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
+import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { INotebookTracker } from '@jupyterlab/notebook';
+
+import { ILink } from '../link/tokens';
+import { Knowledge } from './knowledge';
+import { MIME_TYPE } from './mimeType';
+import { CellCompletion } from './provider';
+import { Recognition } from './recognition';
+
+/** What an editor shows of a `%%autocode` cell while it is written. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'autocoder-jupyter:editor',
+  description: '%%autocode cells as prose, with completion, hover and diagnostics.',
+  autoStart: true,
+  requires: [INotebookTracker, IEditorLanguageRegistry],
+  optional: [ILink, ICompletionProviderManager],
+  activate: (
+    _app: JupyterFrontEnd,
+    notebooks: INotebookTracker,
+    languages: IEditorLanguageRegistry,
+    link: ILink | null,
+    completions: ICompletionProviderManager | null
+  ): void => {
+    const knowledge = new Knowledge(notebooks, link);
+    languages.addLanguage({
+      name: 'autocode',
+      displayName: '%%autocode',
+      mime: MIME_TYPE,
+      load: async () => (await import('./language')).autocodeLanguage(knowledge)
+    });
+    completions?.registerProvider(new CellCompletion(knowledge, completions));
+    const recognition = new Recognition(languages);
+    notebooks.forEach(panel => recognition.follow(panel));
+    notebooks.widgetAdded.connect((_, panel) => recognition.follow(panel));
+  }
+};
+
+export default plugin;

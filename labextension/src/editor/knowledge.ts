@@ -1,0 +1,89 @@
+import type { CodeMirrorEditor } from '@jupyterlab/codemirror';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import { StateEffect } from '@codemirror/state';
+import type { EditorView, ViewUpdate } from '@codemirror/view';
+
+import type { IKernelLink, ILink, IVariable } from '../link/tokens';
+import type { IVocabulary } from '../vocabulary';
+import { VOCABULARY } from '../vocabulary';
+import { MIME_TYPE } from './mimeType';
+
+/** What is known of the words and the data that a cell can use. */
+export interface IKnown {
+  vocabulary: IVocabulary;
+  /** `null` as long as the kernel has not said. */
+  variables: readonly IVariable[] | null;
+}
+
+const learned = StateEffect.define<null>();
+
+/** Whether an editor was told that more is known. */
+export function isNews(update: ViewUpdate): boolean {
+  return update.transactions.some(transaction => transaction.effects.some(effect => effect.is(learned)));
+}
+
+/** What the kernels of the open notebooks have said, for the editors of their cells. */
+export class Knowledge {
+  private readonly followed = new WeakMap<IKernelLink, IKnown>();
+  private readonly homes = new WeakMap<EditorView, NotebookPanel>();
+
+  constructor(
+    private readonly notebooks: INotebookTracker,
+    private readonly link: ILink | null
+  ) {
+    notebooks.widgetAdded.connect((_, panel) => this.follow(panel));
+    notebooks.forEach(panel => this.follow(panel));
+    link?.changed.connect(() => notebooks.forEach(panel => this.follow(panel)));
+  }
+
+  /** For the cells of a notebook. */
+  of(panel: NotebookPanel | undefined): IKnown {
+    const link = panel === undefined ? null : (this.link?.forNotebook(panel) ?? null);
+    return link === null ? { vocabulary: VOCABULARY, variables: null } : known(link);
+  }
+
+  /** For the cell of an editor. */
+  for(view: EditorView): IKnown {
+    const home = this.homes.get(view) ?? this.notebooks.find(panel => viewsOf(panel).includes(view));
+    if (home !== undefined) {
+      this.homes.set(view, home);
+    }
+    return this.of(home);
+  }
+
+  private follow(panel: NotebookPanel): void {
+    const link = this.link?.forNotebook(panel) ?? null;
+    if (link !== null && !this.followed.has(link)) {
+      this.followed.set(link, known(link));
+      link.changed.connect(this.heard, this);
+    }
+    tell(panel);
+  }
+
+  /** Links speak of jobs several times a second; editors care for data and words only. */
+  private heard(link: IKernelLink): void {
+    const before = this.followed.get(link);
+    if (before?.variables === link.variables && before.vocabulary === link.vocabulary) {
+      return;
+    }
+    this.followed.set(link, known(link));
+    this.notebooks.filter(panel => this.link?.forNotebook(panel) === link).forEach(tell);
+  }
+}
+
+function known({ vocabulary, variables }: IKernelLink): IKnown {
+  return { vocabulary, variables };
+}
+
+function tell(panel: NotebookPanel): void {
+  viewsOf(panel, MIME_TYPE).forEach(view => view.dispatch({ effects: learned.of(null) }));
+}
+
+/** The editors of the cells of a notebook, also of those that are not on the page now; optionally of one language. */
+function viewsOf(panel: NotebookPanel, mimeType?: string): EditorView[] {
+  return panel.content.widgets.flatMap(({ model, editor }) =>
+    editor !== null && (mimeType === undefined || model.mimeType === mimeType)
+      ? [(editor as CodeMirrorEditor).editor]
+      : []
+  );
+}

@@ -1,0 +1,99 @@
+import type {
+  CompletionHandler,
+  ICompletionContext,
+  ICompletionProvider,
+  ICompletionProviderManager
+} from '@jupyterlab/completer';
+import { Text } from '@jupyterlab/coreutils';
+import { NotebookPanel } from '@jupyterlab/notebook';
+import type { SourceChange } from '@jupyter/ydoc';
+
+import type { ICompletions } from './completions';
+import { complete } from './completions';
+import type { Knowledge } from './knowledge';
+
+const KERNEL = 'CompletionProvider:kernel';
+
+/** Completes our cells from what the page knows; it asks the kernel only for what only the kernel knows. */
+export class CellCompletion implements ICompletionProvider {
+  readonly identifier = 'CompletionProvider:autocode';
+  readonly rank = 1100;
+  private readonly ownCells = new WeakSet<ICompletionContext>();
+  private readonly silenced = new WeakSet<ICompletionProvider>();
+
+  constructor(
+    private readonly knowledge: Knowledge,
+    private readonly manager: ICompletionProviderManager
+  ) {}
+
+  async isApplicable(context: ICompletionContext): Promise<boolean> {
+    this.ownCells.delete(context);
+    const found = this.here(context);
+    if (found === null) {
+      return false;
+    }
+    if (!found.kernelKnows) {
+      this.ownCells.add(context);
+      this.silenceKernel();
+    }
+    return true;
+  }
+
+  async fetch(
+    request: CompletionHandler.IRequest,
+    context: ICompletionContext
+  ): Promise<CompletionHandler.ICompletionItemsReply> {
+    const offset = Text.charIndexToJsIndex(request.offset, request.text);
+    const found = this.at(request.text, offset, context);
+    return {
+      start: Text.jsIndexToCharIndex(found?.from ?? offset, request.text),
+      end: request.offset,
+      items: (found?.items ?? []).map(({ text, kind, info }) => ({
+        label: text,
+        insertText: text,
+        type: kind,
+        documentation: info || undefined
+      }))
+    };
+  }
+
+  /** Opens the menu while typing, if the person wants menus that open: after `@`, a dash, or the beginning of a value. */
+  shouldShowContinuousHint(visible: boolean, { sourceChange }: SourceChange, context?: ICompletionContext): boolean {
+    const typed = (sourceChange ?? []).map(({ insert }) => insert ?? '').join('');
+    const deleted = sourceChange?.some(delta => delta.delete !== undefined) ?? false;
+    if (visible || deleted || [...typed].length !== 1 || context === undefined) {
+      return false;
+    }
+    const found = this.here(context);
+    return found !== null && (found.items.length > 0 || found.kernelKnows);
+  }
+
+  private here(context: ICompletionContext): ICompletions | null {
+    const { editor, widget } = context;
+    if (!editor || !(widget instanceof NotebookPanel)) {
+      return null;
+    }
+    return this.at(editor.model.sharedModel.getSource(), editor.getOffsetAt(editor.getCursorPosition()), context);
+  }
+
+  private at(text: string, offset: number, { widget }: ICompletionContext): ICompletions | null {
+    const panel = widget instanceof NotebookPanel ? widget : undefined;
+    const { vocabulary, variables } = this.knowledge.of(panel);
+    return complete(text, offset, vocabulary, variables);
+  }
+
+  /**
+   * JupyterLab waits for all providers, a busy kernel's too, and joins what they say: Python in the middle of prose.
+   * There is no setting for "not here", so the kernel's provider is told that it does not apply in our cells.
+   */
+  private silenceKernel(): void {
+    const { getProviders } = this.manager as { getProviders?: () => Map<string, ICompletionProvider> };
+    const kernel = getProviders?.call(this.manager).get(KERNEL);
+    if (kernel === undefined || this.silenced.has(kernel)) {
+      return;
+    }
+    this.silenced.add(kernel);
+    const applies = kernel.isApplicable.bind(kernel);
+    kernel.isApplicable = async context => !this.ownCells.has(context) && applies(context);
+  }
+}

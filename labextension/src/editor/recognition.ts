@@ -1,0 +1,67 @@
+import type { ICellModel } from '@jupyterlab/cells';
+import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
+import type { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
+
+import { isAutocode } from './cell';
+import { MIME_TYPE } from './mimeType';
+
+/**
+ * Gives cells our language while they begin with `%%autocode`, and the kernel's otherwise.
+ *
+ * The language of an editor follows the MIME type of its model, so this is all; nothing of ours runs in other cells.
+ */
+export class Recognition {
+  private readonly followed = new WeakSet<ICellModel>();
+
+  constructor(private readonly languages: IEditorLanguageRegistry) {}
+
+  /** All cells of a notebook, those to come included. */
+  follow(panel: NotebookPanel): void {
+    void this.languages.getLanguage(MIME_TYPE); // so that it is there when the first cell needs it
+    panel.content.modelChanged.connect(() => this.followNotebook(panel));
+    this.followNotebook(panel);
+  }
+
+  private followNotebook(panel: NotebookPanel): void {
+    const model = panel.content.model;
+    if (model !== null) {
+      model.cells.changed.connect(() => this.followCells(model, panel));
+      this.followCells(model, panel);
+    }
+  }
+
+  private followCells({ cells }: INotebookModel, panel: NotebookPanel): void {
+    for (const cell of cells) {
+      if (cell.type === 'code' && !this.followed.has(cell)) {
+        this.followed.add(cell);
+        cell.sharedModel.changed.connect((_, change) => {
+          if (change.sourceChange) {
+            this.recognise(cell, panel);
+          }
+        });
+        cell.mimeTypeChanged.connect(() => this.recognise(cell, panel));
+        this.recognise(cell, panel);
+      }
+    }
+  }
+
+  private recognise(cell: ICellModel, panel: NotebookPanel): void {
+    const ours = isAutocode(cell.sharedModel.getSource());
+    if (ours === (cell.mimeType === MIME_TYPE)) {
+      return;
+    }
+    if (ours) {
+      void this.change(cell);
+    } else {
+      cell.mimeType = panel.content.codeMimetype;
+    }
+  }
+
+  /** A language that loads for longer would replace ours when it comes, so both are loaded before the change. */
+  private async change(cell: ICellModel): Promise<void> {
+    await Promise.all([cell.mimeType, MIME_TYPE].map(language => this.languages.getLanguage(language)));
+    if (!cell.isDisposed && isAutocode(cell.sharedModel.getSource())) {
+      cell.mimeType = MIME_TYPE;
+    }
+  }
+}

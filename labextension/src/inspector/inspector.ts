@@ -1,0 +1,78 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { OutputAreaModel, SimplifiedOutputArea } from '@jupyterlab/outputarea';
+import type { Message } from '@lumino/messaging';
+import { Panel, Widget } from '@lumino/widgets';
+
+import { ActionListener } from '../outputs/actions';
+import { insertAtEnd } from '../cells/place';
+
+/** What `%autocode show NAME` puts out, beside the notebook and rendered as the notebook would. */
+export class Inspector extends Panel {
+  /**
+   * @param name of the result
+   * @param notebook whose kernel is asked, and whose way of rendering is used
+   */
+  constructor(
+    readonly name: string,
+    readonly notebook: NotebookPanel
+  ) {
+    super();
+    this.addClass('jp-AutocodeInspector');
+    this._note.addClass('jp-AutocodeInspector-note');
+    this._note.node.setAttribute('role', 'status');
+    this._output = new SimplifiedOutputArea({
+      model: new OutputAreaModel({ trusted: true }),
+      rendermime: notebook.content.rendermime
+    });
+    this.addWidget(this._note);
+    this.addWidget(this._output);
+    this._actions = new ActionListener(this.node, source => insertAtEnd(notebook, source));
+    notebook.disposed.connect(this.dispose, this);
+  }
+
+  /** Ask the kernel anew. It answers when it is free. */
+  async refresh(): Promise<void> {
+    const kernel = this.notebook.sessionContext.session?.kernel;
+    if (!kernel) {
+      this._say('The notebook has no kernel.');
+      return;
+    }
+    this._say(kernel.status === 'busy' ? 'Waiting for the kernel, which is busy…' : '');
+    const future = kernel.requestExecute({
+      code: `%autocode show ${this.name}`,
+      store_history: false,
+      stop_on_error: false
+    });
+    this._output.future = future;
+    try {
+      await future.done;
+      this._say('');
+    } catch {
+      this._say('The kernel went away before it answered.');
+    }
+  }
+
+  override dispose(): void {
+    if (!this.isDisposed) {
+      this._actions.dispose();
+      this.notebook.disposed.disconnect(this.dispose, this);
+      super.dispose();
+    }
+  }
+
+  protected override onActivateRequest(_message: Message): void {
+    this.node.tabIndex = -1;
+    this.node.focus();
+  }
+
+  private _say(words: string): void {
+    if (!this.isDisposed) {
+      this._note.node.textContent = words;
+      this._note.setHidden(words === '');
+    }
+  }
+
+  private readonly _note = new Widget();
+  private readonly _output: SimplifiedOutputArea;
+  private readonly _actions: ActionListener;
+}

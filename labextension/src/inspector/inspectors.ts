@@ -1,0 +1,107 @@
+import type { JupyterFrontEnd, LabShell } from '@jupyterlab/application';
+import { MainAreaWidget, ToolbarButton } from '@jupyterlab/apputils';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { inspectorIcon, refreshIcon } from '@jupyterlab/ui-components';
+import { UUID } from '@lumino/coreutils';
+
+import type { IKernelLink, ILink } from '../link/tokens';
+import { isUnderWay } from '../results/entries';
+import { Inspector } from './inspector';
+
+type InspectorPage = MainAreaWidget<Inspector>;
+
+/** Opens inspectors: one for each result of each notebook. */
+export class Inspectors {
+  /**
+   * @param shell where they are put
+   * @param labShell JupyterLab's; in Notebook, whose main area holds one document only, `null`
+   * @param links tell when a run has ended
+   */
+  constructor(
+    private readonly _shell: JupyterFrontEnd.IShell,
+    private readonly _labShell: LabShell | null,
+    private readonly _links: ILink
+  ) {}
+
+  /** Show the result's inspector with what the kernel has now. */
+  open(notebook: NotebookPanel, name: string): void {
+    const page = this._find(notebook, name) ?? this._make(notebook, name);
+    this._shell.activateById(page.id);
+    void page.content.refresh();
+  }
+
+  private _find(notebook: NotebookPanel, name: string): InspectorPage | undefined {
+    return this._open.find(({ content }) => content.notebook === notebook && content.name === name);
+  }
+
+  private _make(notebook: NotebookPanel, name: string): InspectorPage {
+    const content = new Inspector(name, notebook);
+    const page = new MainAreaWidget({ content });
+    page.id = `autocoder-jupyter-inspector-${UUID.uuid4()}`;
+    page.title.label = `${name} – inspector`;
+    page.title.caption = `What ${name} of ${notebook.title.label} is, and what it rests on`;
+    page.title.icon = inspectorIcon;
+    page.title.closable = true;
+    page.toolbar.addItem(
+      'refresh',
+      new ToolbarButton({ icon: refreshIcon, tooltip: 'Ask the kernel again', onClick: () => void content.refresh() })
+    );
+    const watch = new EndOfRun(name, () => void content.refresh());
+    const follow = (): void => watch.follow(this._links.forNotebook(notebook));
+    this._links.changed.connect(follow);
+    follow();
+    content.disposed.connect(() => page.dispose());
+    page.disposed.connect(() => {
+      this._links.changed.disconnect(follow);
+      watch.follow(null);
+      this._open = this._open.filter(other => other !== page);
+    });
+    this._open.push(page);
+    this._place(page, notebook);
+    return page;
+  }
+
+  private _place(page: InspectorPage, notebook: NotebookPanel): void {
+    // Where the main area shows one document at a time, the notebook would be gone.
+    if (this._labShell?.mode === 'multiple-document') {
+      this._shell.add(page, 'main', { ref: notebook.id, mode: 'split-right' });
+    } else {
+      this._shell.add(page, 'down');
+    }
+  }
+
+  private _open: InspectorPage[] = [];
+}
+
+/** Calls back when a run of a result has ended. */
+class EndOfRun {
+  constructor(
+    private readonly _name: string,
+    private readonly _ended: () => void
+  ) {}
+
+  follow(link: IKernelLink | null): void {
+    if (link !== this._link) {
+      this._link?.changed.disconnect(this._look, this);
+      this._link = link;
+      this._link?.changed.connect(this._look, this);
+      this._wasUnderWay = this._isUnderWay();
+    }
+  }
+
+  private _look(): void {
+    const underWay = this._isUnderWay();
+    const job = this._link?.jobs.find(job => job.name === this._name);
+    if (this._wasUnderWay && !underWay && job !== undefined) {
+      this._ended();
+    }
+    this._wasUnderWay = underWay;
+  }
+
+  private _isUnderWay(): boolean {
+    return isUnderWay(this._link?.jobs.find(job => job.name === this._name) ?? null);
+  }
+
+  private _link: IKernelLink | null = null;
+  private _wasUnderWay = false;
+}

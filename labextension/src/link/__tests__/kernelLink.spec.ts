@@ -1,0 +1,161 @@
+import { VOCABULARY } from '../../vocabulary';
+import { KernelLink, PATIENCE } from '../kernelLink';
+import type { Said } from '../messages';
+import type { IJob, IVariable } from '../tokens';
+import { FakeComm, job } from './fakes';
+
+const WELCOME = { kind: 'welcome', client: 'x', protocol: 1, version: '0.1.0', vocabulary: VOCABULARY };
+
+let link: KernelLink;
+
+beforeEach(() => {
+  link = new KernelLink();
+});
+
+afterEach(() => {
+  link.dispose();
+});
+
+function connected(): FakeComm {
+  const comm = new FakeComm('one');
+  link.attach(comm);
+  comm.hear(WELCOME);
+  return comm;
+}
+
+function requestOf(comm: FakeComm): Extract<Said, { kind: 'request' }> {
+  return comm.said[comm.said.length - 1] as Extract<Said, { kind: 'request' }>;
+}
+
+describe('a link to a kernel', () => {
+  it('says hello and then the settings, and is connected when it is welcomed', () => {
+    const comm = new FakeComm('one');
+    link.configure({ model: 'openai/x' });
+    link.attach(comm);
+    expect(comm.said).toEqual([
+      { kind: 'hello', client: expect.any(String) },
+      { kind: 'settings', values: { model: 'openai/x' } }
+    ]);
+    expect(link.connected).toBe(false);
+    comm.hear(WELCOME);
+    expect(link.connected).toBe(true);
+  });
+
+  it('keeps what the kernel said last, and tells that it changed', () => {
+    const comm = connected();
+    const told = jest.fn();
+    link.changed.connect(told);
+    const jobs: IJob[] = [job({ name: 'growth' })];
+    const variables: IVariable[] = [{ name: 'sales', type: 'DataFrame', rows: 3 }];
+    comm.hear({ kind: 'jobs', jobs });
+    comm.hear({ kind: 'data', variables });
+    expect(link.jobs).toEqual(jobs);
+    expect(link.variables).toEqual(variables);
+    expect(Date.now() - link.heardAt).toBeLessThan(5000);
+    expect(told).toHaveBeenCalledTimes(2);
+  });
+
+  it('takes the words of the kernel’s version', () => {
+    const comm = new FakeComm('one');
+    link.attach(comm);
+    expect(link.vocabulary).toBe(VOCABULARY);
+    comm.hear({ ...WELCOME, vocabulary: { ...VOCABULARY, types: ['Newer'] } });
+    expect(link.vocabulary.types).toEqual(['Newer']);
+  });
+
+  it('does not stumble over what it does not know', () => {
+    const comm = connected();
+    for (const strange of [null, 7, [], {}, { kind: 'tomorrow' }, { kind: 'reply', id: 'nobody', ok: true }]) {
+      comm.hear(strange);
+    }
+    expect(link.connected).toBe(true);
+  });
+
+  it('gives the value of the reply to the one who asked', async () => {
+    const comm = connected();
+    const code = link.request('code', 'growth');
+    const cancelled = link.request('cancel', 'other');
+    const [first, second] = comm.said.slice(-2) as Extract<Said, { kind: 'request' }>[];
+    comm.hear({ kind: 'reply', id: second.id, ok: true, value: null });
+    comm.hear({ kind: 'reply', id: first.id, ok: true, value: 'def run(): ...' });
+    await expect(code).resolves.toBe('def run(): ...');
+    await expect(cancelled).resolves.toBeNull();
+  });
+
+  it('says a path only where there is one', async () => {
+    const comm = connected();
+    void link.request('export', 'growth', 'a.py').catch(() => undefined);
+    expect(requestOf(comm)).toMatchObject({ action: 'export', name: 'growth', path: 'a.py' });
+    void link.request('cancel', 'growth').catch(() => undefined);
+    expect(requestOf(comm)).not.toHaveProperty('path');
+  });
+
+  it('rejects with the kernel’s sentence', async () => {
+    const comm = connected();
+    const asked = link.request('approve', 'growth');
+    comm.hear({ kind: 'reply', id: requestOf(comm).id, ok: false, error: 'growth waits for nothing.' });
+    await expect(asked).rejects.toThrow('growth waits for nothing.');
+  });
+
+  it('gives up waiting after a while, and says that it is not lost', async () => {
+    jest.useFakeTimers();
+    try {
+      connected();
+      const asked = link.request('cancel', 'growth');
+      jest.advanceTimersByTime(PATIENCE);
+      await expect(asked).rejects.toThrow(/busy.*cancel growth/);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('says what to do when the extension is not loaded', async () => {
+    await expect(link.request('code', 'growth')).rejects.toThrow('%load_ext autocoder_jupyter');
+  });
+
+  it('forgets all when the kernel is gone, and lets nobody wait', async () => {
+    const comm = connected();
+    comm.hear({ kind: 'jobs', jobs: [job({ name: 'growth' })] });
+    comm.hear({ kind: 'data', variables: [] });
+    const asked = link.request('code', 'growth');
+    const told = jest.fn();
+    link.changed.connect(told);
+    link.forget();
+    await expect(asked).rejects.toThrow('went away');
+    expect([link.connected, link.jobs, link.variables, link.commId]).toEqual([false, [], null, null]);
+    expect(told).toHaveBeenCalledTimes(1);
+    comm.hear({ kind: 'jobs', jobs: [job({ name: 'late' })] });
+    expect(link.jobs).toEqual([]);
+  });
+
+  it('forgets all when the kernel closes the comm, as %unload_ext does', () => {
+    const comm = connected();
+    comm.close();
+    expect(link.connected).toBe(false);
+  });
+
+  it('hears only the comm that it was attached to last', () => {
+    const comm = connected();
+    const newer = new FakeComm('two');
+    link.attach(newer);
+    comm.hear({ kind: 'jobs', jobs: [job({ name: 'old' })] });
+    newer.hear({ kind: 'jobs', jobs: [job({ name: 'new' })] });
+    expect(link.jobs.map(({ name }) => name)).toEqual(['new']);
+  });
+
+  it('passes on what the kernel refuses, and nothing else', () => {
+    const comm = connected();
+    const refused = jest.fn();
+    link.refused.connect((_, sentences) => refused(sentences));
+    comm.hear({ kind: 'settings', settings: {}, refused: {} });
+    expect(refused).not.toHaveBeenCalled();
+    comm.hear({ kind: 'settings', settings: {}, refused: { max_cost: 'max_cost takes a number.' } });
+    expect(refused).toHaveBeenCalledWith(['max_cost takes a number.']);
+  });
+
+  it('tells the kernel each change of the settings at once', () => {
+    const comm = connected();
+    link.configure({ share: 'schema' });
+    expect(comm.said[comm.said.length - 1]).toEqual({ kind: 'settings', values: { share: 'schema' } });
+  });
+});

@@ -1,0 +1,206 @@
+import type { Kernel } from '@jupyterlab/services';
+import { UUID } from '@lumino/coreutils';
+import type { IDisposable } from '@lumino/disposable';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+
+import type { IVocabulary } from '../vocabulary';
+import { VOCABULARY } from '../vocabulary';
+import type { Heard, Said } from './messages';
+import { heard } from './messages';
+import type { Action, IJob, IKernelLink, IVariable, Settings } from './tokens';
+
+/** How long a kernel may take to answer, in milliseconds. */
+export const PATIENCE = 20_000;
+
+/** As much of a comm as a link needs. */
+export type Wire = Pick<Kernel.IComm, 'commId' | 'isDisposed' | 'onMsg' | 'onClose'> & { send(data: Said): unknown };
+
+interface IWaiting {
+  resolve: (value: string | null) => void;
+  reject: (reason: Error) => void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+/** The way to one kernel, over one comm at a time; without one it knows nothing. */
+export class KernelLink implements IKernelLink, IDisposable {
+  get connected(): boolean {
+    return this._connected;
+  }
+
+  get jobs(): readonly IJob[] {
+    return this._jobs;
+  }
+
+  get heardAt(): number {
+    return this._heardAt;
+  }
+
+  get variables(): readonly IVariable[] | null {
+    return this._variables;
+  }
+
+  get vocabulary(): IVocabulary {
+    return this._vocabulary;
+  }
+
+  get changed(): ISignal<IKernelLink, void> {
+    return this._changed;
+  }
+
+  /** The kernel refused settings; its sentences. */
+  get refused(): ISignal<KernelLink, readonly string[]> {
+    return this._refused;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  /** The comm that it is attached to, if there is one. */
+  get commId(): string | null {
+    return this._wire === null || this._wire.isDisposed ? null : this._wire.commId;
+  }
+
+  /** Talk over this comm from now on. */
+  attach(wire: Wire): void {
+    this._letGo();
+    this._wire = wire;
+    wire.onMsg = message => this._hear(heard(message.content.data));
+    wire.onClose = () => this.forget();
+    this.greet();
+  }
+
+  /** Say hello, also again after a broken connection: the kernel then tells everything anew. */
+  greet(): void {
+    if (this._say({ kind: 'hello', client: this._client })) {
+      this._say({ kind: 'settings', values: this._settings });
+    }
+  }
+
+  /** Tell the kernel these settings, now and after every hello. */
+  configure(values: Settings): void {
+    this._settings = values;
+    this._say({ kind: 'settings', values });
+  }
+
+  /** The kernel is gone, or another process: nothing that was heard holds any more. */
+  forget(): void {
+    const knew = this._wire !== null || this._connected;
+    this._letGo();
+    this._connected = false;
+    this._jobs = [];
+    this._variables = null;
+    this._vocabulary = VOCABULARY;
+    for (const waiting of this._waiting.values()) {
+      clearTimeout(waiting.timer);
+      waiting.reject(new Error('The kernel went away before it answered.'));
+    }
+    this._waiting.clear();
+    if (knew) {
+      this._changed.emit();
+    }
+  }
+
+  request(action: Action, name: string, path?: string): Promise<string | null> {
+    const id = UUID.uuid4();
+    const message: Said = { kind: 'request', id, action, name, ...(path === undefined ? {} : { path }) };
+    if (!this._connected || !this._say(message)) {
+      const hint = 'Run a cell with %load_ext autocoder_jupyter first.';
+      return Promise.reject(new Error(`autocoder_jupyter is not loaded in this kernel. ${hint}`));
+    }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this._waiting.delete(id);
+        reject(new Error(`The kernel has not answered yet; it may be busy. It will still see to ${action} ${name}.`));
+      }, PATIENCE);
+      this._waiting.set(id, { resolve, reject, timer });
+    });
+  }
+
+  dispose(): void {
+    if (this._isDisposed) {
+      return;
+    }
+    this._isDisposed = true;
+    this.forget();
+    Signal.clearData(this);
+  }
+
+  /** Stop listening. The comm itself belongs to the kernel, which other pages use over it too. */
+  private _letGo(): void {
+    if (this._wire !== null) {
+      this._wire.onMsg = () => undefined;
+      this._wire.onClose = () => undefined;
+      this._wire = null;
+    }
+  }
+
+  private _say(message: Said): boolean {
+    if (this._wire === null || this._wire.isDisposed) {
+      return false;
+    }
+    try {
+      this._wire.send(message);
+      return true;
+    } catch {
+      return false; // the kernel's connection was disposed in this moment
+    }
+  }
+
+  private _hear(message: Heard | null): void {
+    switch (message?.kind) {
+      case 'welcome':
+        this._connected = true;
+        this._vocabulary = message.vocabulary;
+        break;
+      case 'jobs':
+        this._jobs = message.jobs;
+        this._heardAt = Date.now();
+        break;
+      case 'data':
+        this._variables = message.variables;
+        break;
+      case 'settings': {
+        const sentences = Object.values(message.refused ?? {});
+        if (sentences.length > 0) {
+          this._refused.emit(sentences);
+        }
+        return;
+      }
+      case 'reply':
+        this._answered(message);
+        return;
+      default:
+        return;
+    }
+    this._changed.emit();
+  }
+
+  private _answered(reply: Extract<Heard, { kind: 'reply' }>): void {
+    const waiting = this._waiting.get(reply.id);
+    if (waiting === undefined) {
+      return; // another page asked, or nobody waits any longer
+    }
+    this._waiting.delete(reply.id);
+    clearTimeout(waiting.timer);
+    if (reply.ok) {
+      waiting.resolve(reply.value);
+    } else {
+      waiting.reject(new Error(reply.error));
+    }
+  }
+
+  private readonly _client = UUID.uuid4();
+  private readonly _waiting = new Map<string, IWaiting>();
+  private readonly _changed = new Signal<IKernelLink, void>(this);
+  private readonly _refused = new Signal<KernelLink, readonly string[]>(this);
+  private _wire: Wire | null = null;
+  private _connected = false;
+  private _jobs: readonly IJob[] = [];
+  private _heardAt = 0;
+  private _variables: readonly IVariable[] | null = null;
+  private _vocabulary: IVocabulary = VOCABULARY;
+  private _settings: Settings = {};
+  private _isDisposed = false;
+}

@@ -1,0 +1,30 @@
+import type { IVocabulary } from '../vocabulary';
+import type { Action, IJob, IVariable, Settings } from './tokens';
+
+/** The name under which a kernel opens its comm. */
+export const TARGET = 'autocoder_jupyter';
+
+/** What a page says to a kernel. */
+export type Said =
+  | { kind: 'hello'; client: string }
+  | { kind: 'settings'; values: Settings }
+  | { kind: 'request'; id: string; action: Action; name: string; path?: string };
+
+/** What a kernel says to all pages. */
+export type Heard =
+  | { kind: 'welcome'; client: string; protocol: number; version: string; vocabulary: IVocabulary }
+  | { kind: 'settings'; settings: object; refused?: { [name: string]: string } }
+  | { kind: 'jobs'; jobs: IJob[] }
+  | { kind: 'data'; variables: IVariable[] }
+  | { kind: 'reply'; id: string; ok: true; value: string | null }
+  | { kind: 'reply'; id: string; ok: false; error: string };
+
+const KINDS: readonly string[] = ['welcome', 'settings', 'jobs', 'data', 'reply'];
+
+/** The message, or `null` when a newer kernel says something that this page does not understand. */
+export function heard(data: unknown): Heard | null {
+  if (typeof data !== 'object' || data === null || !('kind' in data)) {
+    return null;
+  }
+  return KINDS.includes(String(data.kind)) ? (data as Heard) : null;
+}

@@ -1,0 +1,104 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { Token } from '@lumino/coreutils';
+import type { ISignal } from '@lumino/signaling';
+
+import type { IVocabulary } from '../vocabulary';
+
+/** Where a job stands; the last four do not change any more. */
+export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | 'over_budget';
+
+/** One generation, or a result that the namespace holds without one. Times in seconds, costs in US dollars. */
+export interface IJob {
+  name: string;
+  phase: Phase;
+  /** What it does, for people: `Running the tests`. */
+  title: string;
+  stage: string | null;
+  attempt: number;
+  of: number;
+  passed: number;
+  tests: number;
+  tests_changed: boolean;
+  /** Seconds since 1970. */
+  started: number;
+  seconds: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** `null` when it is not known. */
+  cost: number | null;
+  max_cost: number | null;
+  /** The distributions that wait for consent. */
+  approval: string[];
+  reason: string;
+  signature: string;
+  held: string[];
+  warnings: string[];
+  /** From 0 to 1. */
+  progress: number;
+  cell_id: string | null;
+  run_id: string;
+  replayed: boolean;
+}
+
+/** One column of a table. */
+export interface IColumn {
+  name: string;
+  dtype: string;
+}
+
+/** A value of the notebook that a request can refer to: `@name`. */
+export interface IVariable {
+  name: string;
+  /** `DataFrame`, `Series`, `File`, `Dir`, or what converts to a DataFrame. */
+  type: string;
+  rows?: number;
+  /** At most the first hundred. */
+  columns?: IColumn[];
+  column_count?: number;
+  path?: string;
+}
+
+/** What a page may ask of the kernel. */
+export type Action = 'cancel' | 'approve' | 'decline' | 'code' | 'tests' | 'export';
+
+/** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
+export interface IKernelLink {
+  /** Whether the kernel has welcomed this page; before that, nothing is known of its values. */
+  readonly connected: boolean;
+  readonly jobs: readonly IJob[];
+  /** When the jobs came, by this page's clock, in milliseconds; `seconds` of a running job counts on from there. */
+  readonly heardAt: number;
+  /** `null` as long as the kernel has not said what it holds. */
+  readonly variables: readonly IVariable[] | null;
+  /** Of the kernel's version of the package; the one that was built in until the kernel has said. */
+  readonly vocabulary: IVocabulary;
+  /** Something of the above is new. */
+  readonly changed: ISignal<IKernelLink, void>;
+
+  /**
+   * Ask for something; resolves with the reply's value.
+   *
+   * Rejects with an `Error` whose message is the kernel's sentence.
+   */
+  request(action: Action, name: string, path?: string): Promise<string | null>;
+}
+
+/** What the person set in the settings page; what is not in it is unset. */
+export type Settings = { readonly [name: string]: string | number };
+
+/** The ways to all kernels, one for each. */
+export interface ILink {
+  /** The link of the kernel of a notebook, or `null` when it has none. */
+  forNotebook(panel: NotebookPanel): IKernelLink | null;
+  /** Some notebook has another link than before, or none. */
+  readonly changed: ISignal<ILink, void>;
+  /** Give these settings to every kernel, now and whenever one is met. */
+  configure(values: Settings): void;
+  /** A kernel refused some of them; its sentences. */
+  readonly refused: ISignal<ILink, readonly string[]>;
+}
+
+export const ILink = new Token<ILink>(
+  'autocoder-jupyter:ILink',
+  'What the kernels of open notebooks say of %%autocode: jobs, data, vocabulary.'
+);

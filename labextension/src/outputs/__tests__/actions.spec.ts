@@ -1,0 +1,74 @@
+import { ActionListener, sourceOf } from '../actions';
+
+const HTML = `
+  <div data-autocode-block>
+    <button type="button" class="autocode-action" data-autocode-action="copy">Copy</button>
+    <button type="button" class="autocode-action" data-autocode-action="insert"><b>Insert</b></button>
+    <pre data-autocode-source>def run():\n    return <span>1</span> &lt; 2</pre>
+  </div>
+  <button type="button" class="autocode-action" data-autocode-action="copy">Astray</button>
+  <button type="button">Other</button>`;
+const SOURCE = 'def run():\n    return 1 < 2';
+
+const copied = jest.fn();
+const inserted = jest.fn();
+let node: HTMLElement;
+let listener: ActionListener;
+
+function button(words: string): HTMLButtonElement {
+  return [...node.querySelectorAll('button')].find(button => button.textContent === words)!;
+}
+
+const said = (): string | null | undefined => document.querySelector('[role=status]')?.textContent;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  copied.mockResolvedValue(undefined);
+  Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: copied } });
+  node = document.createElement('div');
+  node.innerHTML = HTML;
+  document.body.replaceChildren(node);
+  listener = new ActionListener(node, inserted);
+});
+
+afterEach(() => {
+  listener.dispose();
+  jest.useRealTimers();
+});
+
+it('finds the source text of the block, without its colours', () => {
+  expect(sourceOf(button('Copy'))).toBe(SOURCE);
+  expect(sourceOf(button('Astray'))).toBeNull();
+});
+
+it('copies, says so on the button and to a screen reader, and then offers it again', async () => {
+  const copy = button('Copy');
+  copy.click();
+  await jest.advanceTimersByTimeAsync(0);
+  expect(copied).toHaveBeenCalledWith(SOURCE);
+  expect(copy.textContent).toBe('Copied');
+  expect(said()).toBe('Copied');
+  copy.click();
+  await jest.advanceTimersByTimeAsync(5000);
+  expect(copy.textContent).toBe('Copy');
+});
+
+it('inserts what the block holds, also when the click hits something inside of the button', () => {
+  const insert = button('Insert');
+  insert.querySelector('b')?.click();
+  expect(inserted).toHaveBeenCalledWith(SOURCE, insert);
+  expect(said()).toBe('Inserted');
+});
+
+it('leaves other clicks alone', () => {
+  for (const words of ['Astray', 'Other']) {
+    button(words).click();
+  }
+  expect([copied.mock.calls, inserted.mock.calls]).toEqual([[], []]);
+});
+
+it('does nothing once it is disposed', () => {
+  listener.dispose();
+  button('Insert').click();
+  expect(inserted).not.toHaveBeenCalled();
+});

@@ -1,0 +1,83 @@
+import { Clipboard } from '@jupyterlab/apputils';
+import type { IDisposable } from '@lumino/disposable';
+
+/** How long a button says that it was done, in milliseconds. */
+const SAID = 2000;
+
+/** Does what the buttons inside our outputs offer: copy a source text, or insert it as a cell. */
+export class ActionListener implements IDisposable {
+  /**
+   * @param node where clicks are listened for
+   * @param insert puts a source text into a new cell, given the button
+   */
+  constructor(
+    private readonly _node: HTMLElement,
+    private readonly _insert: (source: string, button: HTMLElement) => void
+  ) {
+    _node.addEventListener('click', this._onClick);
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    this._node.removeEventListener('click', this._onClick);
+  }
+
+  private readonly _onClick = (event: MouseEvent): void => {
+    const button = (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action') ?? null;
+    const source = button === null ? null : sourceOf(button);
+    if (button === null || source === null) {
+      return;
+    }
+    event.preventDefault();
+    if (button.dataset.autocodeAction === 'copy') {
+      void copy(source).then(() => say(button, 'Copied'));
+    } else if (button.dataset.autocodeAction === 'insert') {
+      this._insert(source, button);
+      say(button, 'Inserted');
+    }
+  };
+
+  private _isDisposed = false;
+}
+
+/** The text that a button is about; `null` when there is none near it. */
+export function sourceOf(button: Element): string | null {
+  return button.closest('[data-autocode-block]')?.querySelector('[data-autocode-source]')?.textContent ?? null;
+}
+
+async function copy(source: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(source);
+  } catch {
+    Clipboard.copyToSystem(source); // without HTTPS there is no navigator.clipboard
+  }
+}
+
+/** Let a button say for a moment that it was done; a screen reader hears it too. */
+function say(button: HTMLElement, words: string): void {
+  const label = (button.dataset.autocodeLabel ??= button.textContent ?? '');
+  button.textContent = words;
+  announce(words);
+  setTimeout(() => {
+    button.textContent = label;
+    delete button.dataset.autocodeLabel;
+  }, SAID);
+}
+
+function announce(words: string): void {
+  const id = 'autocoder-jupyter-said';
+  let region = document.getElementById(id);
+  if (region === null) {
+    region = document.createElement('div');
+    region.id = id;
+    region.className = 'jp-AutocodeSaid';
+    region.setAttribute('role', 'status');
+    document.body.append(region);
+  }
+  region.textContent = ''; // the same word again is news, too
+  region.textContent = words;
+}

@@ -1,0 +1,44 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { DisposableDelegate } from '@lumino/disposable';
+
+import { insertBelow } from '../cells/place';
+import { ActionListener } from './actions';
+import { inspectorFactory } from './renderer';
+
+/** Before HTML, as widgets are. */
+const RANK = -10;
+
+/** Results in outputs: as widgets where they live, and with buttons that work. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'autocoder-jupyter:outputs',
+  description: 'Shows %%autocode results in outputs, and does what their buttons offer.',
+  autoStart: true,
+  requires: [INotebookTracker, IRenderMimeRegistry],
+  activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry) => {
+    rendermime.addFactory(inspectorFactory(null, rendermime, rendermime), RANK);
+    const serve = (panel: NotebookPanel): DisposableDelegate => {
+      const own = panel.content.rendermime;
+      own.addFactory(inspectorFactory(panel, own, rendermime), RANK);
+      const listener = new ActionListener(panel.node, (source, button) => {
+        insertBelow(panel, cellAround(panel, button), source);
+      });
+      return new DisposableDelegate(() => listener.dispose());
+    };
+    // A notebook that opens later must know the renderer before it shows its first output.
+    notebooks.forEach(serve);
+    app.docRegistry.addWidgetExtension('Notebook', {
+      createNew: (widget): DisposableDelegate => serve(widget as NotebookPanel)
+    });
+  }
+};
+
+export default plugin;
+
+/** Where the cell is that a button is in; the last one when it is in none. */
+function cellAround(panel: NotebookPanel, button: HTMLElement): number {
+  const { widgets } = panel.content;
+  const index = widgets.findIndex(cell => cell.node.contains(button));
+  return index === -1 ? widgets.length - 1 : index;
+}

@@ -1,0 +1,193 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { MimeModel } from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { Kernel } from '@jupyterlab/services';
+import { Panel } from '@lumino/widgets';
+
+/** A finished result: the id of its widget, beside `text/html` with all that needs no kernel. */
+export const INSPECTOR_MIME = 'application/vnd.autocoder-jupyter.inspector+json';
+
+const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
+const WIDGET_TARGET = 'jupyter.widget';
+
+/** How often and how far apart, in milliseconds, it is looked for a way to show widgets: it comes soon after the kernel. */
+const LOOKS = 40;
+const PAUSE = 250;
+
+/** How long a view of a widget may take, in milliseconds. */
+const PATIENCE = 3000;
+
+/** When the widgets of a kernel are gone. */
+const ENDS: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
+
+/**
+ * Shows a result as its widget where the kernel still has it, and as plain HTML everywhere else.
+ *
+ * The HTML stands until the widget is there, and again when its kernel is gone; so nothing is ever empty or an error.
+ */
+export class InspectorRenderer extends Panel implements IRenderMime.IRenderer {
+  /**
+   * @param notebook in which it stands; `null` outside of one, where there are no widgets
+   * @param rendermime renders both forms
+   * @param common what the notebook's rendermime was made from: its renderer of widgets knows no kernel
+   */
+  constructor(
+    private readonly _notebook: NotebookPanel | null,
+    private readonly _rendermime: IRenderMimeRegistry,
+    private readonly _common: IRenderMimeRegistry
+  ) {
+    super();
+    this.addClass('jp-AutocodeResult');
+    _notebook?.sessionContext.statusChanged.connect(this._onStatus, this);
+    _notebook?.sessionContext.kernelChanged.connect(this._onKernelChanged, this);
+  }
+
+  override dispose(): void {
+    if (!this.isDisposed) {
+      this._notebook?.sessionContext.statusChanged.disconnect(this._onStatus, this);
+      this._notebook?.sessionContext.kernelChanged.disconnect(this._onKernelChanged, this);
+      super.dispose();
+    }
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const turn = ++this._turn;
+    this._model = model;
+    const id = this._offeredWidget();
+    // Where this page has met the widget, there is no need to show the HTML first, for a moment.
+    const shown = id !== null && this._kernel?.hasComm(id) === true && (await this._showWidget(id, turn));
+    if (!shown) {
+      await this._showHtmlFirst(turn);
+    }
+  }
+
+  private async _showHtmlFirst(turn: number): Promise<void> {
+    await this._showHtml(turn);
+    const id = this._offeredWidget();
+    if (id !== null) {
+      void this._awaitWidget(id, turn);
+    }
+  }
+
+  /** The id of the widget that may be shown, whether it lives or not. */
+  private _offeredWidget(): string | null {
+    return this._notebook !== null && this._model?.trusted ? widgetId(this._model) : null;
+  }
+
+  /** The widget of a kernel that was there before this page is met some time after the page has loaded. */
+  private async _awaitWidget(id: string, turn: number): Promise<void> {
+    const notebook = this._notebook!;
+    await notebook.sessionContext.ready;
+    const kernel = this._kernel;
+    if (!kernel || this._isOver(turn) || !(await isAlive(kernel, id))) {
+      return;
+    }
+    for (let look = 0; look < LOOKS && !this._isOver(turn) && kernel === this._kernel; look++) {
+      if (kernel.hasComm(id) && (await this._showWidget(id, turn))) {
+        return;
+      }
+      await new Promise(resolve => setTimeout(resolve, PAUSE));
+    }
+  }
+
+  /** Make the widget's view out of sight, and show it only when it is one. */
+  private async _showWidget(id: string, turn: number): Promise<boolean> {
+    const factory = this._rendermime.getFactory(WIDGET_MIME);
+    if (factory === undefined || factory === this._common.getFactory(WIDGET_MIME)) {
+      return false;
+    }
+    const renderer = this._rendermime.createRenderer(WIDGET_MIME) as IRenderMime.IRenderer & Panel;
+    const data = { [WIDGET_MIME]: { version_major: 2, version_minor: 0, model_id: id } };
+    const rendered = renderer.renderModel(new MimeModel({ trusted: true, data })).then(() => true);
+    const timely = await Promise.race([rendered, new Promise<false>(done => setTimeout(() => done(false), PATIENCE))]);
+    if (!timely || this._isOver(turn) || !(renderer.widgets?.length > 0)) {
+      renderer.dispose();
+      return false;
+    }
+    renderer.widgets[0].disposed.connect(() => {
+      if (!this._isOver(turn)) {
+        void this._showHtml(turn);
+      }
+    });
+    this._put(renderer);
+    return true;
+  }
+
+  private async _showHtml(turn: number): Promise<void> {
+    const { data, metadata, trusted } = this._model!;
+    const mimeType = 'text/html' in data ? 'text/html' : 'text/plain';
+    // eslint-disable-next-line jupyter/require-disposable-transfer -- `_put` makes it a child
+    const renderer = this._rendermime.createRenderer(mimeType);
+    await renderer.renderModel(new MimeModel({ trusted, metadata, data: { [mimeType]: data[mimeType] ?? '' } }));
+    if (this._isOver(turn)) {
+      renderer.dispose();
+    } else {
+      this._put(renderer);
+    }
+  }
+
+  private _put(renderer: IRenderMime.IRenderer): void {
+    const before = [...this.widgets];
+    this.addWidget(renderer);
+    for (const widget of before) {
+      widget.dispose();
+    }
+  }
+
+  private _onStatus(_: unknown, status: Kernel.Status): void {
+    if (ENDS.includes(status)) {
+      this._onKernelChanged();
+    }
+  }
+
+  /** Another kernel, or another process behind it: what this page has met says nothing any more. */
+  private _onKernelChanged(): void {
+    if (this._model !== null && !this.isDisposed) {
+      void this._showHtmlFirst(++this._turn);
+    }
+  }
+
+  private _isOver(turn: number): boolean {
+    return this.isDisposed || turn !== this._turn;
+  }
+
+  private get _kernel(): Kernel.IKernelConnection | null | undefined {
+    return this._notebook?.sessionContext.session?.kernel;
+  }
+
+  private _model: IRenderMime.IMimeModel | null = null;
+  private _turn = 0;
+}
+
+/** Makes renderers for the outputs of one notebook, or of none. */
+export function inspectorFactory(
+  notebook: NotebookPanel | null,
+  rendermime: IRenderMimeRegistry,
+  common: IRenderMimeRegistry
+): IRenderMime.IRendererFactory {
+  return {
+    safe: true, // of an untrusted notebook only sanitized HTML is shown
+    mimeTypes: [INSPECTOR_MIME],
+    createRenderer: () => new InspectorRenderer(notebook, rendermime, common)
+  };
+}
+
+/** The widget's id, if the output has one. */
+export function widgetId(model: IRenderMime.IMimeModel): string | null {
+  const said = model.data[INSPECTOR_MIME];
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) {
+    return null;
+  }
+  const id = (said as { model_id?: unknown }).model_id;
+  return typeof id === 'string' && id !== '' ? id : null;
+}
+
+async function isAlive(kernel: Kernel.IKernelConnection, id: string): Promise<boolean> {
+  try {
+    const { content } = await kernel.requestCommInfo({ target_name: WIDGET_TARGET });
+    return content.status === 'ok' && id in content.comms;
+  } catch {
+    return false; // the connection was closed
+  }
+}

@@ -1,0 +1,89 @@
+import * as React from 'react';
+import { act } from 'react';
+import { createRoot } from 'react-dom/client';
+
+import { CommandIDs } from '../../commands/ids';
+import { job } from '../../link/__tests__/fakes';
+import type { IEntry } from '../../results/entries';
+import { ResultList } from '../list';
+
+const execute = jest.fn();
+
+function shown(entries: IEntry[], given: { isOpen?: boolean; isLoaded?: boolean } = {}): HTMLElement {
+  const node = document.createElement('div');
+  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, ...given };
+  act(() => createRoot(node).render(<ResultList {...props} />));
+  return node;
+}
+
+function labels(node: HTMLElement): string[] {
+  return [...node.querySelectorAll('button')].map(button => button.getAttribute('aria-label') ?? button.textContent!);
+}
+
+beforeAll(() => {
+  (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+});
+
+it('says what to do when there is nothing', () => {
+  expect(shown([], { isOpen: false }).textContent).toContain('Open a notebook');
+  expect(shown([], { isLoaded: false }).textContent).toContain('%load_ext autocoder_jupyter');
+  const ready = shown([]).textContent;
+  expect(ready).toContain('%%autocode growth');
+  expect(ready).not.toContain('%load_ext');
+});
+
+it('is a list with a named item for each result', () => {
+  const node = shown([
+    { name: 'growth', cellId: 'a', job: job({ phase: 'ready' }) },
+    { name: 'later', cellId: 'b', job: null }
+  ]);
+  const list = node.querySelector('ul[role=list]')!;
+  expect(list.getAttribute('aria-label')).toBe('Results of this notebook');
+  expect([...list.children].map(item => item.getAttribute('aria-label'))).toEqual([
+    'growth: Ready',
+    'later: Not run in this kernel'
+  ]);
+});
+
+it('offers what makes sense for each', () => {
+  const offered = (entry: Partial<IEntry>): string[] =>
+    labels(shown([{ name: 'f', cellId: 'a', job: null, ...entry }]));
+  expect(offered({})).toEqual(['Show the cell of f']);
+  expect(offered({ job: job({ phase: 'running' }) })).toEqual(['Cancel f', 'Inspect f', 'Show the cell of f']);
+  expect(offered({ job: job({ phase: 'ready' }), cellId: null })).toEqual([
+    'Inspect f',
+    'Insert the code of f below its cell',
+    'Export f as a script'
+  ]);
+  expect(offered({ job: job({ phase: 'cancelled' }), cellId: null })).toEqual(['Inspect f']);
+});
+
+it('asks for consent, and passes the answer on', () => {
+  const entry = { name: 'f', cellId: 'a', job: job({ phase: 'waiting', approval: ['fiscalmonths', 'other'] }) };
+  const node = shown([entry]);
+  expect(node.textContent).toContain('May it install fiscalmonths, other?');
+  const [approve, decline] = ['Approve', 'Decline'].map(words =>
+    [...node.querySelectorAll('button')].find(button => button.textContent === words)!
+  );
+  act(() => approve.click());
+  act(() => decline.click());
+  expect(execute.mock.calls).toEqual([
+    [CommandIDs.approve, entry],
+    [CommandIDs.decline, entry]
+  ]);
+});
+
+it('shows how far it is only while it runs', () => {
+  const running = shown([{ name: 'f', cellId: 'a', job: job({ progress: 0.5 }) }]);
+  expect(running.querySelector('[role=progressbar]')?.getAttribute('aria-valuenow')).toBe('50');
+  const ended = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'ready', progress: 1 }) }]);
+  expect(ended.querySelector('[role=progressbar]')).toBeNull();
+});
+
+it('shows evidence, warnings and reasons as text, never as markup', () => {
+  const nasty = '<img src=x onerror=alert(1)>';
+  const given = { phase: 'failed', held: [nasty], warnings: [nasty], reason: nasty, signature: nasty } as const;
+  const node = shown([{ name: 'f', cellId: 'a', job: job({ ...given, held: [nasty], warnings: [nasty] }) }]);
+  expect(node.querySelector('img')).toBeNull();
+  expect(node.textContent!.split(nasty)).toHaveLength(5);
+});

@@ -1,0 +1,37 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+
+import { CommandIDs } from '../commands/ids';
+import { IResults } from '../results/tokens';
+import { autocodeIcon } from './icons';
+import { ResultsPanel } from './panel';
+
+/** The list of results at the right. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'autocoder-jupyter:panel',
+  description: 'A side panel with the %%autocode results of the current notebook.',
+  autoStart: true,
+  requires: [IResults],
+  optional: [ILayoutRestorer, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    results: IResults,
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null
+  ) => {
+    const panel = new ResultsPanel(results, app.commands);
+    app.shell.add(panel, 'right', { rank: 600, type: 'Autocode results' });
+    restorer?.add(panel, panel.id);
+    app.commands.addCommand(CommandIDs.panel, {
+      label: 'Show the Results',
+      caption: 'Show the panel with the %%autocode results of this notebook.',
+      icon: autocodeIcon,
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => app.shell.activateById(panel.id)
+    });
+    palette?.addItem({ command: CommandIDs.panel, category: 'Autocode' });
+  }
+};
+
+export default plugin;

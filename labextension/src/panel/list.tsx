@@ -1,0 +1,185 @@
+import type { LabIcon } from '@jupyterlab/ui-components';
+import { addBelowIcon, downloadIcon, inspectorIcon, searchIcon, stopIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { CommandIDs } from '../commands/ids';
+import { counted } from '../results/amounts';
+import type { IEntry } from '../results/entries';
+import { isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
+import { STANDING_ICONS } from './icons';
+
+/** Does a command for an entry. */
+type Execute = (command: string, entry: IEntry) => void;
+
+interface IListProps {
+  entries: readonly IEntry[];
+  /** Seconds since the kernel told of its jobs. */
+  since: number;
+  /** Whether a notebook is open. */
+  isOpen: boolean;
+  /** Whether the extension is loaded in its kernel. */
+  isLoaded: boolean;
+  execute: Execute;
+}
+
+/** All results, or what to do to get one. */
+export function ResultList({ entries, since, isOpen, isLoaded, execute }: IListProps): React.ReactElement {
+  if (entries.length === 0) {
+    return <Invitation isOpen={isOpen} isLoaded={isLoaded} />;
+  }
+  return (
+    <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
+      {entries.map(entry => (
+        <Item key={entry.name} entry={entry} since={since} execute={execute} />
+      ))}
+    </ul>
+  );
+}
+
+function Invitation({ isOpen, isLoaded }: { isOpen: boolean; isLoaded: boolean }): React.ReactElement {
+  if (!isOpen) {
+    return <p className="jp-AutocodePanel-empty">Open a notebook to see its results here.</p>;
+  }
+  return (
+    <div className="jp-AutocodePanel-empty">
+      <p>No results yet.</p>
+      {!isLoaded && (
+        <p>
+          Load the extension in a cell: <code>%load_ext autocoder_jupyter</code>
+        </p>
+      )}
+      <p>Then say in a cell what you need, and run it:</p>
+      <pre>{'%%autocode growth\nMonthly revenue growth from @sales.'}</pre>
+    </div>
+  );
+}
+
+function Item({ entry, since, execute }: { entry: IEntry; since: number; execute: Execute }): React.ReactElement {
+  const { name, job } = entry;
+  const how = standing(entry);
+  const Icon = STANDING_ICONS[how];
+  return (
+    <li className={`jp-AutocodePanel-item jp-mod-${how}`} data-name={name} aria-label={`${name}: ${word(entry)}`}>
+      <div className="jp-AutocodePanel-head">
+        <Icon.react tag="span" className="jp-AutocodePanel-standing" aria-hidden="true" />
+        <strong title={job?.signature || undefined}>{name}</strong>
+        <span className="jp-AutocodePanel-word">{word(entry)}</span>
+        <Actions entry={entry} execute={execute} />
+      </div>
+      {job !== null && (
+        <>
+          {isUnderWay(job) && <Bar value={job.progress} label={`${name}: how far it is`} />}
+          <Facts facts={progress(job, since)} />
+          <Facts facts={spending(job)} />
+          {reason(job) && <p className="jp-AutocodePanel-reason">{reason(job)}</p>}
+          {job.approval.length > 0 && <Consent entry={entry} packages={job.approval} execute={execute} />}
+          {job.warnings.map(warning => (
+            <p key={warning} className="jp-AutocodePanel-warning">
+              {warning}
+            </p>
+          ))}
+          {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} success={job.phase === 'ready'} />}
+        </>
+      )}
+    </li>
+  );
+}
+
+function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
+  const { name, job, cellId } = entry;
+  const offers: [boolean, LabIcon, string, string][] = [
+    [isUnderWay(job), stopIcon, CommandIDs.cancel, `Cancel ${name}`],
+    [job !== null, inspectorIcon, CommandIDs.inspect, `Inspect ${name}`],
+    [
+      job?.phase === 'ready' || job?.phase === 'failed',
+      addBelowIcon,
+      CommandIDs.insert,
+      `Insert the code of ${name} below its cell`
+    ],
+    [job?.phase === 'ready', downloadIcon, CommandIDs.export, `Export ${name} as a script`],
+    [cellId !== null, searchIcon, CommandIDs.reveal, `Show the cell of ${name}`]
+  ];
+  return (
+    <span className="jp-AutocodePanel-actions">
+      {offers
+        .filter(([offered]) => offered)
+        .map(([, Icon, command, label]) => (
+          <button key={command} type="button" title={label} aria-label={label} onClick={() => execute(command, entry)}>
+            <Icon.react tag="span" />
+          </button>
+        ))}
+    </span>
+  );
+}
+
+function Consent(props: { entry: IEntry; packages: readonly string[]; execute: Execute }): React.ReactElement {
+  const { entry, packages, execute } = props;
+  return (
+    <div className="jp-AutocodePanel-consent" role="group" aria-label={`Packages of ${entry.name}`}>
+      <p>
+        May it install <strong>{packages.join(', ')}</strong>?
+      </p>
+      <button
+        type="button"
+        className="jp-Button jp-mod-styled jp-mod-accept"
+        onClick={() => execute(CommandIDs.approve, entry)}
+      >
+        Approve
+      </button>
+      <button
+        type="button"
+        className="jp-Button jp-mod-styled jp-mod-reject"
+        onClick={() => execute(CommandIDs.decline, entry)}
+      >
+        Decline
+      </button>
+    </div>
+  );
+}
+
+function Evidence(props: { held: readonly string[]; signature: string; success: boolean }): React.ReactElement | null {
+  const { held, signature, success } = props;
+  if (held.length === 0) {
+    return null;
+  }
+  return (
+    <details className="jp-AutocodePanel-evidence">
+      <summary>{success ? `Rests on ${counted(held.length, 'check')}` : 'What held'}</summary>
+      {signature && <code>{signature}</code>}
+      <ul>
+        {held.map(line => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Facts({ facts }: { facts: readonly string[] }): React.ReactElement | null {
+  if (facts.length === 0) {
+    return null;
+  }
+  return (
+    <div className="jp-AutocodePanel-facts">
+      {facts.map((fact, at) => (
+        <span key={at}>{fact}</span>
+      ))}
+    </div>
+  );
+}
+
+function Bar({ value, label }: { value: number; label: string }): React.ReactElement {
+  const percent = Math.round(100 * value);
+  return (
+    <div
+      className="jp-AutocodePanel-bar"
+      role="progressbar"
+      aria-label={label}
+      aria-valuenow={percent}
+      aria-valuemin={0}
+      aria-valuemax={100}
+    >
+      <div style={{ width: `${percent}%` }} />
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
+import * as React from 'react';
+
+import type { IEntry } from '../results/entries';
+import { isUnderWay, news } from '../results/entries';
+import type { IResults } from '../results/tokens';
+import { autocodeIcon } from './icons';
+import { ResultList } from './list';
+
+/** The side panel: the results of the current notebook, one below the other. */
+export class ResultsPanel extends ReactWidget {
+  constructor(
+    private readonly _results: IResults,
+    private readonly _commands: CommandRegistry
+  ) {
+    super();
+    this.id = 'autocoder-jupyter-panel';
+    this.title.icon = autocodeIcon;
+    this.title.caption = 'Autocode results';
+    this.node.tabIndex = 0;
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', 'Autocode results');
+    this.addClass('jp-AutocodePanel');
+    this._known = _results.entries;
+    _results.changed.connect(this._onChanged, this);
+  }
+
+  override dispose(): void {
+    this._results.changed.disconnect(this._onChanged, this);
+    this._stopClock();
+    super.dispose();
+  }
+
+  protected override onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    this._onChanged();
+  }
+
+  protected override onAfterHide(message: Message): void {
+    super.onAfterHide(message);
+    this._stopClock();
+  }
+
+  protected override onActivateRequest(): void {
+    (this.node.querySelector<HTMLElement>('button') ?? this.node).focus();
+  }
+
+  protected override onUpdateRequest(message: Message): void {
+    const focused = this.node.contains(document.activeElement) ? document.activeElement : null;
+    const name = focused?.closest<HTMLElement>('[data-name]')?.dataset.name;
+    super.onUpdateRequest(message);
+    void this.renderPromise?.then(() => {
+      // A button that was pressed may be gone, as Approve is; whoever uses the keyboard goes on at the same result.
+      if (focused !== null && !focused.isConnected && !this.isDisposed) {
+        const items = [...this.node.querySelectorAll<HTMLElement>('[data-name]')];
+        const item = items.find(item => item.dataset.name === name);
+        (item?.querySelector('button') ?? this.node).focus();
+      }
+    });
+  }
+
+  protected override render(): React.ReactElement {
+    const { notebook, link, entries } = this._results;
+    const since = link === null ? 0 : Math.max(0, Date.now() - link.heardAt) / 1000;
+    return (
+      <>
+        <header className="jp-AutocodePanel-header">
+          <h2>Autocode</h2>
+          <span title={notebook?.context.path}>{notebook?.title.label}</span>
+        </header>
+        <ResultList
+          entries={entries}
+          since={since}
+          isOpen={notebook !== null}
+          isLoaded={link?.connected ?? false}
+          execute={this._execute}
+        />
+        <div className="jp-AutocodePanel-news" role="status" aria-live="polite">
+          {this._news}
+        </div>
+      </>
+    );
+  }
+
+  private readonly _execute = (command: string, entry: IEntry): void => {
+    void this._commands.execute(command, { name: entry.name });
+  };
+
+  private _onChanged(): void {
+    const { entries, notebook } = this._results;
+    if (notebook === this._toldOf) {
+      this._news = news(this._known, entries) || this._news;
+    }
+    this._toldOf = notebook;
+    this._known = entries;
+    this.update();
+    if (this.isVisible && entries.some(entry => isUnderWay(entry.job))) {
+      this._clock ??= setInterval(() => this.update(), 1000);
+    } else {
+      this._stopClock();
+    }
+  }
+
+  private _stopClock(): void {
+    clearInterval(this._clock);
+    this._clock = undefined;
+  }
+
+  private _known: readonly IEntry[];
+  private _toldOf: IResults['notebook'] = null;
+  private _news = '';
+  private _clock: ReturnType<typeof setInterval> | undefined;
+}

@@ -1,0 +1,16 @@
+import { setValues } from '../values';
+
+const read = (page: { [name: string]: string | number | null }) => (name: string) => page[name];
+
+it('gives only what is set', () => {
+  expect(setValues(read({ model: '', sandbox: 'local', share: '', max_cost: null }))).toEqual({ sandbox: 'local' });
+  expect(setValues(read({}))).toEqual({});
+});
+
+it('knows a budget of nothing from no budget', () => {
+  expect(setValues(read({ max_cost: 0 }))).toEqual({ max_cost: 0 });
+});
+
+it('leaves it to the kernel what is right', () => {
+  expect(setValues(read({ model: ' openai/x ', max_cost: -1 }))).toEqual({ model: 'openai/x', max_cost: -1 });
+});

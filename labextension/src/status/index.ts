@@ -1,0 +1,30 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { IStatusBar } from '@jupyterlab/statusbar';
+
+import { CommandIDs } from '../commands/ids';
+import { IResults } from '../results/tokens';
+import { StatusItem } from './item';
+
+/** Running jobs and spend, where there is a status bar. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'autocoder-jupyter:status',
+  description: 'Running %%autocode jobs and what they cost, in the status bar.',
+  autoStart: true,
+  requires: [IResults],
+  optional: [IStatusBar],
+  activate: (app: JupyterFrontEnd, results: IResults, statusBar: IStatusBar | null) => {
+    if (statusBar === null) {
+      return;
+    }
+    const item = new StatusItem(results, () => void app.commands.execute(CommandIDs.panel));
+    statusBar.registerStatusItem(plugin.id, {
+      item,
+      align: 'left',
+      rank: 3,
+      isActive: () => item.words !== '',
+      activeStateChanged: item.changed
+    });
+  }
+};
+
+export default plugin;

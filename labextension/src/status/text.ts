@@ -1,0 +1,30 @@
+import type { IJob } from '../link/tokens';
+import { counted } from '../results/amounts';
+
+/** What the status bar says of a kernel's jobs: `2 running · $0.12`; empty when there are none. */
+export function statusText(jobs: readonly IJob[]): string {
+  if (jobs.length === 0) {
+    return '';
+  }
+  const running = jobs.filter(job => job.phase === 'running').length;
+  const waiting = jobs.filter(job => job.phase === 'waiting').length;
+  const standing = [running > 0 && `${running} running`, waiting > 0 && `${waiting} waiting for approval`].filter(
+    Boolean
+  );
+  const facts = standing.length > 0 ? standing : [counted(jobs.length, 'result')];
+  return [...facts, spend(jobs)].filter(Boolean).join(' · ');
+}
+
+/** What all of them cost; what is not known is said, not guessed. */
+export function spend(jobs: readonly IJob[]): string {
+  const spending = jobs.filter(job => job.input_tokens > 0 || job.output_tokens > 0);
+  const known = spending.flatMap(job => (job.cost === null ? [] : [job.cost]));
+  if (spending.length === 0) {
+    return '';
+  }
+  if (known.length === 0) {
+    return 'cost unknown';
+  }
+  const sum = `$${known.reduce((sum, cost) => sum + cost, 0).toFixed(2)}`;
+  return known.length === spending.length ? sum : `${sum} + unknown cost`;
+}

@@ -1,0 +1,36 @@
+import builtIn from './vocabulary.json';
+
+/** An option of `%%autocode`. */
+export interface IOption {
+  name: string;
+  flags: string[];
+  takes_value: boolean;
+  kind: string;
+  choices: string[];
+  placeholder: string;
+  help: string;
+  repeatable: boolean;
+}
+
+/** A subcommand of `%autocode`. */
+export interface ISubcommand {
+  name: string;
+  usage: string;
+  help: string;
+  takes_name: boolean;
+  flags: string[];
+}
+
+/** All words that have a meaning in our cells. Made from the Python side's tables by `tools/vocabulary.py`. */
+export interface IVocabulary {
+  options: IOption[];
+  /** Of outputs. */
+  types: string[];
+  input_types: string[];
+  subcommands: ISubcommand[];
+  /** Names of options that the settings page offers. */
+  settings: string[];
+}
+
+/** The vocabulary of the version that this extension was built with. */
+export const VOCABULARY: IVocabulary = builtIn;

@@ -1,0 +1,258 @@
+"""A finished result in JupyterLab: looked into by keyboard, run from its form, saved and opened again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import Lab, NotebookPage
+from tests.scripted_model import prompt_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+
+PATIENCE = 60_000
+
+MENDED = f"{plays.CELL} Mend it."
+
+OTHERS = """\
+sales_2025 = sales.assign(order_date=sales.order_date + pd.DateOffset(years=1)).head(500)
+customers = pd.DataFrame({"name": ["Jane"]})"""
+
+PICTURE_PLAN = {
+    "description": "A picture of the revenue.",
+    "approach": "Draw it.",
+    "inputs": [{"name": "sales", "type": "DataFrame"}],
+    "outputs": [{"name": "chart", "type": "Figure", "meaning": "revenue"}, {"name": "rows", "type": "int"}],
+}
+
+PICTURE_MODULE = '''\
+import struct
+import zlib
+
+import pandas as pd
+
+
+class Drawing:
+    """A figure without a library: blue bars on white."""
+
+    def savefig(self, target, **options):
+        lines = [bytes(0 if (x // 20) % 2 and y > 150 - x // 2 else 255 for x in range(300)) for y in range(150)]
+        header = struct.pack(">IIBBBBB", 300, 150, 8, 0, 0, 0, 0)
+        target.write(b"\\x89PNG\\r\\n\\x1a\\n" + self._chunk(b"IHDR", header)
+                     + self._chunk(b"IDAT", zlib.compress(b"".join(b"\\0" + line for line in lines)))
+                     + self._chunk(b"IEND", b""))
+
+    def _chunk(self, kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def run(sales: pd.DataFrame) -> tuple[object, int]:
+    return Drawing(), len(sales)
+'''
+
+PICTURE_TESTS = '''\
+import pandas as pd
+from solution import run
+
+
+def test_it_counts_the_rows():
+    """A picture of @sales"""
+    _, rows = run(sales=pd.DataFrame({"revenue": [1.0, 2.0]}))
+    assert rows == 2
+'''
+
+
+def picture(request: dict[str, Any]) -> str:
+    """The answers to a request for a picture."""
+    stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt_of(request))
+    return {
+        "plan": json.dumps(PICTURE_PLAN),
+        "code": plays.fenced(PICTURE_MODULE),
+        "tests": plays.fenced(PICTURE_TESTS),
+    }[stage]
+
+
+def inspect(page: NotebookPage, number: int) -> Any:
+    """Run the cell, and wait until its output has tabs."""
+    page.run(number)
+    output = page.output(number)
+    output.get_by_role("tab", name="Function").wait_for(timeout=PATIENCE)
+    return output
+
+
+def open_tab(output: Any, name: str) -> None:
+    output.get_by_role("tab", name=name).click()
+    output.get_by_role("tab", name=name, selected=True).wait_for()
+
+
+def run_all(page: NotebookPage, *numbers: int) -> None:
+    for number in numbers:
+        page.run(number)
+        page.wait_for_prompt(number)
+
+
+def take_picture(output: Any, name: str) -> None:
+    ARTIFACTS.mkdir(exist_ok=True)
+    output.screenshot(path=ARTIFACTS / f"inspector-{name}.png")
+
+
+def test_it_is_looked_through_by_keyboard_and_nothing_jumps(notebook: Open) -> None:
+    page = notebook(MENDED, "growth.wait();", "growth")
+    run_all(page, 1, 2)
+    output = inspect(page, 3)
+    height = output.bounding_box()["height"]
+    output.get_by_role("tab", name="Function").focus()
+    seen = {
+        "Evidence": "test_growth_is_over_the_month_before",
+        "Attempts": "diff() is divided by the revenue of the same month",
+        "Data": "Exactly what was sent",
+        "Conversation": "openai/scripted",
+        "Environment": "Landlock",
+        "Run": "growth.run()",
+    }
+    for title, words in seen.items():
+        page.page.keyboard.press("ArrowRight")
+        page.page.keyboard.press("Enter")
+        output.get_by_role("tab", name=title, selected=True).wait_for()
+        output.get_by_text(words).locator("visible=true").first.wait_for()
+        assert output.bounding_box()["height"] == height
+    assert "min_orders" in output.inner_text()  # the form can be reached by Tab from its tab
+    page.page.keyboard.press("Tab")
+    assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
+
+
+def test_attempts_are_compared_side_by_side(notebook: Open) -> None:
+    page = notebook(MENDED, "growth.wait();", "growth")
+    run_all(page, 1, 2)
+    output = inspect(page, 3)
+    open_tab(output, "Attempts")
+    assert output.locator("del:visible").first.inner_text().startswith("diff")
+    assert "pct_change" in output.locator("ins:visible").first.inner_text()
+    output.get_by_label("Compare").select_option("attempt 2")
+    output.get_by_text("attempt 2 and attempt 2 are equal.").wait_for()
+
+
+def test_the_profile_of_the_sample_comes_from_the_kernel(notebook: Open) -> None:
+    page = notebook(MENDED, "growth.wait();", "growth")
+    run_all(page, 1, 2)
+    output = inspect(page, 3)
+    open_tab(output, "Data")
+    output.get_by_text("order_date", exact=True).locator("visible=true").first.wait_for(timeout=PATIENCE)
+    bars = output.locator('[role="img"]:visible')
+    assert bars.count() == 2  # a number and a time
+    assert re.search(r": \d", bars.last.locator("span").first.get_attribute("title"))
+
+
+def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook: Open) -> None:
+    page = notebook(MENDED, OTHERS, "growth.wait();", "growth", "")
+    run_all(page, 1, 2, 3)
+    output = inspect(page, 4)
+    open_tab(output, "Run")
+    assert "customers" not in output.get_by_label("sales").inner_text()
+    output.get_by_text("1 does not fit").click()
+    output.get_by_text(re.compile("customers lacks 'order_date'")).wait_for()
+    output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
+    count = output.get_by_label("min_orders")
+    count.fill("3")
+    count.press("Tab")
+    line = "growth.run(sales_2025, min_orders=3)"
+    output.locator("pre:visible", has_text=line).wait_for()
+    output.get_by_role("button", name="Run", exact=True).click()
+    output.get_by_text("2025-01-01").locator("visible=true").first.wait_for(timeout=PATIENCE)
+    output.get_by_text(re.compile("Done after")).wait_for()
+    take_picture(output, "run")
+    output.get_by_role("button", name="Insert as a cell").locator("visible=true").click()
+    assert line in page.cell(5).inner_text()
+
+
+def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, play: Play) -> None:
+    play(picture)
+    cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
+    page = notebook(cell, "picture.wait();", "picture")
+    run_all(page, 1, 2)
+    output = inspect(page, 3)
+    open_tab(output, "Run")
+    output.get_by_role("button", name="Run", exact=True).click()
+    shown = output.get_by_role("img", name="chart")
+    shown.wait_for(timeout=PATIENCE)
+    assert shown.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [300, 150]
+    with page.page.expect_download() as saved:
+        output.get_by_text("Save picture-chart.png").click()
+    assert saved.value.suggested_filename == "picture-chart.png"
+    take_picture(output, "figure")
+
+
+def test_a_call_can_be_cancelled_and_the_kernel_stays_free(notebook: Open, play: Play) -> None:
+    slow = PICTURE_MODULE.replace("    return Drawing(), len(sales)", "    import time\n    if len(sales) == 500:\n"
+                                  "        time.sleep(60)\n    return Drawing(), len(sales)")  # fmt: skip
+    play(lambda request: picture(request).replace(PICTURE_MODULE, slow))
+    cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
+    page = notebook(cell, OTHERS, "picture.wait();", "picture", "1 + 1")
+    run_all(page, 1, 2, 3)
+    output = inspect(page, 4)
+    open_tab(output, "Run")
+    output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
+    output.get_by_role("button", name="Run", exact=True).click()
+    output.get_by_text("Running · 00:01").wait_for()
+    page.run(5)
+    page.output(5).get_by_text("2", exact=True).wait_for(timeout=5_000)
+    output.get_by_role("button", name="Cancel").click()
+    output.get_by_text(re.compile("Cancelled after")).wait_for(timeout=10_000)
+
+
+def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> None:
+    page = notebook(MENDED, "growth.wait();", "growth", "%autocode show growth")
+    run_all(page, 1, 2)
+    inspect(page, 3)
+    inspect(page, 4)
+    page.save()
+    assert "widget-view" not in (lab.folder / page.name).read_text()
+    end_kernel(page, lab)  # the next one knows nothing of the widget
+    context = page.page.context
+    page.page.close()
+    again = NotebookPage(context.new_page(), lab, page.name)
+    for number in (3, 4):
+        form = again.output(number).locator(".autocode-result")
+        form.wait_for(timeout=PATIENCE)
+        assert "6 of 6 tests passed" in form.inner_text()
+        form.locator("summary", has_text="Attempts").first.click()
+        form.get_by_text("diff() is divided by the revenue of the same month").locator("visible=true").wait_for()
+    assert "model not found" not in again.page.content() and "Loading widget" not in again.page.content()
+    take_picture(again.output(3), "static")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab, theme: str) -> None:
+    lab.use_theme(f"JupyterLab {theme}")
+    try:
+        page = notebook(MENDED, "growth.wait();", "growth")
+        run_all(page, 1, 2)
+        output = inspect(page, 3)
+        for title in ("Function", "Evidence", "Attempts", "Data"):
+            open_tab(output, title)
+            page.page.wait_for_timeout(300)
+            take_picture(output, f"{title}-{theme}".lower())
+        colours = output.locator(".jupyter-widgets.widget-tab").evaluate(
+            "tab => [getComputedStyle(tab.querySelector('.widget-tab-contents')).backgroundColor, "
+            "getComputedStyle(tab.querySelector('.widget-tab-contents strong')).color]"
+        )
+        brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
+        assert (brightness[0] > brightness[1]) is (theme == "Light")  # text stands out from its ground
+    finally:
+        lab.use_theme("JupyterLab Light")
+
+
+def end_kernel(page: NotebookPage, lab: Lab) -> None:
+    """Shut down the kernel of a notebook, as its owner might before going home."""
+    found = page.page.request.get(f"{lab.address}/api/sessions").json()
+    (session,) = (session["id"] for session in found if session["path"] == page.name)
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.page.context.cookies()}
+    answer = page.page.request.delete(
+        f"{lab.address}/api/sessions/{session}", headers={"X-XSRFToken": cookies["_xsrf"]}
+    )
+    assert answer.ok, answer.text()

@@ -1,0 +1,281 @@
+"""The results panel, the commands, the status bar and the settings page of the lab extension."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import Lab, NotebookPage
+from tests.browser.test_lab import holding
+
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+
+PATIENCE = 60_000
+
+SHORT = plays.CELL.replace("growth ", "growth\n", 1)
+"""The options below the first line: JupyterLab hides a cell's toolbar that would cover text."""
+
+
+def keys(page: NotebookPage, last: str) -> None:
+    """One of our shortcuts; each begins with the same combination."""
+    page.page.keyboard.press("Control+Shift+A")
+    page.page.keyboard.press(last)
+
+
+def panel(page: NotebookPage) -> Any:
+    """The side panel; opened by the keyboard when it is closed."""
+    found = page.page.locator(".jp-AutocodePanel")
+    if not found.is_visible():
+        keys(page, "p")
+        found.wait_for(timeout=10_000)
+    return found
+
+
+def item(page: NotebookPage, name: str) -> Any:
+    """A result's item in the panel."""
+    return panel(page).get_by_role("listitem", name=re.compile(f"^{name}: "))
+
+
+def wait_for(page: NotebookPage, name: str, word: str) -> Any:
+    """Wait until the panel says this of a result."""
+    found = panel(page).get_by_role("listitem", name=f"{name}: {word}", exact=True)
+    found.wait_for(timeout=PATIENCE)
+    return found
+
+
+def status(page: NotebookPage, words: str) -> None:
+    """Wait until the status bar says this."""
+    page.page.locator(".jp-AutocodeStatus").get_by_text(words).wait_for(timeout=PATIENCE)
+
+
+def picture(page: NotebookPage, name: str) -> None:
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.page.screenshot(path=ARTIFACTS / f"panel_{name}.png")
+
+
+def source(page: NotebookPage, number: int) -> str:
+    """The text of a cell."""
+    return str(page.cell(number).locator(".cm-content").inner_text())
+
+
+def shown_in_toolbar(page: NotebookPage, number: int, *expected: str) -> None:
+    """Wait until a cell's toolbar shows these of our buttons and no other."""
+    page.page.wait_for_function(
+        """([number, expected]) => {
+            const cell = document.querySelectorAll(".jp-Notebook .jp-Cell")[number];
+            const buttons = [...cell.querySelectorAll(".jp-cell-toolbar [data-jp-item-name^=autocode-]")];
+            const shown = buttons.filter(button => button.checkVisibility());
+            return shown.map(button => button.dataset.jpItemName.slice(9)).join() === expected.join();
+        }""",
+        arg=[number, list(expected)],
+        timeout=10_000,
+    )
+
+
+def shown_as_widget(page: NotebookPage, number: int) -> None:
+    page.output(number).locator(".jp-AutocodeResult .jupyter-widgets").first.wait_for(timeout=20_000)
+    assert "model not found" not in page.output(number).inner_text()
+
+
+def shown_as_html(page: NotebookPage, number: int) -> None:
+    page.output(number).locator(".jp-AutocodeResult .jp-RenderedHTML").first.wait_for(timeout=20_000)
+    assert page.output(number).locator(".jupyter-widgets").count() == 0
+
+
+def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, play: Play, lab: Lab) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL, "1 + 1")
+    wait_for(page, "growth", "Not run in this kernel")
+    page.run(1)
+    running = wait_for(page, "growth", "Writing code and tests")
+    assert "attempt 1 of 2" in running.inner_text()
+    before = running.locator(".jp-AutocodePanel-facts").first.inner_text()
+    status(page, "1 running · cost unknown")
+    page.page.wait_for_timeout(1200)
+    assert running.locator(".jp-AutocodePanel-facts").first.inner_text() != before, "the clock stands still"
+    picture(page, "running")
+    release.set()
+    ready = wait_for(page, "growth", "Ready")
+    assert "6 of 6 tests passed" in ready.inner_text() and "cost unknown" in ready.inner_text()
+    ready.get_by_text("Rests on").click()
+    assert "two runs agree" in ready.inner_text()
+    status(page, "1 result · cost unknown")
+    picture(page, "ready")
+
+    page.cell(2).locator(".cm-content").click()
+    ready.get_by_role("button", name="Show the cell").click()
+    page.page.locator(".jp-Cell.jp-mod-active", has_text="%%autocode growth").wait_for(timeout=5_000)
+
+    ready.get_by_role("button", name="Insert the code").click()
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="def run(").wait_for(timeout=10_000)
+    assert source(page, 2).startswith("import pandas as pd")
+    assert source(page, 3) == "1 + 1"
+
+    ready.get_by_role("button", name="Export").click()
+    dialog = page.page.get_by_role("dialog")
+    assert dialog.get_by_role("textbox").input_value() == "growth.py"
+    dialog.get_by_role("button", name="Export").click()
+    page.page.get_by_text(re.compile(r"Wrote .*growth\.py")).first.wait_for(timeout=10_000)
+    assert "def run(" in (lab.folder / "growth.py").read_text()
+    (lab.folder / "growth.py").write_text("mine")
+    ready.get_by_role("button", name="Export").click()
+    dialog.get_by_role("button", name="Export").click()
+    page.page.get_by_text("There is a file growth.py already.").wait_for(timeout=10_000)
+    dialog.get_by_role("button", name="Cancel").click()
+    page.page.wait_for_timeout(300)
+    assert (lab.folder / "growth.py").read_text() == "mine"
+
+
+def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -> None:
+    release, script = holding("code")
+    model = play(script)
+    model.hung_up.clear()
+    asking = plays.CELL.replace("growth", "asking", 1) + " Ask first."
+    page = notebook(plays.CELL, asking)
+    page.run(1)
+    running = wait_for(page, "growth", "Writing code and tests")
+    running.get_by_role("button", name="Cancel growth").click()
+    wait_for(page, "growth", "Cancelled")
+    assert model.hung_up.wait(10)
+    release.set()
+    page.run(2)
+    waiting = wait_for(page, "asking", "Waiting for approval")
+    assert "May it install fiscalmonths?" in waiting.inner_text()
+    status(page, "1 waiting for approval")
+    picture(page, "waiting")
+    waiting.get_by_role("button", name="Approve").focus()
+    page.page.keyboard.press("Enter")
+    wait_for(page, "asking", "Ready")
+    assert page.page.evaluate("document.activeElement.closest('[data-name]').dataset.name") == "asking"
+    page.card(2).locator("summary", has_text="Log").click()
+    assert "approved: fiscalmonths" in page.card(2).inner_text()
+    assert "Cancelled" in item(page, "growth").inner_text()
+
+
+def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
+    page = notebook(SHORT, "1 + 1")
+    tab = page.page
+    page.cell(1).locator(".cm-content").click()
+    tab.keyboard.press("Escape")
+    shown_in_toolbar(page, 1, "run")
+    keys(page, "r")
+    wait_for(page, "growth", "Ready")
+    shown_in_toolbar(page, 1, "run", "inspect", "insert", "export")
+    page.cell(2).locator(".cm-content").click()
+    page.cell(2).locator(".jp-cell-toolbar [data-jp-item-name='delete-cell']").wait_for(timeout=5_000)
+    shown_in_toolbar(page, 2)
+
+    tab.keyboard.press("Control+Shift+C")
+    tab.locator(".lm-CommandPalette-input").type("autocode inspect")
+    tab.locator(".lm-CommandPalette-item", has_text="Inspect: growth").wait_for(timeout=5_000)
+    tab.keyboard.press("Enter")
+    inspector = tab.locator(".jp-AutocodeInspector")
+    inspector.get_by_text("two runs agree").first.wait_for(timeout=30_000)
+    picture(page, "inspector")
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    inspector.get_by_role("button", name="Copy").first.click()
+    inspector.get_by_role("button", name="Copied").wait_for(timeout=5_000)
+    assert "def run(" in tab.evaluate("navigator.clipboard.readText()")
+    inspector.get_by_role("button", name="Insert").first.click()
+    page.cell(3).locator(".cm-content", has_text="def run(").wait_for(timeout=5_000)
+    page.cell(3).click()
+    keys(page, "p")
+    names = []
+    for _ in range(4):
+        names.append(tab.evaluate("document.activeElement.getAttribute('aria-label')"))
+        tab.keyboard.press("Tab")
+    assert names == [
+        "Inspect growth",
+        "Insert the code of growth below its cell",
+        "Export growth as a script",
+        "Show the cell of growth",
+    ]
+
+
+def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: Lab) -> None:
+    page = notebook(plays.CELL, "growth")
+    page.run(1)
+    wait_for(page, "growth", "Ready")
+    page.run(2)
+    shown_as_widget(page, 2)
+    page.save()
+    page.page.reload()
+    page.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE)
+    wait_for(page, "growth", "Ready")
+    shown_as_widget(page, 2)
+
+    second = NotebookPage(page.page.context.new_page(), lab, page.name)
+    wait_for(second, "growth", "Ready")
+    shown_as_widget(second, 2)
+
+    page.page.bring_to_front()
+    page.page.get_by_text("File", exact=True).first.click()
+    page.page.get_by_text(re.compile("^Rename Notebook")).first.click()
+    dialog = page.page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("renamed.ipynb")
+    dialog.get_by_role("button", name="Rename").click()
+    panel(page).get_by_text("renamed.ipynb").wait_for(timeout=10_000)
+    wait_for(page, "growth", "Ready")
+
+    page.cell(2).locator(".jp-InputPrompt").click()
+    page.page.keyboard.press("0")
+    page.page.keyboard.press("0")
+    page.page.get_by_role("button", name="Confirm Kernel Restart").click()
+    wait_for(page, "growth", "Not run in this kernel")
+    shown_as_html(page, 2)
+    picture(page, "restarted")
+    wait_for(second, "growth", "Not run in this kernel")
+    shown_as_html(second, 2)
+
+
+def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) -> None:
+    lab.use_theme("JupyterLab Dark")
+    try:
+        page = notebook("%autocode config", "%autocode config")
+    finally:
+        lab.use_theme("JupyterLab Light")
+    tab = page.page
+    page.run(1)
+    page.wait_for_prompt(1)
+    assert "JupyterLab" not in page.output(1).inner_text()
+    panel(page).get_by_text("No results yet.").wait_for(timeout=5_000)
+    picture(page, "dark")
+    tab.keyboard.press("Control+Shift+D")  # a tab for each document
+    tab.get_by_text("Settings", exact=True).first.click()
+    tab.get_by_text("Settings Editor", exact=True).first.click()
+    tab.locator(".jp-PluginList").get_by_text("Autocode", exact=True).click()
+    tab.locator("[name$=plugin_max_cost]").fill("0.75")
+    tab.locator("[name$=plugin_share]").select_option(label="Names and types of columns only")
+    picture(page, "settings")
+    tab.wait_for_timeout(1500)  # the page of settings saves after a pause
+    tab.locator(".lm-TabBar-tabLabel", has_text=page.name).click()
+    page.run(2)
+    page.output(2).get_by_text("JupyterLab").first.wait_for(timeout=10_000)
+    rows = page.output(2).locator("tr").filter(has_text="JupyterLab").all_inner_texts()
+    assert [row.split()[:3] for row in rows] == [["max_cost", "0.75", "JupyterLab"], ["share", "schema", "JupyterLab"]]
+
+    tab.locator(".lm-TabBar-tabLabel", has_text=re.compile("^Settings$")).click()
+    tab.locator("[name$=plugin_max_cost]").fill("-1")
+    tab.get_by_text(re.compile("Autocode settings: .*max_cost.*")).first.wait_for(timeout=10_000)
+    picture(page, "refused")
+    tab.locator("[name$=plugin_max_cost]").fill("")
+    tab.locator("[name$=plugin_share]").select_option(label="Not set here")
+    tab.wait_for_timeout(1500)
+    tab.locator(".lm-TabBar-tabLabel", has_text=page.name).click()
+    page.run(2)
+    page.output(2).locator("tr", has_text="JupyterLab").first.wait_for(state="detached", timeout=10_000)
+
+
+def test_notebook_7_has_the_panel_and_the_commands(notebook: Open, lab: Lab) -> None:
+    page = notebook(plays.CELL)
+    page.page.goto(f"{lab.address}/notebooks/{page.name}")
+    page.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE)
+    page.run(1)
+    wait_for(page, "growth", "Ready").get_by_role("button", name="Inspect").click()
+    page.page.locator(".jp-AutocodeInspector").get_by_text("two runs agree").first.wait_for(timeout=30_000)
+    picture(page, "notebook_7")

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pandas as pd
+
+from autocoder_jupyter.data.excerpt import COLUMNS, ROWS, excerpt
+
+
+def test_the_first_rows_as_short_texts() -> None:
+    frame = pd.DataFrame(
+        {"day": pd.to_datetime(["2024-01-01"] * 30), "x": [1 / 3] * 30, "n": [7] * 30, "long": ["y" * 500] * 30}
+    )
+    found = excerpt(frame)
+    assert found.headings == ("day", "x", "n", "long") and len(found.rows) == ROWS and found.cut
+    assert found.rows[0][:3] == ("2024-01-01", "0.333333", "7") and len(found.rows[0][3]) < 80
+    assert found.numeric == (False, True, True, False) and found.size == "30 rows × 4 columns"
+
+
+def test_an_index_that_says_something_comes_first() -> None:
+    frame = pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([("N", 1)], names=["region", "year"]))
+    assert excerpt(frame).headings == ("region, year", "n")
+    assert excerpt(pd.Series([1.0, None], name="s")).rows == (("1",), ("–",))
+
+
+def test_small_and_empty_and_wide_tables() -> None:
+    assert not excerpt(pd.DataFrame({"n": [1]})).cut
+    assert excerpt(pd.DataFrame()).rows == () and excerpt(pd.DataFrame()).size == "0 rows × 0 columns"
+    wide = excerpt(pd.DataFrame([[0] * (COLUMNS + 3)]))
+    assert wide.cut and len(wide.headings) == COLUMNS
+    assert excerpt(pd.DataFrame([[1, 2]], columns=["a", "a"])).rows == (("1", "2"),)

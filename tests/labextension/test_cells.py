@@ -1,0 +1,76 @@
+"""The page reads a cell as the kernel does: one table of cells, which the TypeScript tests read too."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import keyword
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.command import parse_cell, split_cell
+from autocoder_jupyter.magics.options import FLAGS
+from autocoder_jupyter.magics.references import find_references
+
+CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
+RESERVED = Path(__file__).parents[2] / "labextension" / "src" / "editor" / "python.json"
+
+
+def python_reading(cell: str) -> dict[str, Any]:
+    """What the kernel makes of a cell, in the terms of the table; `problem` is what it says first, and its hint."""
+    arguments = magic_arguments(cell)
+    if arguments is None:
+        return {"ours": False}
+    line, body = arguments
+    options, prose = split_cell(line, body)
+    reading: dict[str, Any] = {"ours": True, "request": prose, "references": list(find_references(prose))}
+    try:
+        reading["words"] = words = split_words(options)
+        given = read_arguments(words, FLAGS).given
+        reading["given"] = {name: texts(value) for name, value in given.items()}
+    except InvalidRequest:
+        pass
+    try:
+        reading |= {"name": parse_cell(line, body).name, "problem": None}
+    except InvalidRequest as error:
+        reading["problem"] = {"what": error.what, "hint": error.hint}
+    return reading
+
+
+def magic_arguments(cell: str) -> tuple[str, str] | None:
+    """The line and the body that IPython calls `%%autocode` with; None when it does not call it."""
+    try:
+        call = ast.parse(TransformerManager().transform_cell(cell)).body[0]
+    except SyntaxError:  # not a magic, and not Python either
+        return None
+    match call:
+        case ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [ast.Constant("autocode"), line, body])):
+            return ast.literal_eval(line), ast.literal_eval(body)
+    return None
+
+
+def texts(value: object) -> list[str]:
+    """The values of an option as they were written; none for a flag."""
+    if value is True:
+        return []
+    return [str(part) for part in value] if isinstance(value, tuple) else [str(value)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_the_kernel_reads_it_so(case: dict[str, Any]) -> None:
+    expected = {key: value for key, value in case.items() if key not in ("case", "cell")}
+    assert python_reading(case["cell"]) == expected
+
+
+def test_the_page_knows_the_names_that_python_has_taken() -> None:
+    reserved = json.loads(RESERVED.read_text())
+    assert set(reserved["keywords"]) == set(keyword.kwlist)
+    public = {name for name in dir(builtins) if name.islower() and not name.startswith("_")}
+    added_by_shells = {"copyright", "credits", "exit", "quit", "license", "display", "get_ipython"}
+    assert public - added_by_shells <= set(reserved["builtins"]) <= set(dir(builtins)) | added_by_shells

@@ -1,0 +1,93 @@
+"""The wheel brings the JupyterLab part along, ready to use; whoever installs it needs no Node."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+import autocoder_jupyter
+
+ROOT = Path(__file__).parents[2]
+SHARED = "data/share/jupyter/labextensions/autocoder-jupyter/"
+WITHOUT_NODE = {"PATH": "/nowhere", "HOME": os.environ.get("HOME", "/")}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("node") is None and os.environ.get("CI") != "true":
+        pytest.skip("there is no Node to build the lab extension with")
+    folder = tmp_path_factory.mktemp("dist")
+    build(ROOT, "--wheel", folder, dict(os.environ)).check_returncode()
+    return next(folder.glob("*.whl"))
+
+
+def build(root: Path, kind: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "build", kind, "--no-isolation", "--outdir", str(folder), str(root)]
+    return subprocess.run(command, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_it_is_enabled_in_a_jupyterlab_that_has_no_node(wheel: Path, tmp_path: Path) -> None:
+    place = tmp_path / "fresh"
+    subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(place)], check=True)
+    python = place / "bin" / "python"
+    install = [find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--python", str(python), str(wheel)]
+    subprocess.run(install, check=True)
+    packages = next(place.glob("lib/*/site-packages"))
+    (packages / "jupyterlab.pth").write_text(sysconfig.get_path("purelib"))  # without the editable install in it
+    command = [python, "-m", "jupyterlab.labextensions", "list"]  # what `jupyter labextension list` runs
+    listed = subprocess.run(command, env=WITHOUT_NODE, cwd=tmp_path, capture_output=True, text=True)
+    said = listed.stdout + listed.stderr
+    line = next((line for line in said.splitlines() if "autocoder-jupyter" in line), said)
+    assert f"v{autocoder_jupyter.__version__}" in line and "enabled" in line and "OK" in line
+    imported = [python, "-c", "import autocoder_jupyter; print(autocoder_jupyter.__file__)"]
+    where = subprocess.check_output(imported, env=WITHOUT_NODE, cwd=tmp_path, text=True)
+    assert Path(where.strip()).is_relative_to(packages)
+
+
+@pytest.mark.slow
+def test_it_holds_the_package_and_the_extension_and_nothing_of_the_machine(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        tops = {name.split("/", 1)[0] for name in names}
+        version = autocoder_jupyter.__version__
+        assert tops == {"autocoder_jupyter"} | {f"autocoder_jupyter-{version}.{part}" for part in ("data", "dist-info")}
+        shared = [name.split(SHARED, 1)[1] for name in names if ".data/" in name]
+        assert {"install.json", "package.json", "schemas/autocoder-jupyter/plugin.json"} <= set(shared)
+        entry = json.loads(archive.read(next(n for n in names if n.endswith(f"{SHARED}package.json"))))
+        assert entry["jupyterlab"]["_build"]["load"] in shared
+        assert not [name for name in names if name.startswith("autocoder_jupyter/labextension/")]
+        unwanted = ("node_modules", ".map", "build_log", ".ts", "tests/")
+        assert not [name for name in names if any(word in name for word in unwanted)]
+        assert not [name for name in names if str(ROOT).encode() in archive.read(name)]
+
+
+@pytest.mark.slow
+def test_an_sdist_makes_the_wheel_without_node(wheel: Path, tmp_path: Path) -> None:
+    build(ROOT, "--sdist", tmp_path, dict(os.environ)).check_returncode()
+    shutil.unpack_archive(next(tmp_path.glob("*.tar.gz")), tmp_path / "unpacked", filter="data")
+    build(next((tmp_path / "unpacked").iterdir()), "--wheel", tmp_path / "again", WITHOUT_NODE).check_returncode()
+    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(next((tmp_path / "again").iterdir())) as second:
+        assert sorted(second.namelist()) == sorted(first.namelist())
+
+
+@pytest.mark.slow
+def test_a_wheel_without_the_extension_is_refused(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    left_out = shutil.ignore_patterns(".*", "node_modules", "artifacts", "dist", "lib")
+    shutil.copytree(ROOT, bare, ignore=left_out)
+    shutil.rmtree(bare / "autocoder_jupyter" / "labextension", ignore_errors=True)
+    refused = build(bare, "--wheel", tmp_path / "dist", WITHOUT_NODE)
+    assert refused.returncode != 0
+    assert "there is no Node to build it" in refused.stdout + refused.stderr
+    editable = [sys.executable, "-c", "import hatchling.build as b; print(b.build_editable('.'))"]
+    subprocess.run(editable, cwd=bare, env=WITHOUT_NODE, check=True)
