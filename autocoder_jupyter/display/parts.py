@@ -55,8 +55,8 @@ def evidence_text(evidence: Evidence) -> str:
 
 def held(evidence: Evidence) -> Iterator[str]:
     """All that held, each in a few words."""
-    if evidence.tests:
-        passed = sum(test.outcome == "passed" for test in evidence.tests)
+    passed = sum(test.outcome == "passed" for test in evidence.tests)
+    if passed:
         yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"
     yield from (check.name for check in evidence.checks if check.passed)
 

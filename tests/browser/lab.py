@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ import autocoder_jupyter
 
 EXTENSION = Path(autocoder_jupyter.__file__).parent / "labextension"
 """The built lab extension; `make labextension` puts it there."""
+
+KERNEL_IS_IDLE = """() => {
+    const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    return context?.isReady && context.session?.kernel?.status === "idle";
+}"""
+"""What the page shows says "idle" before there is a kernel as well; who types then is asked which one to start."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -54,6 +61,7 @@ class Lab:
             *(sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"),
             *("--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.port={self.address.rpartition(':')[2]}"),
             *(f"--ServerApp.root_dir={self.folder}", "--ServerApp.port_retries=0"),
+            *(f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")),
         ]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AUTOCODE_", "JUPYTER"))}
         own = {f"JUPYTER_{kind}_DIR": str(self._state / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
@@ -123,14 +131,15 @@ class NotebookPage:
         page: Playwright's.
         lab: the server.
         name: of the notebook.
-        view: `doc/tree` for JupyterLab, `notebooks` for Notebook 7, which the same server has.
+        view: `doc` for JupyterLab, `notebooks` for Notebook 7, which the same server has.
     """
 
-    def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc/tree") -> None:
+    def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc") -> None:
         self.page = page
         self.name = name
-        self._in_lab = view == "doc/tree"
-        page.goto(f"{lab.address}/{view}/{urllib.parse.quote(name)}?reset")
+        # A workspace of its own: `?reset` may load the page a second time, under the hands of who types already.
+        place = f"{view}/workspaces/{uuid.uuid4().hex}/tree" if view == "doc" else view
+        page.goto(f"{lab.address}/{place}/{urllib.parse.quote(name)}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         self.wait_until_idle()
 
@@ -153,11 +162,7 @@ class NotebookPage:
 
     def wait_until_idle(self) -> None:
         """Wait until the kernel answers and does nothing."""
-        if self._in_lab:
-            idle = self.page.get_by_text(re.compile(r"\(ipykernel\) \| Idle|Python 3 \| Idle"))
-        else:
-            idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-        idle.first.wait_for(timeout=60_000)
+        self.page.wait_for_function(KERNEL_IS_IDLE, timeout=60_000)
 
     def wait_for_prompt(self, number: int) -> None:
         """Wait until a cell has run."""

@@ -34,6 +34,10 @@ def wait_for_title(page: NotebookPage, number: int, title: str) -> None:
     page.card(number).get_by_text(f"● {title}", exact=True).wait_for(timeout=PATIENCE)
 
 
+def wait_until_gone(found: Any) -> None:
+    found.first.wait_for(state="detached", timeout=10_000)
+
+
 def top(page: NotebookPage, number: int, words: str) -> float:
     """Where on the card a word stands, in pixels below the card's upper edge; measured in one go."""
     return float(
@@ -177,7 +181,7 @@ def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, play
     release.set()
     page.card(1).get_by_text("● Ready", exact=True).wait_for(state="attached", timeout=PATIENCE)
     page.page.wait_for_timeout(1000)
-    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     assert page.cell(7).bounding_box()["y"] == pytest.approx(before, abs=2)
 
 
@@ -216,7 +220,7 @@ def test_notebook_7_shows_the_card_and_the_strip(
     page.page.screenshot(path=ARTIFACTS / "notebook_7_waiting.png")
     page.output(1).get_by_role("button", name="Decline").click()
     wait_for_title(page, 1, "Ready")
-    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     page.run(2)
     page.output(2).locator(".autocode-outputs").get_by_text("best_month").wait_for(timeout=PATIENCE)
     page.page.screenshot(path=ARTIFACTS / "notebook_7_ready.png")
@@ -250,7 +254,7 @@ def test_the_kernel_is_free_and_cancel_works_by_a_click(notebook: Open, play: Pl
     page.output(1).get_by_role("button", name="Cancel").click()
     wait_for_title(page, 1, "Cancelled")
     assert model.hung_up.wait(10)
-    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     release.set()
 
 
@@ -282,7 +286,7 @@ def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Pla
     page.page.keyboard.press("i")
     page.output(2).get_by_text("KeyboardInterrupt").first.wait_for(timeout=10_000)
     page.wait_for_prompt(2)
-    assert line.count() == 0
+    wait_until_gone(line)
     page.run(3)
     page.output(3).get_by_text("running").wait_for(timeout=10_000)
     release.set()

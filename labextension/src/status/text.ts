@@ -1,7 +1,7 @@
 import type { IJob } from '../link/tokens';
-import { counted } from '../results/amounts';
+import { counted, dollars } from '../results/amounts';
 
-/** What the status bar says of a kernel's jobs: `2 running · $0.12`; empty when there are none. */
+/** What the status bar says of a kernel's jobs: `2 running · $0.120`; empty when there are none. */
 export function statusText(jobs: readonly IJob[]): string {
   if (jobs.length === 0) {
     return '';
@@ -25,6 +25,6 @@ export function spend(jobs: readonly IJob[]): string {
   if (known.length === 0) {
     return 'cost unknown';
   }
-  const sum = `$${known.reduce((sum, cost) => sum + cost, 0).toFixed(2)}`;
+  const sum = dollars(known.reduce((sum, cost) => sum + cost, 0));
   return known.length === spending.length ? sum : `${sum} + unknown cost`;
 }

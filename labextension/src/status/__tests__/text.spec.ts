@@ -14,15 +14,15 @@ it('counts what runs and what waits, and adds up what is known', () => {
     job({ phase: 'waiting' }),
     job({ phase: 'ready' })
   ];
-  expect(statusText(jobs)).toBe('2 running · 1 waiting for approval · $0.12');
+  expect(statusText(jobs)).toBe('2 running · 1 waiting for approval · $0.120');
 });
 
 it('counts results when nothing runs', () => {
-  expect(statusText([job({ phase: 'ready', ...spent(0.5) })])).toBe('1 result · $0.50');
+  expect(statusText([job({ phase: 'ready', ...spent(0.5) })])).toBe('1 result · $0.500');
   expect(statusText([job({ phase: 'ready' }), job({ phase: 'failed' })])).toBe('2 results');
 });
 
 it('says that a cost is unknown, and never counts it as nothing', () => {
   expect(statusText([job({ ...spent(null) })])).toBe('1 running · cost unknown');
-  expect(statusText([job({ ...spent(null) }), job({ ...spent(0.25) })])).toBe('2 running · $0.25 + unknown cost');
+  expect(statusText([job({ ...spent(null) }), job({ ...spent(0.25) })])).toBe('2 running · $0.250 + unknown cost');
 });
