@@ -157,12 +157,13 @@ def test_the_beat_stops_for_who_wants_no_motion(notebook: Open, play: Play) -> N
     play(script)
     page = notebook(plays.CELL)
     page.run(1)
-    beat = pane(page, 1).locator(".autocode-beat")
-    beat.wait_for(timeout=PATIENCE)
-    name = "mark => getComputedStyle(mark).animationName"
-    assert beat.evaluate(name) == "autocode-beat"
+    moves = """name => {
+        const beat = document.querySelector(".autocode-beat");
+        return beat && getComputedStyle(beat).animationName === name;
+    }"""
+    page.page.wait_for_function(moves, arg="autocode-beat", timeout=PATIENCE)
     page.page.emulate_media(reduced_motion="reduce")
-    assert beat.evaluate(name) == "none"
+    page.page.wait_for_function(moves, arg="none", timeout=10_000)
     release.set()
     wait_for_title(page, 1, "Ready")
 

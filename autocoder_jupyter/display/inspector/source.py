@@ -1,6 +1,7 @@
 """Source to take along: copied or put into a cell by a click where our extension listens, downloaded anywhere.
 
-The buttons stay hidden without the extension, which shows them and acts on them by their data attributes.
+The buttons have a label and no text, and stay hidden without the extension, which shows them and acts on them by their
+data attributes: where a host takes the buttons away and keeps their text (GitHub), nothing is left.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def source_block(code: str, filename: str = "") -> str:
 def action(kind: str, words: str) -> str:
     """A button that our extension shows: `copy` or `insert`."""
     return (
-        f'<button type="button" class="autocode-action" data-autocode-action="{kind}" style="{_BUTTON}">'
-        f"{markup.text(words)}</button>"
+        f'<button type="button" class="autocode-action" data-autocode-action="{kind}" style="{_BUTTON}" '
+        f'aria-label="{markup.text(words)}"></button>'
     )
 
 

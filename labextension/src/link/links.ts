@@ -1,18 +1,17 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { IChangedArgs } from '@jupyterlab/coreutils';
-import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 
 import { KernelLink } from './kernelLink';
 import { TARGET } from './messages';
-import type { IKernelLink, ILink, Settings } from './tokens';
+import type { IKernelLink, ILink, IUser, Settings } from './tokens';
 
 /** What a kernel does when the process behind it ends or is another one. `starting` is heard of a restart by others. */
 const FORGETTING: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
 
-/** Follows the kernels of notebooks: a link for each kernel, shared by the notebooks that use it. */
+/** Follows the kernels of notebooks and consoles: a link for each kernel, shared by those that use it. */
 export class Links implements ILink {
   get changed(): ISignal<ILink, void> {
     return this._changed;
@@ -22,8 +21,8 @@ export class Links implements ILink {
     return this._refused;
   }
 
-  forNotebook(panel: NotebookPanel): IKernelLink | null {
-    const id = this._kernelOf.get(panel);
+  forNotebook(user: IUser): IKernelLink | null {
+    const id = this._kernelOf.get(user);
     return id === undefined ? null : (this._links.get(id) ?? null);
   }
 
@@ -34,49 +33,49 @@ export class Links implements ILink {
     }
   }
 
-  /** Keep a link to the kernel of this notebook, whichever it has, until the notebook is closed. */
-  follow(panel: NotebookPanel): void {
-    const { sessionContext } = panel;
-    sessionContext.kernelChanged.connect(this._onKernelChanged(panel), this);
-    sessionContext.statusChanged.connect((_, status) => this._onStatus(panel, status), this);
+  /** Keep a link to the kernel of this notebook or console, whichever it has, until it is closed. */
+  follow(user: IUser): void {
+    const { sessionContext } = user;
+    sessionContext.kernelChanged.connect(this._onKernelChanged(user), this);
+    sessionContext.statusChanged.connect((_, status) => this._onStatus(user, status), this);
     sessionContext.connectionStatusChanged.connect((_, status) => {
       if (status === 'connected') {
-        this._meetAgain(panel);
+        this._meetAgain(user);
       }
     }, this);
-    panel.disposed.connect(() => this._leave(panel), this);
-    this._use(panel, sessionContext.session?.kernel ?? null);
+    user.disposed.connect(() => this._leave(user), this);
+    this._use(user, sessionContext.session?.kernel ?? null);
   }
 
-  private _onKernelChanged(panel: NotebookPanel) {
+  private _onKernelChanged(user: IUser) {
     return (_: ISessionContext, kernels: IChangedArgs<Kernel.IKernelConnection | null>): void => {
-      this._leave(panel);
-      this._use(panel, kernels.newValue);
+      this._leave(user);
+      this._use(user, kernels.newValue);
     };
   }
 
-  private _onStatus(panel: NotebookPanel, status: Kernel.Status): void {
+  private _onStatus(user: IUser, status: Kernel.Status): void {
     if (!FORGETTING.includes(status)) {
       return;
     }
-    this._linkOf(panel)?.forget();
+    this._linkOf(user)?.forget();
     if (status === 'starting') {
-      this._meetAgain(panel);
+      this._meetAgain(user);
     }
   }
 
-  private _meetAgain(panel: NotebookPanel): void {
-    const link = this._linkOf(panel);
-    const kernel = panel.sessionContext.session?.kernel;
+  private _meetAgain(user: IUser): void {
+    const link = this._linkOf(user);
+    const kernel = user.sessionContext.session?.kernel;
     if (link !== undefined && kernel?.handleComms) {
       void this._find(link, kernel);
     }
   }
 
-  private _use(panel: NotebookPanel, kernel: Kernel.IKernelConnection | null): void {
+  private _use(user: IUser, kernel: Kernel.IKernelConnection | null): void {
     if (kernel !== null) {
       const link = this._links.get(kernel.id) ?? this._newLink(kernel.id);
-      this._kernelOf.set(panel, kernel.id);
+      this._kernelOf.set(user, kernel.id);
       // Of several connections of this page to one kernel, one handles comms; the others would close them.
       if (kernel.handleComms) {
         kernel.registerCommTarget(TARGET, comm => link.attach(comm));
@@ -94,12 +93,12 @@ export class Links implements ILink {
     return link;
   }
 
-  private _leave(panel: NotebookPanel): void {
-    const id = this._kernelOf.get(panel);
+  private _leave(user: IUser): void {
+    const id = this._kernelOf.get(user);
     if (id === undefined) {
       return;
     }
-    this._kernelOf.delete(panel);
+    this._kernelOf.delete(user);
     if (![...this._kernelOf.values()].includes(id)) {
       this._links.get(id)?.dispose();
       this._links.delete(id);
@@ -133,13 +132,13 @@ export class Links implements ILink {
     }
   }
 
-  private _linkOf(panel: NotebookPanel): KernelLink | undefined {
-    const id = this._kernelOf.get(panel);
+  private _linkOf(user: IUser): KernelLink | undefined {
+    const id = this._kernelOf.get(user);
     return id === undefined ? undefined : this._links.get(id);
   }
 
   private readonly _links = new Map<string, KernelLink>();
-  private readonly _kernelOf = new Map<NotebookPanel, string>();
+  private readonly _kernelOf = new Map<IUser, string>();
   private readonly _changed = new Signal<ILink, void>(this);
   private readonly _refused = new Signal<ILink, readonly string[]>(this);
   private _settings: Settings = {};

@@ -1,6 +1,7 @@
-import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { ISessionContext } from '@jupyterlab/apputils';
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
+import type { Widget } from '@lumino/widgets';
 
 import type { IVocabulary } from '../vocabulary';
 
@@ -86,10 +87,13 @@ export interface IKernelLink {
 /** What the person set in the settings page; what is not in it is unset. */
 export type Settings = { readonly [name: string]: string | number };
 
+/** What uses a kernel: a notebook or a console. */
+export type IUser = Widget & { readonly sessionContext: ISessionContext };
+
 /** The ways to all kernels, one for each. */
 export interface ILink {
   /** The link of the kernel of a notebook, or `null` when it has none. */
-  forNotebook(panel: NotebookPanel): IKernelLink | null;
+  forNotebook(user: IUser): IKernelLink | null;
   /** Some notebook has another link than before, or none. */
   readonly changed: ISignal<ILink, void>;
   /** Give these settings to every kernel, now and whenever one is met. */

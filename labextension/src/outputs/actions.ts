@@ -59,11 +59,11 @@ async function copy(source: string): Promise<void> {
 
 /** Let a button say for a moment that it was done; a screen reader hears it too. */
 function say(button: HTMLElement, words: string): void {
-  const label = (button.dataset.autocodeLabel ??= button.textContent ?? '');
-  button.textContent = words;
+  const label = (button.dataset.autocodeLabel ??= button.getAttribute('aria-label') ?? '');
+  button.setAttribute('aria-label', words);
   announce(words);
   setTimeout(() => {
-    button.textContent = label;
+    button.setAttribute('aria-label', label);
     delete button.dataset.autocodeLabel;
   }, SAID);
 }

@@ -49,7 +49,7 @@ class Form:
 
     @property
     def code(self) -> str:
-        return plain(self._code).replace("Copy", "").replace("Insert as a cell", "").strip().replace(" ", "")
+        return plain(self._code).strip().replace(" ", "")
 
     @property
     def output(self) -> str:
