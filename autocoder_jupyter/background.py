@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
@@ -24,6 +25,10 @@ _thread: threading.Thread | None = None
 
 POLL_SECONDS = 0.2
 """How often a waiting main thread looks for a KeyboardInterrupt; Windows cannot be woken otherwise."""
+
+WORK_SECONDS = 0.005
+PAUSE_SECONDS = 0.003
+"""So much work on the loop, and then so long a pause, where there is a lot of it."""
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -115,6 +120,27 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         timers[0].cancel()
+
+
+class Pauses:
+    """Short pauses in long work on the loop, so that the notebook's own thread gets its turn in between.
+
+    A thread that computes gives the interpreter away every 5 ms only, and a kernel needs it some hundred times to
+    answer `1+1`: a model that writes as fast as the wire carries would keep the notebook waiting for its whole answer.
+
+    Args:
+        worked: seconds that this thread has worked so far.
+    """
+
+    def __init__(self, worked: Callable[[], float] = time.thread_time) -> None:
+        self._worked = worked
+        self._last = worked()
+
+    async def pause_when_due(self) -> None:
+        """Pause, when there was much work since the last time."""
+        if self._worked() - self._last >= WORK_SECONDS:
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._last = self._worked()
 
 
 async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:

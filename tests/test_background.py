@@ -85,3 +85,29 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_forked_process_has_a_loop_of_its_own() -> None:
     assert subprocess.run([sys.executable, "-c", FORK], timeout=60, check=False).returncode == 7
+
+
+async def test_long_work_on_the_loop_pauses_after_so_much_of_it_and_not_before() -> None:
+    worked = 0.0
+    pauses = background.Pauses(lambda: worked)
+    others = 0
+
+    async def other() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    waiting = asyncio.create_task(other())
+    for _ in range(4):
+        worked += background.WORK_SECONDS / 4.5
+        await pauses.pause_when_due()
+    assert others == 0, "a little work needs no pause"
+    worked += background.WORK_SECONDS / 4.5
+    await pauses.pause_when_due()
+    assert others > 0
+    seen = others
+    worked += background.WORK_SECONDS / 2
+    await pauses.pause_when_due()
+    assert others == seen, "it counts anew after a pause"
+    waiting.cancel()

@@ -50,7 +50,7 @@ class Story:
 
 
 def main(folder: Path) -> None:
-    """Write `working.png`, `card.png`, `evidence.png`, `attempts.png` and `data.png`."""
+    """Write `working.png`, `evidence.png` and `attempts.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     story = Story()
     with ScriptedModel(story) as model, tempfile.TemporaryDirectory() as place:
@@ -70,8 +70,6 @@ def main(folder: Path) -> None:
             work(page, story, folder)
             page.page.set_viewport_size(TALL)
             page.page.add_style_tag(content=PLAIN)
-            page.cell(0).locator(".jp-InputPrompt").click()
-            page.cell(1).screenshot(path=folder / "card.png")
             inspect(page, folder)
             browser.close()
 
@@ -92,10 +90,10 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
 
 
 def inspect(page: NotebookPage, folder: Path) -> None:
-    """Open the inspector, and photograph three of its tabs."""
+    """Open the inspector, and photograph two of its tabs."""
     page.run(2)
     output = page.output(2)
-    for name in ("Evidence", "Attempts", "Data"):
+    for name in ("Evidence", "Attempts"):
         output.get_by_role("tab", name=name).click(timeout=PATIENCE)
         page.page.wait_for_timeout(1500)
         page.cell(0).locator(".jp-InputPrompt").click()

@@ -189,6 +189,7 @@ class LiteLLMModel:
 
     async def _stream(self, session: _Session, arguments: dict[str, Any]) -> _Reply:
         pieces: list[str] = []
+        pauses = background.Pauses()
         stream = await session.litellm.acompletion(**arguments)
         async with contextlib.aclosing(stream):
             async for chunk in stream:
@@ -197,6 +198,7 @@ class LiteLLMModel:
                     pieces.append(piece)
                     if session.on_text is not None:
                         session.on_text(piece)
+                await pauses.pause_when_due()
         text = "".join(pieces)
         # litellm makes up "stop" for a stream that just ended; these two hold what the service said.
         finish_reason = stream.received_finish_reason or stream.intermittent_finish_reason
