@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
 # The JupyterLab part, in TypeScript. All else works on a machine without Node.
-NODE := $(shell command -v node)
+NODE := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 20 || (a === 20 && b >= 19) ? "yes" : ""' 2>/dev/null)
 JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
 MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
