@@ -1,7 +1,7 @@
-"""Ending a build from another thread: whoever builds says how its present step is ended at once.
+"""Ending a build or a call from another thread: whoever works says how its present step is ended at once.
 
-A build waits for subprocesses, for an engine and for other kernels' builds. None of them notices by itself that nobody
-wants the environment any more, so a `Stop` goes down with the call and each step that takes long names its own end.
+It waits for subprocesses, for an engine, for a worker and for other kernels' builds. None of them notices by itself that
+nobody wants the outcome any more, so a `Stop` goes down with the work and each step that takes long names its own end.
 """
 
 from __future__ import annotations
@@ -21,17 +21,22 @@ _POLL_SECONDS = 0.1
 
 
 class Stop:
-    """A wish that may be uttered once, from any thread, and is heard by what is under way."""
+    """A wish that may be uttered once, from any thread, and is heard by what is under way.
 
-    def __init__(self) -> None:
+    Args:
+        said: what was stopped, as a sentence.
+    """
+
+    def __init__(self, said: str = "The build of the environment was cancelled.") -> None:
+        self._said = said
         self._lock = threading.Lock()
-        self._asked = False
+        self._asked = threading.Event()
         self._ends: list[Callable[[], None]] = []
 
     def ask(self) -> None:
         """End what is under way, and let nothing further begin. Returns at once."""
         with self._lock:
-            self._asked = True
+            self._asked.set()
             for end in self._ends:
                 end()
 
@@ -41,8 +46,12 @@ class Stop:
         Raises:
             Cancelled: it was.
         """
-        if self._asked:
-            raise Cancelled("The build of the environment was cancelled.")
+        if self._asked.is_set():
+            raise Cancelled(self._said)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, until the stop is asked for at most."""
+        self._asked.wait(seconds)
 
     @contextmanager
     def ends(self, end: Callable[[], None]) -> Iterator[None]:
@@ -53,7 +62,7 @@ class Stop:
         """
         with self._lock:
             self._ends.append(end)
-            if self._asked:
+            if self._asked.is_set():
                 end()
         try:
             self.require_going()

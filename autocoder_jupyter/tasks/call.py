@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited, tell
-from autocoder_jupyter.errors import AutocodeError, Cancelled, EngineGone, SandboxUnavailable
+from autocoder_jupyter.errors import AutocodeError, EngineGone, SandboxUnavailable
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.discretion import hush
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.tasks import outcome_cache
 from autocoder_jupyter.tasks.binding import bind
@@ -61,10 +60,7 @@ class _Call:
         self._options = options
         self._program = program
         self._arguments = arguments
-        self._stopped = threading.Event()
-        self._build = Stop()
-        self._lock = threading.Lock()
-        self._worker: Worker | None = None
+        self._stop = Stop(f"The call of {function.name} was stopped.")
         self.doing = ""
 
     def values(self) -> dict[str, Any]:
@@ -75,11 +71,7 @@ class _Call:
 
     def stop(self) -> None:
         """End the build of the environment, or kill the worker, now or as soon as there is one."""
-        self._stopped.set()
-        self._build.ask()
-        with self._lock:
-            if self._worker is not None:
-                self._worker.kill()
+        self._stop.ask()
 
     def _remembered_or_computed(self) -> Mapping[str, Any]:
         if self._options.cache == "disable":
@@ -107,7 +99,7 @@ class _Call:
                 has_worked = has_worked or runtime.worked
                 values = self._attempt(runtime)
             except (EngineGone, SandboxUnavailable) as error:
-                self._require_going()
+                self._stop.require_going()
                 if runtime is not None:
                     forget(runtime)
                 has_worked = has_worked or isinstance(error, EngineGone)
@@ -117,36 +109,21 @@ class _Call:
                 runtime.worked = True
                 return values
             left -= 1
-            self._stopped.wait(pause)
+            self._stop.wait(pause)
             pause *= 2
 
     def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
-        self._require_going()
+        self._stop.require_going()
         self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
-        environment = runtime.environment(self._function.environment, self._build)
+        environment = runtime.environment(self._function.environment, self._stop)
         options = self._options
         limits = Limits(
             cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
         )
         with runtime.pool.lease(environment, limits, network=options.network) as worker:
-            self._hold(worker)
             self.doing = f"{runtime.sandbox.name} sandbox"
-            try:
+            with self._stop.ends(worker.kill):
                 outcome: CallOutcome = worker.call(
                     self._program, self._arguments, seconds=options.timeout, reuse=options.reuse
                 )
-            finally:
-                with self._lock:
-                    self._worker = None
             return outcome.values
-
-    def _hold(self, worker: Worker) -> None:
-        with self._lock:
-            self._worker = worker
-        if self._stopped.is_set():
-            worker.kill()
-        self._require_going()
-
-    def _require_going(self) -> None:
-        if self._stopped.is_set():
-            raise Cancelled(f"The call of {self._function.name} was stopped.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -209,3 +210,15 @@ def answer(request: dict[str, Any]) -> str:
 def slowly(stage_seconds: float) -> Callable[[dict[str, Any]], Answer]:
     """The same answers after some seconds each."""
     return lambda request: Answer(answer(request), delay=stage_seconds)
+
+
+def holding(stage: str) -> tuple[threading.Event, Any]:
+    """The usual answers, but this stage's waits for the event."""
+    release = threading.Event()
+    marker = next(marker for marker, name in STAGES.items() if name == stage)
+
+    def script(request: dict[str, Any]) -> Answer:
+        held = release if marker in json.dumps(request["messages"]) else None
+        return Answer(answer(request), hold=held)
+
+    return release, script

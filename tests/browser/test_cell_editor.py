@@ -76,6 +76,17 @@ def test_data_is_offered_with_its_type_and_shape(notebook: Open) -> None:
     assert [text.replace("\u00a0", " ").casefold() for text in said] == ["dataframe 2,000 × 3", "dataframe 10 × 3"]
 
 
+def test_models_are_offered_provider_first(notebook: Open) -> None:
+    page = notebook("")
+    write(page, 1, "%%autocode growth -m open")
+    page.page.keyboard.press("Tab")
+    assert "openai/" in offered(page)
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.type("ai/gpt-4.1-m")
+    page.page.keyboard.press("Tab")
+    page.page.locator(".jp-Completer-match", has_text="openai/gpt-4.1-mini").first.wait_for(timeout=SOON)
+
+
 def test_prose_is_offered_no_python(notebook: Open) -> None:
     page = notebook("")
     write(page, 1, "%%autocode growth\nAdd them up and sal")

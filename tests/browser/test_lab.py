@@ -11,23 +11,12 @@ import pytest
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.lab import Lab, NotebookPage
+from tests.browser.plays import holding
 from tests.scripted_model import Answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox]
 
 PATIENCE = 60_000
-
-
-def holding(stage: str) -> tuple[threading.Event, Any]:
-    """The usual answers, but this stage's waits for the event."""
-    release = threading.Event()
-    marker = next(marker for marker, name in plays.STAGES.items() if name == stage)
-
-    def script(request: dict[str, Any]) -> Answer:
-        held = release if marker in json.dumps(request["messages"]) else None
-        return Answer(plays.answer(request), hold=held)
-
-    return release, script
 
 
 def wait_for_title(page: NotebookPage, number: int, title: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.lab import Lab, NotebookPage
-from tests.browser.test_lab import holding
+from tests.browser.plays import holding
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
 

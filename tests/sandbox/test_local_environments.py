@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import subprocess
 import sys
 import time
@@ -15,23 +14,14 @@ from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import local_environments
 from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
-from tests.sandbox.wheelhouse import make_wheel, make_wheelhouse
+from tests.sandbox.wheelhouse import make_wheel, only_a_wheelhouse
 
 HERE = sys.version_info[:2]
 
 
 @pytest.fixture(autouse=True)
 def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = make_wheelhouse(tmp_path / "wheels")
-    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
-    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return folder
+    return only_a_wheelhouse(tmp_path, monkeypatch)
 
 
 def _spec(*packages: str) -> EnvironmentSpec:

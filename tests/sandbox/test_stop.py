@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -16,7 +15,7 @@ from autocoder_jupyter.sandbox import uv
 from autocoder_jupyter.sandbox.local_environments import build
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop, build_lock, run_stoppable
-from tests.sandbox.wheelhouse import make_wheelhouse
+from tests.sandbox.wheelhouse import only_a_wheelhouse
 
 HERE = sys.version_info[:2]
 
@@ -109,15 +108,7 @@ def test_who_waits_for_anothers_build_can_be_stopped_and_the_other_goes_on(tmp_p
 @pytest.fixture
 def slow_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of wheels, and a uv whose installation never ends while the file `slow` is there."""
-    folder = make_wheelhouse(tmp_path / "wheels")
-    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
-    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+    only_a_wheelhouse(tmp_path, monkeypatch)
     (tmp_path / "slow").touch()
     (tmp_path / "endless.py").write_text(_PARENT_AND_CHILD)
     script = tmp_path / "slow-uv"

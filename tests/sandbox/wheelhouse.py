@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 
 def make_wheel(
@@ -52,3 +55,17 @@ def make_wheelhouse(folder: Path) -> Path:
     make_wheel(folder, "elsewhere", "1.0", tag="cp311-cp311-win_amd64")
     (folder / "gamma-1.0.tar.gz").write_bytes(b"never opened")
     return folder
+
+
+def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let uv find the packages of a wheelhouse of this test's own and no others, with caches of its own as well."""
+    wheels = make_wheelhouse(folder / "wheels")
+    for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(folder / "uv"))
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.chdir(folder)
+    return wheels
