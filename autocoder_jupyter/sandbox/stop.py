@@ -1,7 +1,7 @@
 """Ending a build or a call from another thread: whoever works says how its present step is ended at once.
 
-It waits for subprocesses, for an engine, for a worker and for other kernels' builds. None of them notices by itself that
-nobody wants the outcome any more, so a `Stop` goes down with the work and each step that takes long names its own end.
+It waits for subprocesses, an engine, a worker and other kernels' builds. None of them notices by itself that nobody
+wants the outcome any more, so a `Stop` goes down with the work and each step that takes long names its own end.
 """
 
 from __future__ import annotations
