@@ -6,6 +6,7 @@ import importlib
 import time
 from typing import Any, Protocol
 
+from autocoder_jupyter.display.bundles import widget_bundle
 from autocoder_jupyter.display.pane import LAST_HTML, render_html
 from autocoder_jupyter.display.state import CardState
 
@@ -35,12 +36,13 @@ class Controls:
     Args:
         job: what the buttons act upon.
         state: the first state; from the start the strip is as high as it stays.
+        for_page: whether our lab extension is there: it leaves nothing where the widgets are no more.
 
     Raises:
         ImportError: ipywidgets is not installed; everything works without the strip.
     """
 
-    def __init__(self, job: Controllable, state: CardState) -> None:
+    def __init__(self, job: Controllable, state: CardState, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._live = ipywidgets.HTML(render_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
@@ -55,8 +57,9 @@ class Controls:
         self._open = True
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()
-        # Where no widgets live, their own words would be a piece of HTML.
-        self._place.display({**self._box._repr_mimebundle_(), "text/plain": _INSTEAD}, raw=True)
+        live = widget_bundle(self._box.model_id, for_page=for_page)
+        gone = {"text/html": ""} if for_page else {}
+        self._place.display({**live, **gone, "text/plain": _INSTEAD}, raw=True)
 
     def __call__(self, state: CardState) -> None:
         """Follow `state`; close when it is a last one. One message, but when buttons come or go."""

@@ -90,7 +90,10 @@ class LiveCard:
             with self._lock:
                 state = self._state
             if state.finished:
-                self._show(replace(state, sent=self._what_was_sent()))
+                state = replace(state, sent=self._what_was_sent())
+                with self._lock:
+                    self._state = state
+                self._show(state)
                 self._ended.set()
                 return
             self._show(replace(state, seconds=self._elapsed()))

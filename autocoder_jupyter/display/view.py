@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
-from autocoder_jupyter.display.card import render_html, render_text
+from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.state import CardState
 
 
 class NotebookView:
-    """Shows states in the output of the cell that made it. Make it in the cell; call it from any thread."""
+    """Shows states in the output of the cell that made it. Make it in the cell; call it from any thread.
 
-    def __init__(self, state: CardState) -> None:
+    Args:
+        state: the first one.
+        started: when its run began, in seconds since 1970.
+        has_page: whether our lab extension is there; it may come later.
+    """
+
+    def __init__(self, state: CardState, started: float, has_page: Callable[[], bool]) -> None:
         display_module: Any = importlib.import_module("IPython.display")
+        self._started = started
+        self._has_page = has_page
         self._handle: Any = display_module.DisplayHandle()
-        self._shown = _bundle(state)
+        self._shown = self._bundle(state)
         self._handle.display(self._shown, raw=True)
 
     def __call__(self, state: CardState) -> None:
         """Put `state` in the place of what is shown. What would look the same is not sent: an update folds what a
         person has opened.
         """
-        bundle = _bundle(state)
+        bundle = self._bundle(state)
         if bundle != self._shown:
             self._shown = bundle
             self._handle.update(bundle, raw=True)
 
-
-def _bundle(state: CardState) -> dict[str, str]:
-    return {"text/html": render_html(state), "text/plain": render_text(state)}
+    def _bundle(self, state: CardState) -> dict[str, Any]:
+        return card_bundle(state, self._started, for_page=self._has_page())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Notebook
@@ -56,6 +58,14 @@ def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
     job.decline()
 
 
+def _card(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """The card as it is now, by mime type, as JSON: for an output that is not told of updates any more."""
+    launch = notebook.launched.get(name)
+    if launch is None:
+        raise InvalidRequest(f"No cell of this kernel started {name}.", hint="Run its cell.")
+    return json.dumps(card_bundle(launch.card.state, launch.started, for_page=True))
+
+
 def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     report = _ended(notebook, name)
     if report.solution is None:
@@ -90,6 +100,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "cancel": _cancel,
     "approve": _approve,
     "decline": _decline,
+    "card": _card,
     "code": _code,
     "tests": _tests,
     "export": _export,

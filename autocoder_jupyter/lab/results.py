@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import parts
+from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.card import title
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
@@ -107,4 +108,5 @@ def _of_state(name: str, state: CardState) -> dict[str, Any]:
         "held": list(parts.held(evidence)) if evidence else [],
         "warnings": list(parts.warning_lines(evidence)) if evidence else [],
         "progress": round(state.progress, 3),
+        "step": step(state),
     }

@@ -124,13 +124,14 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
     yield from notebook.front_end.views
     from autocoder_jupyter.display.view import NotebookView
 
-    yield NotebookView(started.card.state)
+    has_page = notebook.front_end.has_page
+    yield NotebookView(started.card.state, started.started, has_page)
     if notebook.is_headless:
         return
     from autocoder_jupyter.display.controls import Controls
 
     with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
-        yield Controls(started.job, started.card.state)
+        yield Controls(started.job, started.card.state, for_page=has_page())
 
 
 def _terminal_progress(card: LiveCard) -> Callable[[], None]:

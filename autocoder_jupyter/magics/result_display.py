@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.result import CodeGenEvalResult
 
-INSPECTOR = "application/vnd.autocoder-jupyter.inspector+json"
-"""Rendered by our lab extension: the widget while it lives, else the static form of the same output."""
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
-
 
 class ResultDisplay:
     """Formats results for IPython.
@@ -37,6 +32,7 @@ class ResultDisplay:
         words = {"text/plain": repr(result)}
         if self._notebook.is_terminal:
             return words
+        from autocoder_jupyter.display.bundles import widget_bundle
         from autocoder_jupyter.display.inspector.static import pending_html, render_html
 
         if not result.done:
@@ -44,7 +40,7 @@ class ResultDisplay:
             return {"text/html": pending_html(repr(result), waits=waits), **words}
         inspector = self._inspector(result)
         subject = inspector.subject if inspector else subject_of(result)
-        live = self._live(result.name, inspector) if inspector else {}
+        live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
         return {**live, "text/html": render_html(subject), **words}
 
     def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
@@ -53,11 +49,6 @@ class ResultDisplay:
         with contextlib.suppress(ImportError):  # without ipywidgets the static form is all there is
             return self._inspectors.of(result, self._notebook.namespace)
         return None
-
-    def _live(self, name: str, inspector: Inspector) -> dict[str, Any]:
-        if self._notebook.front_end.has_page():
-            return {INSPECTOR: {"name": name, "model_id": inspector.model_id}}
-        return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": inspector.model_id}}
 
     def close(self) -> None:
         """Freeze what is open."""

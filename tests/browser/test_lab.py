@@ -297,6 +297,7 @@ def test_a_saved_notebook_shows_the_card_and_no_remains_of_widgets(notebook: Ope
     page = notebook(plays.CELL)
     page.run(1)
     wait_for_title(page, 1, "Ready")
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     height = page.output(1).bounding_box()["height"]
     page.save()
     assert "widget-view" not in (lab.folder / page.name).read_text()

@@ -110,3 +110,17 @@ def test_without_ipywidgets_there_is_no_strip(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(ImportError):
         Controls(Job(), STATE)
+
+
+@pytest.mark.parametrize("for_page", [True, False])
+def test_where_no_widget_lives_our_page_shows_nothing_and_others_show_words(
+    monkeypatch: pytest.MonkeyPatch, for_page: bool
+) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr("IPython.display.DisplayHandle.display", lambda self, bundle, raw: shown.append(bundle))
+    strip = Controls(Job(), STATE, for_page=for_page)
+    (bundle,) = shown
+    (offered,) = (value for key, value in bundle.items() if "widget" in key)
+    assert offered["model_id"] == strip._box.model_id
+    assert "%autocode cancel" in bundle["text/plain"]
+    assert bundle.get("text/html") == ("" if for_page else None)

@@ -113,3 +113,12 @@ def test_an_event_that_cannot_be_folded_is_logged_and_not_raised(caplog: pytest.
     card = LiveCard(CardState("growth"))
     card(StageStarted(None, None, 3))  # type: ignore[arg-type]
     assert "could not take an event" in caplog.text
+
+
+def test_what_was_sent_belongs_to_the_last_state_from_then_on() -> None:
+    screen = Screen()
+    card = LiveCard(CardState("growth"), screen, sent=lambda: "all of it")
+    card.start()
+    card(Finished("ready"))
+    assert card.wait(5)
+    assert screen.states[-1].sent == "all of it" and card.state == screen.states[-1]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display.bundles import CARD
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import answer, sentence
+from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import PlayedJobs
 
@@ -28,6 +31,30 @@ def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook,
     assert jobs.last.asked == ["cancel"]
     assert asked(notebook, "cancel")["error"] == "growth has ended already (cancelled)."
     assert jobs.last.asked == ["cancel"]
+
+
+def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
+    shell: Any, notebook: Notebook, jobs: PlayedJobs
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    jobs.last.ask("fiscalmonths")
+    (listed_job,) = listed(notebook)
+    card = json.loads(asked(notebook, "card")["value"])
+    assert card[CARD] == {
+        "name": "growth",
+        "started": listed_job["started"],
+        "step": listed_job["step"],
+        "finished": False,
+    }
+    assert "May it install fiscalmonths?" in card["text/html"]
+    jobs.last.end()
+    assert notebook.launched["growth"].card.wait(5)
+    card = json.loads(asked(notebook, "card")["value"])
+    assert card[CARD]["finished"] and "● growth  Ready" in card["text/plain"]
+
+
+def test_there_is_no_card_of_what_no_cell_started(notebook: Notebook) -> None:
+    assert asked(notebook, "card")["error"] == "No cell of this kernel started growth. Run its cell."
 
 
 def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

@@ -35,7 +35,7 @@ from tests.lab.conftest import PlayedJobs
 FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
     "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
-    "progress", "cell_id", "run_id", "replayed",
+    "progress", "step", "cell_id", "run_id", "replayed",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import magics
+from autocoder_jupyter.display.bundles import OUR_WIDGET, WIDGET
 from autocoder_jupyter.magics import inspection
 from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller
-from autocoder_jupyter.magics.result_display import INSPECTOR, WIDGET
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
@@ -50,8 +50,8 @@ def test_a_page_of_ours_gets_what_only_it_can_render(shell: Any) -> None:
     notebook = magics._registered[id(shell)][0].notebook
     notebook.front_end.has_page = lambda: True
     data = shown(shell, finished())
-    assert set(data) == {INSPECTOR, "text/html", "text/plain"}
-    assert set(data[INSPECTOR]) == {"name", "model_id"} and data[INSPECTOR]["name"] == "growth"
+    assert set(data) == {OUR_WIDGET, "text/html", "text/plain"}
+    assert set(data[OUR_WIDGET]) == {"model_id"} and data[OUR_WIDGET]["model_id"]
 
 
 def test_where_nobody_sits_there_is_the_static_form_only(shell: Any) -> None:

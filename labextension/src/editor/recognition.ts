@@ -57,10 +57,15 @@ export class Recognition {
     }
   }
 
-  /** A language that loads for longer would replace ours when it comes, so both are loaded before the change. */
+  /**
+   * An editor shows the language that came last, not the one that was asked for last. So ours is asked for only when
+   * the one before it is there; where the cell got another one meanwhile, that change brings us here again.
+   */
   private async change(cell: ICellModel): Promise<void> {
-    await Promise.all([cell.mimeType, MIME_TYPE].map(language => this.languages.getLanguage(language)));
-    if (!cell.isDisposed && isAutocode(cell.sharedModel.getSource())) {
+    const before = cell.mimeType;
+    await Promise.all([before, MIME_TYPE].map(language => this.languages.getLanguage(language)));
+    await new Promise(resolve => setTimeout(resolve)); // the editor waits for the same modules, perhaps behind us
+    if (!cell.isDisposed && cell.mimeType === before && isAutocode(cell.sharedModel.getSource())) {
       cell.mimeType = MIME_TYPE;
     }
   }

@@ -28,6 +28,10 @@ export class KernelLink implements IKernelLink, IDisposable {
     return this._connected;
   }
 
+  get absent(): boolean {
+    return this._absent;
+  }
+
   get jobs(): readonly IJob[] {
     return this._jobs;
   }
@@ -66,6 +70,8 @@ export class KernelLink implements IKernelLink, IDisposable {
   attach(wire: Wire): void {
     this._letGo();
     this._wire = wire;
+    this._absent = false;
+    this._heardAt = 0;
     wire.onMsg = message => this._hear(heard(message.content.data));
     wire.onClose = () => this.forget();
     this.greet();
@@ -86,10 +92,12 @@ export class KernelLink implements IKernelLink, IDisposable {
 
   /** The kernel is gone, or another process: nothing that was heard holds any more. */
   forget(): void {
-    const knew = this._wire !== null || this._connected;
+    const isNews = !this._absent;
     this._letGo();
+    this._absent = true;
     this._connected = false;
     this._jobs = [];
+    this._heardAt = 0;
     this._variables = null;
     this._vocabulary = VOCABULARY;
     for (const waiting of this._waiting.values()) {
@@ -97,7 +105,7 @@ export class KernelLink implements IKernelLink, IDisposable {
       waiting.reject(new Error('The kernel went away before it answered.'));
     }
     this._waiting.clear();
-    if (knew) {
+    if (isNews) {
       this._changed.emit();
     }
   }
@@ -197,6 +205,7 @@ export class KernelLink implements IKernelLink, IDisposable {
   private readonly _refused = new Signal<KernelLink, readonly string[]>(this);
   private _wire: Wire | null = null;
   private _connected = false;
+  private _absent = false;
   private _jobs: readonly IJob[] = [];
   private _heardAt = 0;
   private _variables: readonly IVariable[] | null = null;

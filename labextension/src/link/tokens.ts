@@ -36,6 +36,8 @@ export interface IJob {
   warnings: string[];
   /** From 0 to 1. */
   progress: number;
+  /** Changes with what its card shows. */
+  step: string;
   cell_id: string | null;
   run_id: string;
   replayed: boolean;
@@ -60,14 +62,19 @@ export interface IVariable {
 }
 
 /** What a page may ask of the kernel. */
-export type Action = 'cancel' | 'approve' | 'decline' | 'code' | 'tests' | 'export';
+export type Action = 'cancel' | 'approve' | 'decline' | 'card' | 'code' | 'tests' | 'export';
 
 /** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
 export interface IKernelLink {
   /** Whether the kernel has welcomed this page; before that, nothing is known of its values. */
   readonly connected: boolean;
+  /** Whether the kernel is known to have nothing of ours: it is gone, began anew, or never loaded the extension. */
+  readonly absent: boolean;
   readonly jobs: readonly IJob[];
-  /** When the jobs came, by this page's clock, in milliseconds; `seconds` of a running job counts on from there. */
+  /**
+   * When the jobs came, by this page's clock, in milliseconds; `seconds` of a running job counts on from there.
+   * 0 until they come.
+   */
   readonly heardAt: number;
   /** `null` as long as the kernel has not said what it holds. */
   readonly variables: readonly IVariable[] | null;

@@ -4,23 +4,27 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
 import { insertBelow } from '../cells/place';
+import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
-import { inspectorFactory } from './renderer';
+import { cardFactory } from './card';
+import { widgetFactory } from './widget';
 
 /** Before HTML, as widgets are. */
 const RANK = -10;
 
-/** Results in outputs: as widgets where they live, and with buttons that work. */
+/** Results in outputs: as widgets where they live, cards that keep up with their runs, and buttons that work. */
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:outputs',
   description: 'Shows %%autocode results in outputs, and does what their buttons offer.',
   autoStart: true,
-  requires: [INotebookTracker, IRenderMimeRegistry],
-  activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry) => {
-    rendermime.addFactory(inspectorFactory(null, rendermime, rendermime), RANK);
+  requires: [INotebookTracker, IRenderMimeRegistry, ILink],
+  activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry, links: ILink) => {
+    rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
+    rendermime.addFactory(cardFactory(null, rendermime, links), RANK);
     const serve = (panel: NotebookPanel): DisposableDelegate => {
       const own = panel.content.rendermime;
-      own.addFactory(inspectorFactory(panel, own, rendermime), RANK);
+      own.addFactory(widgetFactory(panel, own, rendermime), RANK);
+      own.addFactory(cardFactory(panel, own, links), RANK);
       const listener = new ActionListener(panel.node, (source, button) => {
         insertBelow(panel, cellAround(panel, button), source);
       });

@@ -49,6 +49,7 @@ export function job(given: Partial<IJob>): IJob {
     held: [],
     warnings: [],
     progress: 0,
+    step: '',
     cell_id: null,
     run_id: '',
     replayed: false,

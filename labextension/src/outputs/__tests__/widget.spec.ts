@@ -6,7 +6,7 @@ import type { Kernel } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 import { Panel, Widget } from '@lumino/widgets';
 
-import { INSPECTOR_MIME, InspectorRenderer, widgetId } from '../renderer';
+import { OUR_WIDGET_MIME, LivingWidget, widgetId } from '../widget';
 
 const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 
@@ -56,22 +56,18 @@ function rendermime(kernels: Kernels, factory: object): IRenderMimeRegistry {
 }
 
 function output(id: unknown, trusted = true): MimeModel {
-  const data = { [INSPECTOR_MIME]: { name: 'growth', model_id: id as string }, 'text/html': '<b>static</b>' };
+  const data = { [OUR_WIDGET_MIME]: { model_id: id as string }, 'text/html': '<b>static</b>' };
   return new MimeModel({ trusted, data });
 }
 
 let kernels: Kernels;
-let renderer: InspectorRenderer;
+let renderer: LivingWidget;
 const shown = (): string | null => renderer.node.textContent;
 
 beforeEach(() => {
   jest.useFakeTimers();
   kernels = new Kernels();
-  renderer = new InspectorRenderer(
-    kernels.notebook,
-    rendermime(kernels, { own: 1 }),
-    rendermime(kernels, { common: 1 })
-  );
+  renderer = new LivingWidget(kernels.notebook, rendermime(kernels, { own: 1 }), rendermime(kernels, { common: 1 }));
 });
 
 afterEach(() => {
@@ -164,7 +160,7 @@ it('shows the HTML where no renderer of widgets knows a kernel', async () => {
   kernels.met.add('w');
   const common = rendermime(kernels, { common: 1 });
   for (const notebook of [null, kernels.notebook]) {
-    const other = new InspectorRenderer(notebook, common, common);
+    const other = new LivingWidget(notebook, common, common);
     await other.renderModel(output('w'));
     expect(other.node.textContent).toBe('trusted: <b>static</b>');
     other.dispose();

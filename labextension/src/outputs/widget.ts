@@ -6,7 +6,7 @@ import type { Kernel } from '@jupyterlab/services';
 import { Panel } from '@lumino/widgets';
 
 /** A finished result: the id of its widget, beside `text/html` with all that needs no kernel. */
-export const INSPECTOR_MIME = 'application/vnd.autocoder-jupyter.inspector+json';
+export const OUR_WIDGET_MIME = 'application/vnd.autocoder-jupyter.widget+json';
 
 const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const WIDGET_TARGET = 'jupyter.widget';
@@ -26,7 +26,7 @@ const ENDS: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestartin
  *
  * The HTML stands until the widget is there, and again when its kernel is gone; so nothing is ever empty or an error.
  */
-export class InspectorRenderer extends Panel implements IRenderMime.IRenderer {
+export class LivingWidget extends Panel implements IRenderMime.IRenderer {
   /**
    * @param notebook in which it stands; `null` outside of one, where there are no widgets
    * @param rendermime renders both forms
@@ -161,21 +161,21 @@ export class InspectorRenderer extends Panel implements IRenderMime.IRenderer {
 }
 
 /** Makes renderers for the outputs of one notebook, or of none. */
-export function inspectorFactory(
+export function widgetFactory(
   notebook: NotebookPanel | null,
   rendermime: IRenderMimeRegistry,
   common: IRenderMimeRegistry
 ): IRenderMime.IRendererFactory {
   return {
     safe: true, // of an untrusted notebook only sanitized HTML is shown
-    mimeTypes: [INSPECTOR_MIME],
-    createRenderer: () => new InspectorRenderer(notebook, rendermime, common)
+    mimeTypes: [OUR_WIDGET_MIME],
+    createRenderer: () => new LivingWidget(notebook, rendermime, common)
   };
 }
 
 /** The widget's id, if the output has one. */
 export function widgetId(model: IRenderMime.IMimeModel): string | null {
-  const said = model.data[INSPECTOR_MIME];
+  const said = model.data[OUR_WIDGET_MIME];
   if (typeof said !== 'object' || said === null || Array.isArray(said)) {
     return null;
   }

@@ -1,0 +1,53 @@
+"""What goes into an output, by mime type. Our lab extension renders two types of its own; others take what they know.
+
+An output outlives what it shows: a page is loaded anew, a notebook is saved while a job runs, a kernel ends. Only who
+knows which run a card is of, and how far it had come, can then say what became of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autocoder_jupyter.display.card import render_html, render_text
+from autocoder_jupyter.display.state import CardState
+
+CARD = "application/vnd.autocoder-jupyter.card+json"
+"""A card that our lab extension keeps true to its run: which one that is, and how far the card has come."""
+
+OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
+"""A widget that our lab extension shows while it lives, and else the HTML of the same output."""
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def card_bundle(state: CardState, started: float, *, for_page: bool) -> dict[str, Any]:
+    """A card.
+
+    Args:
+        state: what it shows.
+        started: when its run began, in seconds since 1970; with the name, it tells runs of a kernel apart.
+        for_page: whether our lab extension is there.
+    """
+    own = {CARD: {"name": state.name, "started": started, "step": step(state), "finished": state.finished}}
+    return {**(own if for_page else {}), "text/html": render_html(state), "text/plain": render_text(state)}
+
+
+def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
+    """A widget, without what stands in for it.
+
+    Args:
+        model_id: of the widget.
+        for_page: whether our lab extension is there.
+    """
+    if for_page:
+        return {OUR_WIDGET: {"model_id": model_id}}
+    return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": model_id}}
+
+
+def step(state: CardState) -> str:
+    """How far a run has come, to be compared: cards of two states show the same when this is the same."""
+    last = f"{state.log[-1].at:.3f}" if state.log else ""
+    there = (state.plan is not None, state.evidence is not None, bool(state.sent))
+    counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
+    tokens = (state.usage.input_tokens, state.usage.output_tokens)
+    return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *tokens)))

@@ -1,0 +1,245 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { MimeModel } from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { PartialJSONObject } from '@lumino/coreutils';
+import { Signal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
+
+import { job } from '../../link/__tests__/fakes';
+import type { IJob, IKernelLink, ILink } from '../../link/tokens';
+import { CARD_MIME, FollowedCard, PAUSE, cardIn } from '../card';
+
+/** What a kernel says of its runs, and the card that it gives who asks. */
+class Kernel {
+  absent = false;
+  heardAt = 1;
+  jobs: IJob[] = [];
+  asked: string[] = [];
+  reply: () => Promise<string | null> = () => Promise.reject(new Error('no'));
+  readonly changed = new Signal<object, void>({});
+
+  async request(action: string, name: string): Promise<string | null> {
+    this.asked.push(`${action} ${name}`);
+    return await this.reply();
+  }
+
+  says(change: Partial<Kernel>): void {
+    Object.assign(this, change);
+    this.changed.emit();
+  }
+}
+
+const sessionContext = {
+  isReady: true,
+  statusChanged: new Signal<object, string>({}),
+  kernelChanged: new Signal<object, object>({})
+};
+const notebook = { sessionContext } as unknown as NotebookPanel;
+
+const rendermime = {
+  createRenderer: (mimeType: string) => {
+    const renderer = new Widget() as Widget & IRenderMime.IRenderer;
+    renderer.renderModel = async model => {
+      renderer.node.textContent = `${model.trusted ? '' : 'sanitized: '}${String(model.data[mimeType])}`;
+    };
+    return renderer;
+  }
+} as unknown as IRenderMimeRegistry;
+
+function bundle(html: string, step: string, more: object = {}): PartialJSONObject {
+  return { [CARD_MIME]: { name: 'growth', started: 7, step, finished: false, ...more }, 'text/html': html };
+}
+
+/** Keeps what was put into it, and has the output rendered again, as JupyterLab does. */
+function output(data: PartialJSONObject, trusted = true): MimeModel {
+  const callback: MimeModel.IOptions['callback'] = change => {
+    kept.push(change.data!);
+    void render(change.data as PartialJSONObject, trusted);
+  };
+  return new MimeModel({ trusted, data, callback });
+}
+
+async function render(data: PartialJSONObject, trusted = true): Promise<void> {
+  await card.renderModel(output(data, trusted));
+}
+
+const text = (): string => card.node.textContent ?? '';
+const pause = (): Promise<void> => jest.advanceTimersByTimeAsync(PAUSE + 10);
+
+let kept: object[];
+let kernel: Kernel;
+let link: IKernelLink | null;
+let links: { changed: Signal<object, void>; forNotebook: () => IKernelLink | null };
+let card: FollowedCard;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  kept = [];
+  kernel = new Kernel();
+  link = kernel as unknown as IKernelLink;
+  links = { changed: new Signal<object, void>({}), forNotebook: () => link };
+  sessionContext.isReady = true;
+  card = new FollowedCard(notebook, rendermime, links as unknown as ILink);
+});
+
+afterEach(() => {
+  card.dispose();
+  jest.useRealTimers();
+});
+
+it('shows the HTML, and asks for nothing as long as the run has come no further', async () => {
+  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  await render(bundle('planning', 'plan'));
+  await pause();
+  kernel.says({ heardAt: 2 });
+  await pause();
+  expect(text()).toBe('planning');
+  expect(kernel.asked).toEqual([]);
+});
+
+it('leaves a moment for the update that comes by itself', async () => {
+  await render(bundle('planning', 'plan'));
+  kernel.says({ jobs: [job({ started: 7, step: 'code' })] });
+  await jest.advanceTimersByTimeAsync(PAUSE - 100);
+  await render(bundle('coding', 'code'));
+  await pause();
+  expect(text()).toBe('coding');
+  expect(kernel.asked).toEqual([]);
+});
+
+it('catches up with a run that went on, without a change of the notebook', async () => {
+  kernel.jobs = [job({ started: 7, step: 'code' })];
+  kernel.reply = async () => JSON.stringify(bundle('coding', 'code'));
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(kernel.asked).toEqual(['card growth']);
+  expect(text()).toBe('coding');
+  await pause();
+  expect(kernel.asked).toHaveLength(1);
+  expect(kept).toEqual([]);
+});
+
+it('puts the last card into the notebook, and asks no more', async () => {
+  kernel.jobs = [job({ started: 7, step: 'ready' })];
+  kernel.reply = async () => JSON.stringify(bundle('ready', 'ready', { finished: true }));
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(text()).toBe('ready');
+  expect(kept).toEqual([bundle('ready', 'ready', { finished: true })]);
+  kernel.says({ absent: true, jobs: [] });
+  await pause();
+  expect(text()).toBe('ready');
+  expect(kernel.asked).toHaveLength(1);
+});
+
+it.each<[string, Partial<Kernel>]>([
+  ['the kernel is gone or began anew', { absent: true }],
+  ['the kernel has no such run', { jobs: [] }],
+  ['the cell was run again', { jobs: [job({ started: 8, step: 'plan' })] }]
+])('says that it was cut off when %s', async (_, change) => {
+  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(text()).toBe('planning');
+  kernel.says(change);
+  await pause();
+  expect(text()).toMatch(/^planningCut off: /);
+  expect(card.hasClass('jp-mod-cutOff')).toBe(true);
+});
+
+it('takes that back when the run goes on after all', async () => {
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(text()).toMatch(/Cut off/);
+  kernel.says({ jobs: [job({ started: 7, step: 'plan' })] });
+  await pause();
+  expect(text()).toBe('planning');
+  expect(card.hasClass('jp-mod-cutOff')).toBe(false);
+});
+
+it('concludes nothing before the kernel is there and has said what it has', async () => {
+  sessionContext.isReady = false;
+  kernel.absent = true;
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(text()).toBe('planning');
+  sessionContext.isReady = true;
+  kernel.says({ absent: false, heardAt: 0 });
+  await pause();
+  expect(text()).toBe('planning');
+});
+
+it('says so when the notebook has no kernel any more', async () => {
+  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  await render(bundle('planning', 'plan'));
+  link = null;
+  links.changed.emit();
+  await pause();
+  expect(text()).toMatch(/Cut off/);
+});
+
+it.each<[string, () => Promise<string | null>]>([
+  ['no answer', () => Promise.reject(new Error('busy'))],
+  ['an answer that is none', async () => 'nonsense'],
+  ['nothing', async () => null],
+  ['the card of another run', async () => JSON.stringify(bundle('other', 'code', { started: 9 }))]
+])('keeps what it shows when it gets %s', async (_, reply) => {
+  kernel.jobs = [job({ started: 7, step: 'code' })];
+  kernel.reply = reply;
+  await render(bundle('planning', 'plan'));
+  await pause();
+  expect(kernel.asked).toHaveLength(1);
+  expect(text()).toBe('planning');
+});
+
+it('prefers an update to an answer that was asked for before it', async () => {
+  let answer: (text: string) => void = () => undefined;
+  kernel.jobs = [job({ started: 7, step: 'code' })];
+  kernel.reply = () => new Promise(resolve => (answer = resolve));
+  await render(bundle('planning', 'plan'));
+  await pause();
+  await render(bundle('running', 'run'));
+  answer(JSON.stringify(bundle('coding', 'code')));
+  await jest.advanceTimersByTimeAsync(0);
+  expect(text()).toBe('running');
+});
+
+it('shows sanitized HTML of an untrusted notebook', async () => {
+  await render(bundle('planning', 'plan'), false);
+  expect(text()).toBe('sanitized: planning');
+});
+
+it.each<[string, PartialJSONObject]>([
+  ['a finished card', bundle('ready', 'ready', { finished: true })],
+  ['a card that does not say which run it is of', { [CARD_MIME]: { name: 'growth' }, 'text/html': 'old' }]
+])('does not follow %s', async (_, data) => {
+  await render(data);
+  kernel.says({ absent: true });
+  await pause();
+  expect(text()).toBe(data['text/html']);
+});
+
+it('follows nothing outside of a notebook', async () => {
+  const alone = new FollowedCard(null, rendermime, links as unknown as ILink);
+  await alone.renderModel(output(bundle('planning', 'plan')));
+  await pause();
+  expect(alone.node.textContent).toBe('planning');
+  alone.dispose();
+});
+
+it('is silent once it is disposed', async () => {
+  kernel.jobs = [job({ started: 7, step: 'code' })];
+  await render(bundle('planning', 'plan'));
+  card.dispose();
+  kernel.says({ heardAt: 3 });
+  await pause();
+  expect(kernel.asked).toEqual([]);
+});
+
+it.each([[null], ['text'], [[]], [{}], [{ name: 'a', started: '7', step: '', finished: true }]])(
+  'knows that %j tells of no card',
+  said => {
+    expect(cardIn({ [CARD_MIME]: said as never })).toBeNull();
+  }
+);

@@ -1,0 +1,134 @@
+"""Cards and strips whose page, kernel or connection goes away while a job runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import Lab, NotebookPage
+from tests.browser.plays import holding
+from tests.browser.test_inspector import end_kernel
+from tests.browser.test_lab import wait_for_title, wait_until_gone
+
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+
+PATIENCE = 60_000
+
+CONNECTION_IS_BROKEN = """() =>
+    window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.connectionStatus !== "connected"
+"""
+
+
+def strip(page: NotebookPage) -> Any:
+    return page.output(1).get_by_role("button", name="Cancel", exact=True)
+
+
+def recognised(page: NotebookPage) -> None:
+    """Wait until the cell is shown as what it is."""
+    page.cell(1).locator(".autocode-prose").first.wait_for(timeout=10_000)
+
+
+def says_that_it_was_cut_off(page: NotebookPage) -> None:
+    note = page.output(1).get_by_role("status").get_by_text(re.compile("^Cut off: the kernel no longer has this run."))
+    note.wait_for(timeout=PATIENCE)  # the page asks for the state of kernels only every so often
+    assert page.output(1).locator(".jupyter-widgets").count() == 0
+    assert "model not found" not in page.output(1).inner_text()
+
+
+def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Planning")
+    page.save()
+    wait_for_title(page, 1, "Writing code and tests")
+    page.page.reload()
+    wait_for_title(page, 1, "Writing code and tests")
+    strip(page).wait_for(timeout=PATIENCE)
+    recognised(page)
+    second = NotebookPage(page.page.context.new_page(), lab, page.name)
+    wait_for_title(second, 1, "Writing code and tests")
+    second.page.close()
+    release.set()
+    wait_for_title(page, 1, "Ready")
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
+    assert page.output(1).locator(".jp-AutocodeCard-note").is_hidden()
+    page.save()
+    assert "6 of 6 tests passed" in (lab.folder / page.name).read_text()
+
+
+def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, play: Play) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    page.cell(1).locator(".jp-InputPrompt").click()
+    page.page.keyboard.press("0")
+    page.page.keyboard.press("0")
+    page.page.get_by_role("button", name="Confirm Kernel Restart").click()
+    says_that_it_was_cut_off(page)
+    release.set()
+    page.wait_until_idle()
+    page.run(0)
+    page.wait_for_prompt(0)
+    page.run(1)
+    wait_for_title(page, 1, "Ready")
+    assert page.output(1).locator(".jp-AutocodeCard-note").is_hidden()
+
+
+def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
+    notebook: Open, play: Play, lab: Lab
+) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    page.save()
+    end_kernel(page, lab)
+    says_that_it_was_cut_off(page)
+    page.page.close()
+    release.set()
+    again = NotebookPage(page.page.context.new_page(), lab, page.name)
+    says_that_it_was_cut_off(again)
+    recognised(again)
+    ARTIFACTS.mkdir(exist_ok=True)
+    again.page.screenshot(path=ARTIFACTS / "cut_off.png")
+
+
+def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, play: Play) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook("1 + 1")
+    context, open_sockets, broken = page.page.context, [], []
+
+    def connect(socket: Any) -> None:
+        if broken:
+            socket.close(code=1011)
+        else:
+            socket.connect_to_server()
+            open_sockets.append(socket)
+
+    context.route_web_socket(re.compile("/channels"), connect)
+    page.page.close()
+    page = notebook(plays.CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    broken.append(True)
+    for socket in open_sockets:
+        socket.close(code=1011)
+    page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=10_000)
+    release.set()
+    page.page.wait_for_timeout(3000)
+    assert "Cut off" not in page.output(1).inner_text()
+    broken.clear()
+    wait_for_title(page, 1, "Ready")
+    wait_until_gone(page.output(1).locator(".jupyter-widgets"))
+    item = page.page.locator(".jp-AutocodeStatus")
+    item.get_by_text("1 result").wait_for(timeout=10_000)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display.bundles import CARD, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
+from autocoder_jupyter.display.card import render_html
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.view import NotebookView
+from autocoder_jupyter.engine import events
+from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
+
+BEGUN = CardState("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
+PASSED = TestOutcome(id="test_a", outcome="passed")
+
+
+def test_a_card_says_which_run_it_is_of_to_our_page_only() -> None:
+    bundle = card_bundle(BEGUN, 7.5, for_page=True)
+    assert list(bundle) == [CARD, "text/html", "text/plain"]
+    assert bundle[CARD] == {"name": "growth", "started": 7.5, "step": step(BEGUN), "finished": False}
+    assert json.loads(json.dumps(bundle)) == bundle
+    assert set(card_bundle(BEGUN, 7.5, for_page=False)) == {"text/html", "text/plain"}
+    ended = BEGUN.apply(events.Finished("ready"))
+    assert card_bundle(ended, 7.5, for_page=True)[CARD]["finished"] is True
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.StageFinished("plan", 1, True),
+        events.StageStarted("code", 1, 3),
+        events.StageStarted("plan", 2, 3),
+        events.TokensUsed("plan", Usage(calls=1), Usage(calls=1, input_tokens=10, output_tokens=2)),
+        events.PlanReady(CodePlan(description="Sums.", approach="")),
+        events.SourceWritten("solution", 1, "x = 1\n"),
+        events.TestsCollected(("test_a",)),
+        events.TestReported(PASSED),
+        events.ApprovalNeeded(("fiscalmonths",)),
+        events.EvidenceGathered(1, Evidence(tests=(PASSED,))),
+        events.Finished("cancelled"),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_the_step_is_another_after_what_changes_the_card(event: Any) -> None:
+    after = BEGUN.apply(event, 1.5)
+    assert render_html(after) != render_html(BEGUN)
+    assert step(after) != step(BEGUN)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [replace(BEGUN, seconds=9.0), BEGUN.apply(events.TextStreamed("plan", "words"), 1.5)],
+    ids=["clock", "text"],
+)
+def test_the_step_is_the_same_while_the_card_is(later: CardState) -> None:
+    assert render_html(later) == render_html(BEGUN)
+    assert step(later) == step(BEGUN)
+
+
+def test_a_last_card_with_what_was_sent_is_another_step() -> None:
+    ended = BEGUN.apply(events.Finished("ready"))
+    assert step(replace(ended, sent="all of it")) != step(ended)
+
+
+def test_a_widget_is_offered_as_what_the_page_knows() -> None:
+    assert widget_bundle("w", for_page=True) == {OUR_WIDGET: {"model_id": "w"}}
+    assert widget_bundle("w", for_page=False) == {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": "w"}}
+
+
+def test_a_view_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, Any]] = []
+
+    class Handle:
+        def display(self, bundle: dict[str, Any], raw: bool) -> None:
+            shown.append(bundle)
+
+        update = display
+
+    monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
+    pages: list[str] = []
+    view = NotebookView(BEGUN, 7.5, lambda: bool(pages))
+    view(replace(BEGUN, seconds=9.0))  # looks the same
+    assert len(shown) == 1 and CARD not in shown[0]
+    pages.append("one")
+    view(BEGUN)
+    assert shown[1][CARD]["started"] == 7.5
