@@ -16,6 +16,7 @@ STAGES = {
     "You turn sentences about tables": "constraints",
     "You find out why tests": "diagnose",
     "You mend one Python module": "fix_code",
+    "You check the expectations of tests": "fix_tests",
 }
 
 DATA = """\
@@ -175,6 +176,27 @@ DIAGNOSIS = {
         for name in ("test_growth_is_over_the_month_before", "test_months_with_few_orders_are_skipped")
     ]
 }
+WRONG_TESTS = TESTS.replace("approx(0.5)  # 150 / 100 - 1", "approx(1.5)  # 150 / 100")
+BLAMED = {
+    "failures": [
+        {
+            **DIAGNOSIS["failures"][0],
+            "root_cause": "the test expects the ratio of the months, and growth is that less one",
+            "suggested_fix": "Expect 0.5.",
+            "error_type": "test_error",
+        }
+    ]
+}
+VERDICT = {
+    "verdicts": [
+        {
+            "test_name": "test_growth_is_over_the_month_before",
+            "derivation": "January has 40 + 60 = 100, February 75 + 75 = 150; growth is 150 / 100 - 1 = 0.5.",
+            "verdict": "wrong",
+            "replacement": next(part for part in TESTS.split("\n\n\n") if "growth_is_over" in part).strip(),
+        }
+    ]
+}
 UNKNOWN_PACKAGE = MODULE.replace("import pandas as pd\n", "import fiscalmonths\nimport pandas as pd\n", 1)
 NO_PACKAGE = {
     "edits": [{"find": "import fiscalmonths\n", "replace": "", "mends": ["package fiscalmonths"]}],
@@ -190,7 +212,9 @@ def answer(request: dict[str, Any]) -> str:
     """The answer to a request; a word in the prompt chooses how it goes."""
     prompt = prompt_of(request)
     stage = next(stage for marker, stage in STAGES.items() if marker in prompt)
-    code, fix = MODULE, MENDED
+    code, tests, fix, diagnosis = MODULE, TESTS, MENDED, DIAGNOSIS
+    if "Wrong test." in prompt or "approx(1.5)" in prompt:
+        tests, diagnosis = WRONG_TESTS, BLAMED
     if "Mend it." in prompt or "Never right." in prompt:
         code = WRONG
     if "Never right." in prompt:
@@ -200,10 +224,11 @@ def answer(request: dict[str, Any]) -> str:
     return {
         "plan": PLAN,
         "code": fenced(code),
-        "tests": fenced(TESTS),
+        "tests": fenced(tests),
         "constraints": json.dumps(NO_CONSTRAINTS),
-        "diagnose": json.dumps(DIAGNOSIS),
+        "diagnose": json.dumps(diagnosis),
         "fix_code": json.dumps(fix),
+        "fix_tests": json.dumps(VERDICT),
     }[stage]
 
 

@@ -293,6 +293,23 @@ def test_a_failure_shows_the_test_and_what_it_says(notebook: Open) -> None:
     assert "✗ Run" in text
 
 
+def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open) -> None:
+    prices = 'Autocode.litellm_params = {"input_cost_per_token": 1e-5, "output_cost_per_token": 4e-5}'
+    dear = plays.CELL.replace("growth ", "dear --max-cost 0.01 ", 1)
+    page = notebook(f"{plays.CELL} Wrong test.", f"%config {prices}", dear)
+    page.run(1)
+    wait_for_title(page, 1, "Ready, with changed tests")
+    assert "6 of 6 tests passed · 2 attempts" in page.card(1).inner_text()
+    assert "test_growth_is_over_the_month_before" in page.card(1).inner_text()
+    page.run(2)
+    page.wait_for_prompt(2)
+    page.run(3)
+    wait_for_title(page, 3, "Over budget")
+    text = page.card(3).inner_text()
+    assert " of $0.01" in text and "The budget of $0.01 is spent" in text
+    assert "Monthly" not in text and "dear.run(sales: DataFrame" in text  # the plan is kept
+
+
 def test_a_saved_notebook_shows_the_card_and_no_remains_of_widgets(notebook: Open, lab: Lab) -> None:
     page = notebook(plays.CELL)
     page.run(1)

@@ -75,6 +75,7 @@ class Inspector:
                 "max_width": "960px",
             },
         )
+        self.widget.add_class("autocode-inspector")  # for our lab extension's style
         self._open(0)
 
     @property
