@@ -29,8 +29,11 @@ PROTOCOL = 1
 UPDATE_SECONDS = 0.25
 """Least time between two lists of jobs: four a second."""
 
-SETTLING_SECONDS = 0.5
-"""How long after it was told of us a page may take to say its settings before the first cell goes on without them."""
+SETTLING_SECONDS = 2.0
+"""How long after it was told of us a page may take to say its settings before the first cell goes on without them.
+
+Half a second is usual; four times that, because among them is what the model may see of the data.
+"""
 
 _log = logging.getLogger(__name__)
 

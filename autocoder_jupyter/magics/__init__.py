@@ -11,6 +11,7 @@ from autocoder_jupyter.magics.empty_cell import keep_empty_cell
 from autocoder_jupyter.magics.magic import AutocodeMagics
 from autocoder_jupyter.magics.notebook import RESULT_TYPE, Jobs
 from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
+from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay]] = {}
@@ -33,6 +34,9 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
     shell.input_transformers_cleanup.insert(0, keep_empty_cell)
     display = ResultDisplay(magics.notebook)
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*RESULT_TYPE, display)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name(
+        *RESULT_TYPE, PendingDisplay(magics.notebook, display)
+    )
     shell.display_formatter.formatters["text/html"].for_type_by_name(*OUTPUTS_TYPE, outputs_page)
     notebook = magics.notebook
     awaited.set_watch(watch_in_notebook(lambda: not notebook.is_terminal and not notebook.is_headless))
@@ -57,6 +61,7 @@ def unregister(shell: Any) -> None:
     shell.Completer.custom_matchers.remove(completion.matcher)
     shell.input_transformers_cleanup.remove(keep_empty_cell)
     _forget_formatter(shell.display_formatter.mimebundle_formatter, RESULT_TYPE)
+    _forget_formatter(shell.display_formatter.ipython_display_formatter, RESULT_TYPE)
     _forget_formatter(shell.display_formatter.formatters["text/html"], OUTPUTS_TYPE)
     display.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -136,6 +137,7 @@ class Inspectors:
     """The inspectors of this kernel: one for each result, and the newest result only of each name."""
 
     _open: dict[str, tuple[CodeGenEvalResult, Inspector]] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def of(self, result: CodeGenEvalResult, namespace: Mapping[str, Any]) -> Inspector:
         """The inspector of a result; the one of an older result of that name is frozen.
@@ -143,6 +145,10 @@ class Inspectors:
         Raises:
             ImportError: ipywidgets is not installed.
         """
+        with self._lock:  # a result that was awaited is shown from a thread of its own
+            return self._of(result, namespace)
+
+    def _of(self, result: CodeGenEvalResult, namespace: Mapping[str, Any]) -> Inspector:
         from autocoder_jupyter.display.inspector.widget import Inspector
 
         known = self._open.pop(result.name, None)
@@ -160,6 +166,7 @@ class Inspectors:
 
     def freeze(self) -> None:
         """Freeze all of them."""
-        for _, inspector in self._open.values():
-            inspector.freeze()
-        self._open.clear()
+        with self._lock:
+            for _, inspector in self._open.values():
+                inspector.freeze()
+            self._open.clear()

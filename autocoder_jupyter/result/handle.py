@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,14 @@ class CodeGenEvalResult(ReportFields):
     def done(self) -> bool:
         """Whether the generation has ended, in whatever way; never waits."""
         return self._pending.done
+
+    def on_done(self, callback: Callable[[], object]) -> None:
+        """Call back once when the generation has ended, in whatever way; at once when it has.
+
+        Args:
+            callback: called on the thread that runs generations, which goes on only when it returns.
+        """
+        self._pending.on_done(callback)
 
     def wait(self, timeout: float | None = None) -> CodeGenEvalResult:
         """Wait for the end. An interrupt (or the timeout) leaves the job running.

@@ -85,6 +85,10 @@ class Pending:
         """Whether it has ended, in whatever way."""
         return self._resolution is not None
 
+    def on_done(self, callback: Callable[[], object]) -> None:
+        """Call back when it has ended, on the thread that ends it; at once when it has."""
+        self._future.add_done_callback(lambda _: callback())
+
     def wait(self, timeout: float | None = None) -> Resolution:
         """Block until it has ended. An interrupt leaves the generation running.
 

@@ -99,12 +99,13 @@ def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterato
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 
-    def open_notebook(*cells: str) -> NotebookPage:
+    def open_notebook(*cells: str, run_data: bool = True) -> NotebookPage:
         lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells])
         page = NotebookPage(context.new_page(), lab, name)
         opened.append(page)
-        page.run(0)
-        page.wait_for_prompt(0)
+        if run_data:
+            page.run(0)
+            page.wait_for_prompt(0)
         return page
 
     yield open_notebook

@@ -32,8 +32,8 @@ KERNEL_IS_IDLE = """() => {
 """What the page shows says "idle" before there is a kernel as well; who types then is asked which one to start."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-    "notebook-extension/tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
 
 
@@ -96,13 +96,13 @@ class Lab:
         self._write_settings(theme)
 
     def use_settings(self, place: str, values: Mapping[str, Any]) -> None:
-        """Those of one part of JupyterLab, for pages that are opened from now on."""
-        path = self._state / "settings" / "@jupyterlab" / f"{place}.jupyterlab-settings"
+        """Those of one extension, named `package/plugin`, for pages that are opened from now on."""
+        path = self._state / "settings" / f"{place}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
 
     def _write_settings(self, theme: str) -> None:
-        for place, values in {**SETTINGS, "apputils-extension/themes": {"theme": theme}}.items():
+        for place, values in {**SETTINGS, "@jupyterlab/apputils-extension/themes": {"theme": theme}}.items():
             self.use_settings(place, values)
 
     def _link_extension(self) -> None:

@@ -98,9 +98,9 @@ def test_prose_is_offered_no_python(notebook: Open) -> None:
 @pytest.fixture
 def patience_with_kernels(lab: Lab) -> Iterator[None]:
     """JupyterLab waits for a minute until a kernel says its completions."""
-    lab.use_settings("completer-extension/manager", {"providerTimeout": 60_000})
+    lab.use_settings("@jupyterlab/completer-extension/manager", {"providerTimeout": 60_000})
     yield
-    lab.use_settings("completer-extension/manager", {})
+    lab.use_settings("@jupyterlab/completer-extension/manager", {})
 
 
 @pytest.mark.usefixtures("patience_with_kernels")
@@ -115,9 +115,9 @@ def test_a_busy_kernel_does_not_delay_completion(notebook: Open) -> None:
 
 @pytest.fixture
 def menus_that_open(lab: Lab) -> Iterator[None]:
-    lab.use_settings("completer-extension/manager", {"autoCompletion": True})
+    lab.use_settings("@jupyterlab/completer-extension/manager", {"autoCompletion": True})
     yield
-    lab.use_settings("completer-extension/manager", {})
+    lab.use_settings("@jupyterlab/completer-extension/manager", {})
 
 
 @pytest.mark.usefixtures("menus_that_open")

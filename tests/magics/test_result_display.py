@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,65 @@ def test_a_terminal_gets_words(shell: Any) -> None:
     assert set(shown(shell, finished())) == {"text/plain"}
 
 
+def pending_result(state: Any = "running") -> tuple[Pending, CodeGenEvalResult]:
+    pending = Pending(lambda: state)
+    return pending, CodeGenEvalResult("growth", pending)
+
+
 @pytest.mark.parametrize("state", ["running", "waiting for approval"])
-def test_a_pending_result_is_one_line_and_nobody_waits(shell: Any, state: Any) -> None:
-    pending = CodeGenEvalResult("growth", Pending(lambda: state))
-    data = shown(shell, pending)
+def test_a_pending_result_is_one_line_where_nobody_sits(shell: Any, state: Any) -> None:
+    shell.kernel._allow_stdin = False
+    data = shown(shell, pending_result(state)[1])
     assert set(data) == {"text/html", "text/plain"}
     assert f"autocode growth {state}" in data["text/html"]
+
+
+def wait_for_outputs(shell: Any, count: int) -> list[Any]:
+    deadline = time.monotonic() + 10
+    while len(shell.display_pub.outputs) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return list(shell.display_pub.outputs)
+
+
+@pytest.mark.parametrize("line", ["", "%autocode show "])
+@pytest.mark.parametrize("end", ["ready", "failed"])
+def test_a_pending_result_appears_in_its_place_when_it_is_done(shell: Any, line: str, end: Any) -> None:
+    pending, result = pending_result()
+    shell.user_ns["growth"] = result
+    if line:
+        shell.run(f"{line}growth")
+    else:
+        assert shown(shell, result) == {}  # an output of its own, which can be updated
+    (first,) = shell.display_pub.outputs
+    assert "autocode growth running" in first["data"]["text/html"]
+    assert "shown here when it is done" in first["data"]["text/plain"]
+    pending.resolve(Resolution(end, finished(state=end).report))
+    _, last = wait_for_outputs(shell, 2)
+    assert last["update"] and last["transient"] == first["transient"]
+    assert set(last["data"]) == {WIDGET, "text/html", "text/plain"}
+    assert f"● {end.capitalize()}" in last["data"]["text/html"]
+    assert WIDGET in shown(shell, result)  # from now on it is a value like others
+
+
+def test_a_part_of_a_pending_result_is_not_there_yet(shell: Any) -> None:
+    _, shell.user_ns["growth"] = pending_result()
+    shell.run("%autocode show growth --code")
+    (output,) = shell.display_pub.outputs
+    assert output["data"]["text/plain"] == "<autocode growth running>"
+
+
+def test_a_result_that_cannot_be_shown_hurts_nobody(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pending, result = pending_result()
+    shown(shell, result)
+    monkeypatch.setattr(Inspectors, "of", lambda *_: 1 / 0)
+    pending.resolve(Resolution("ready", finished().report))
+    deadline = time.monotonic() + 10
+    while "growth could not be shown" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "growth could not be shown" in caplog.text
+    assert result.success and len(shell.display_pub.outputs) == 1
 
 
 @pytest.mark.parametrize(

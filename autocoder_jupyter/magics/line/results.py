@@ -25,14 +25,17 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     if len(parts) > 1:
         raise InvalidRequest("--code, --tests and --report exclude each other.", hint="Without any, all is shown.")
     part = parts[0] if parts else "all"
-    if not getattr(result, "done", True):
+    pending = not getattr(result, "done", True)
+    if is_result(result) and part == "all" and not notebook.is_terminal:
+        data, metadata = notebook.shell.display_formatter.format(result)
+        if data:  # else it is in an output of its own already
+            words = {} if pending else {"text/plain": render_text(subject_of(result))}
+            notebook.shell.display_pub.publish({**data, **words}, metadata)
+        return
+    if pending:
         notebook.show(pending_html(repr(result), waits=result.state == "waiting for approval"), repr(result))
         return
     subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
-    if is_result(result) and part == "all" and not notebook.is_terminal:
-        data, metadata = notebook.shell.display_formatter.format(result)
-        notebook.shell.display_pub.publish({**data, "text/plain": render_text(subject)}, metadata)
-        return
     notebook.show(render_html(subject, part), render_text(subject, part))
 
 

@@ -66,15 +66,24 @@ export class KernelLink implements IKernelLink, IDisposable {
     return this._wire === null || this._wire.isDisposed ? null : this._wire.commId;
   }
 
-  /** Talk over this comm from now on. */
-  attach(wire: Wire): void {
+  /**
+   * Talk over this comm from now on.
+   *
+   * @param wire the comm
+   * @param reachable when the kernel can be spoken to; it may speak before
+   */
+  attach(wire: Wire, reachable: Promise<void>): void {
     this._letGo();
     this._wire = wire;
     this._absent = false;
     this._heardAt = 0;
     wire.onMsg = message => this._hear(heard(message.content.data));
     wire.onClose = () => this.forget();
-    this.greet();
+    void reachable.then(() => {
+      if (this._wire === wire) {
+        this.greet();
+      }
+    });
   }
 
   /** Say hello, also again after a broken connection: the kernel then tells everything anew. */

@@ -11,6 +11,9 @@ import type { IKernelLink, ILink, IUser, Settings } from './tokens';
 /** What a kernel does when the process behind it ends or is another one. `starting` is heard of a restart by others. */
 const FORGETTING: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
 
+/** How long a subshell may take to be there, in milliseconds. */
+const SUBSHELL = 1000;
+
 /** Follows the kernels of notebooks and consoles: a link for each kernel, shared by those that use it. */
 export class Links implements ILink {
   get changed(): ISignal<ILink, void> {
@@ -78,7 +81,7 @@ export class Links implements ILink {
       this._kernelOf.set(user, kernel.id);
       // Of several connections of this page to one kernel, one handles comms; the others would close them.
       if (kernel.handleComms) {
-        kernel.registerCommTarget(TARGET, comm => link.attach(comm));
+        kernel.registerCommTarget(TARGET, comm => link.attach(comm, reachable(kernel, comm)));
         void this._find(link, kernel);
       }
     }
@@ -125,8 +128,8 @@ export class Links implements ILink {
     }
     const id = known.filter(id => !kernel.hasComm(id)).pop();
     if (id !== undefined) {
-      // eslint-disable-next-line jupyter/require-disposable-transfer -- the kernel's connection owns its comms
-      link.attach(kernel.createComm(TARGET, id));
+      const comm = kernel.createComm(TARGET, id);
+      link.attach(comm, reachable(kernel, comm));
     } else {
       link.forget();
     }
@@ -142,4 +145,19 @@ export class Links implements ILink {
   private readonly _changed = new Signal<ILink, void>(this);
   private readonly _refused = new Signal<ILink, readonly string[]>(this);
   private _settings: Settings = {};
+}
+
+/**
+ * When what is said over a comm reaches a kernel that is busy: the kernel gets a subshell for it, if it has such, but
+ * only after the comm is there, and what is said before that waits behind the cells that run.
+ */
+async function reachable(kernel: Kernel.IKernelConnection, comm: Kernel.IComm): Promise<void> {
+  await kernel.info;
+  if (kernel.supportsSubshells) {
+    const { subshellStarted } = comm as { subshellStarted?: Promise<void> };
+    await Promise.race([
+      subshellStarted?.catch(() => undefined),
+      new Promise(resolve => setTimeout(resolve, SUBSHELL))
+    ]);
+  }
 }

@@ -6,6 +6,8 @@ import { FakeComm, job } from './fakes';
 
 const WELCOME = { kind: 'welcome', client: 'x', protocol: 1, version: '0.1.0', vocabulary: VOCABULARY };
 
+const NOW = Promise.resolve();
+
 let link: KernelLink;
 
 beforeEach(() => {
@@ -18,7 +20,7 @@ afterEach(() => {
 
 function connected(): FakeComm {
   const comm = new FakeComm('one');
-  link.attach(comm);
+  link.attach(comm, NOW);
   comm.hear(WELCOME);
   return comm;
 }
@@ -28,10 +30,15 @@ function requestOf(comm: FakeComm): Extract<Said, { kind: 'request' }> {
 }
 
 describe('a link to a kernel', () => {
-  it('says hello and then the settings, and is connected when it is welcomed', () => {
+  it('says hello and then the settings when it can, and is connected when it is welcomed', async () => {
     const comm = new FakeComm('one');
     link.configure({ model: 'openai/x' });
-    link.attach(comm);
+    let reach = (): void => undefined;
+    link.attach(comm, new Promise(resolve => (reach = resolve)));
+    await NOW;
+    expect(comm.said).toEqual([]);
+    reach();
+    await NOW;
     expect(comm.said).toEqual([
       { kind: 'hello', client: expect.any(String) },
       { kind: 'settings', values: { model: 'openai/x' } }
@@ -57,7 +64,7 @@ describe('a link to a kernel', () => {
 
   it('takes the words of the kernel’s version', () => {
     const comm = new FakeComm('one');
-    link.attach(comm);
+    link.attach(comm, NOW);
     expect(link.vocabulary).toBe(VOCABULARY);
     comm.hear({ ...WELCOME, vocabulary: { ...VOCABULARY, types: ['Newer'] } });
     expect(link.vocabulary.types).toEqual(['Newer']);
@@ -137,10 +144,19 @@ describe('a link to a kernel', () => {
   it('hears only the comm that it was attached to last', () => {
     const comm = connected();
     const newer = new FakeComm('two');
-    link.attach(newer);
+    link.attach(newer, NOW);
     comm.hear({ kind: 'jobs', jobs: [job({ name: 'old' })] });
     newer.hear({ kind: 'jobs', jobs: [job({ name: 'new' })] });
     expect(link.jobs.map(({ name }) => name)).toEqual(['new']);
+  });
+
+  it('says nothing over a comm that it has left meanwhile', async () => {
+    const older = new FakeComm('one');
+    link.attach(older, NOW);
+    const comm = new FakeComm('two');
+    link.attach(comm, NOW);
+    await NOW;
+    expect([older.said, comm.said].map(said => said.length)).toEqual([0, 2]);
   });
 
   it('passes on what the kernel refuses, and nothing else', () => {

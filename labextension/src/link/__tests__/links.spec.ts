@@ -18,6 +18,8 @@ class FakeKernel {
 
   open: string[] = [];
   isDisposed = false;
+  info = Promise.resolve();
+  supportsSubshells = false;
   readonly comms = new Map<string, FakeComm>();
   private _target: ((comm: FakeComm) => void) | null = null;
 
@@ -41,11 +43,15 @@ class FakeKernel {
     return comm;
   }
 
+  offer(comm: FakeComm): void {
+    this._target?.(comm);
+  }
+
   /** What `%load_ext` does. */
   load(id: string): FakeComm {
     const comm = this.createComm(TARGET, id);
     this.open = [id];
-    this._target?.(comm);
+    this.offer(comm);
     comm.hear(WELCOME);
     return comm;
   }
@@ -87,6 +93,23 @@ describe('the links of a page', () => {
     expect(links.forNotebook(notebook.panel)?.connected).toBe(true);
   });
 
+  it.each<[string, number, boolean, () => Promise<unknown> | undefined]>([
+    ['at once', 2, false, () => new Promise(() => undefined)],
+    ['when there is a subshell', 0, true, () => new Promise(resolve => setTimeout(resolve, 200))],
+    ['after a while when there is none yet', 0, true, () => new Promise(() => undefined)],
+    ['at once when there can be none', 2, true, () => Promise.reject(new Error('no more threads'))],
+    ['at once when this front end makes none', 2, true, () => undefined]
+  ])('speak %s', async (_, saidAtOnce, supportsSubshells, started) => {
+    const kernel = Object.assign(new FakeKernel('k'), { supportsSubshells });
+    new Links().follow(new FakeNotebook(kernel).panel);
+    const comm = Object.assign(kernel.createComm(TARGET, 'one'), { subshellStarted: started() });
+    kernel.offer(comm);
+    await settled();
+    expect(comm.said).toHaveLength(saidAtOnce);
+    await new Promise(resolve => setTimeout(resolve, 1100));
+    expect(comm.said).toHaveLength(2);
+  });
+
   it('find the comm of a kernel that loaded the extension before the page was there', async () => {
     const kernel = new FakeKernel('k');
     kernel.open = ['earlier'];
@@ -107,6 +130,7 @@ describe('the links of a page', () => {
     links.follow(notebook.panel);
     await settled();
     const comm = kernel.load('one');
+    await settled();
     notebook.sessionContext.connectionStatusChanged.emit('connecting');
     notebook.sessionContext.connectionStatusChanged.emit('connected');
     await settled();
@@ -200,7 +224,7 @@ describe('the links of a page', () => {
     expect(links.forNotebook(notebook.panel)).toBeNull();
   });
 
-  it('give the settings to every kernel, also to one that comes later', () => {
+  it('give the settings to every kernel, also to one that comes later', async () => {
     const [early, late] = [new FakeKernel('early'), new FakeKernel('late')];
     const links = new Links();
     links.follow(new FakeNotebook(early).panel);
@@ -208,6 +232,7 @@ describe('the links of a page', () => {
     links.configure({ sandbox: 'local' });
     links.follow(new FakeNotebook(late).panel);
     const second = late.load('two');
+    await settled();
     for (const comm of [first, second]) {
       expect(comm.said[comm.said.length - 1]).toEqual({ kind: 'settings', values: { sandbox: 'local' } });
     }

@@ -1,0 +1,62 @@
+"""What a result shows before it is finished: a line, in whose place the result appears when it is there.
+
+Who runs all cells at once reaches the cell that shows a result long before there is one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from contextvars import Context
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.result_display import ResultDisplay
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.result import CodeGenEvalResult
+
+_log = logging.getLogger(__name__)
+
+
+class PendingDisplay:
+    """Shows results for IPython, in an output of its own that can be updated; a value of a cell cannot.
+
+    Args:
+        notebook: where they are shown.
+        finished: formats a result that is done.
+    """
+
+    def __init__(self, notebook: Notebook, finished: ResultDisplay) -> None:
+        self._notebook = notebook
+        self._finished = finished
+
+    def __call__(self, result: CodeGenEvalResult) -> None:
+        """Show it, and return at once.
+
+        Raises:
+            NotImplementedError: IPython's way to hear that the other formatters are to be asked: it is done, or
+                nobody sits there who could see it change.
+        """
+        if result.done or self._notebook.is_terminal or self._notebook.is_headless:
+            raise NotImplementedError
+        from autocoder_jupyter.display.inspector.static import pending_html
+
+        handle: Any = importlib.import_module("IPython.display").DisplayHandle()
+        words = f"{result!r}: it is shown here when it is done."
+        html = pending_html(words, waits=result.state == "waiting for approval")
+        handle.display({"text/html": html, "text/plain": words}, raw=True)
+        result.on_done(lambda: self._show_soon(result, handle))
+
+    def _show_soon(self, result: CodeGenEvalResult, handle: Any) -> None:
+        # What ends a job must not wait for a display; and without a context of its own, the update would belong to
+        # the cell that ran when it was made.
+        show = Context().run
+        threading.Thread(target=show, args=(self._show, result, handle), name="autocode-result", daemon=True).start()
+
+    def _show(self, result: CodeGenEvalResult, handle: Any) -> None:
+        try:
+            handle.update(self._finished(result), raw=True)
+        except Exception:
+            _log.exception("%s could not be shown", result.name)
