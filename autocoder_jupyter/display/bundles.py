@@ -6,13 +6,13 @@ knows which run a card is of, and how far it had come, can then say what became 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from autocoder_jupyter.display.card import render_html, render_text
 from autocoder_jupyter.display.state import CardState
 
-CARD = "application/vnd.autocoder-jupyter.card+json"
-"""A card that our lab extension keeps true to its run: which one that is, and how far the card has come."""
+FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
+"""An output that our lab extension keeps true to a run: which one that is, and how far it had come."""
 
 OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
 """A widget that our lab extension shows while it lives, and else the HTML of the same output."""
@@ -28,8 +28,24 @@ def card_bundle(state: CardState, started: float, *, for_page: bool) -> dict[str
         started: when its run began, in seconds since 1970; with the name, it tells runs of a kernel apart.
         for_page: whether our lab extension is there.
     """
-    own = {CARD: {"name": state.name, "started": started, "step": step(state), "finished": state.finished}}
+    own = _followed("card", state.name, started, step(state), finished=state.finished)
     return {**(own if for_page else {}), "text/html": render_html(state), "text/plain": render_text(state)}
+
+
+def result_to_come(name: str, started: float) -> dict[str, Any]:
+    """What our page needs to show a result in the place of an output when its run has ended.
+
+    Args:
+        name: of the result.
+        started: when its run began, in seconds since 1970.
+    """
+    return _followed("result", name, started)
+
+
+def _followed(
+    shows: Literal["card", "result"], name: str, started: float, step: str = "", *, finished: bool = False
+) -> dict[str, Any]:
+    return {FOLLOWED: {"shows": shows, "name": name, "started": started, "step": step, "finished": finished}}
 
 
 def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
-from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.notebook import Launch, Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
@@ -60,10 +60,24 @@ def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
 
 def _card(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """The card as it is now, by mime type, as JSON: for an output that is not told of updates any more."""
+    launch = _launched(notebook, name)
+    return json.dumps(card_bundle(launch.card.state, launch.started, for_page=True))
+
+
+def _result(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """A result that is over as the last line of a cell shows it, by mime type, as JSON."""
+    result = _launched(notebook, name).job.result
+    if not result.done:
+        raise _not_done(name)
+    data, _ = notebook.shell.display_formatter.format(result)
+    return json.dumps(data)
+
+
+def _launched(notebook: Notebook, name: str) -> Launch:
     launch = notebook.launched.get(name)
     if launch is None:
         raise InvalidRequest(f"No cell of this kernel started {name}.", hint="Run its cell.")
-    return json.dumps(card_bundle(launch.card.state, launch.started, for_page=True))
+    return launch
 
 
 def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
@@ -92,8 +106,12 @@ def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a result that is over; a page must not wait for one that is not."""
     result = find_result(notebook, name)
     if not getattr(result, "done", True):
-        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
+        raise _not_done(name)
     return getattr(result, "report", result)
+
+
+def _not_done(name: str) -> InvalidRequest:
+    return InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
 
 
 _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = {
@@ -101,6 +119,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "approve": _approve,
     "decline": _decline,
     "card": _card,
+    "result": _result,
     "code": _code,
     "tests": _tests,
     "export": _export,

@@ -46,8 +46,17 @@ class PendingDisplay:
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."
         html = pending_html(words, waits=result.state == "waiting for approval")
-        handle.display({"text/html": html, "text/plain": words}, raw=True)
+        handle.display({**self._for_page(result), "text/html": html, "text/plain": words}, raw=True)
         result.on_done(lambda: self._show_soon(result, handle))
+
+    def _for_page(self, result: CodeGenEvalResult) -> dict[str, Any]:
+        """What our page does for outputs whose updates do not reach it, as after it was loaded anew."""
+        from autocoder_jupyter.display.bundles import result_to_come
+
+        launch = self._notebook.launched.get(result.name)
+        if launch is None or launch.job.result is not result or not self._notebook.front_end.has_page():
+            return {}
+        return result_to_come(result.name, launch.started)
 
     def _show_soon(self, result: CodeGenEvalResult, handle: Any) -> None:
         # What ends a job must not wait for a display; and without a context of its own, the update would belong to

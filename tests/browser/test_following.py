@@ -13,6 +13,7 @@ from tests.browser.lab import Lab, NotebookPage
 from tests.browser.plays import holding
 from tests.browser.test_inspector import end_kernel
 from tests.browser.test_lab import wait_for_title, wait_until_gone
+from tests.browser.test_panel import shown_as_widget
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
 
@@ -32,11 +33,16 @@ def recognised(page: NotebookPage) -> None:
     page.cell(1).locator(".autocode-prose").first.wait_for(timeout=10_000)
 
 
-def says_that_it_was_cut_off(page: NotebookPage) -> None:
-    note = page.output(1).get_by_role("status").get_by_text(re.compile("^Cut off: the kernel no longer has this run."))
+def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
+    output = page.output(number)
+    note = output.get_by_role("status").get_by_text(re.compile("^Cut off: the kernel no longer has this run."))
     note.wait_for(timeout=PATIENCE)  # the page asks for the state of kernels only every so often
-    assert page.output(1).locator(".jupyter-widgets").count() == 0
-    assert "model not found" not in page.output(1).inner_text()
+    assert output.locator(".jupyter-widgets").count() == 0
+    assert "model not found" not in output.inner_text()
+
+
+def result_to_come(page: NotebookPage, number: int) -> Any:
+    return page.output(number).get_by_text(re.compile("it is shown here when it is done"))
 
 
 def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
@@ -57,9 +63,41 @@ def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Pla
     release.set()
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))
-    assert page.output(1).locator(".jp-AutocodeCard-note").is_hidden()
+    assert page.output(1).locator(".jp-AutocodeFollowed-note").is_hidden()
     page.save()
     assert "6 of 6 tests passed" in (lab.folder / page.name).read_text()
+
+
+def test_a_result_to_come_appears_in_a_page_that_was_loaded_anew(notebook: Open, play: Play, lab: Lab) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL, "growth")
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    page.run(2)
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
+    page.save()
+    page.page.reload()
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
+    wait_for_title(page, 1, "Writing code and tests")
+    release.set()
+    shown_as_widget(page, 2)
+    page.save()
+    assert "it is shown here when it is done" not in (lab.folder / page.name).read_text()
+
+
+def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, lab: Lab) -> None:
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL, "growth")
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    page.run(2)
+    result_to_come(page, 2).wait_for(timeout=PATIENCE)
+    end_kernel(page, lab)
+    says_that_it_was_cut_off(page, 1)
+    says_that_it_was_cut_off(page, 2)
+    release.set()
 
 
 def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, play: Play) -> None:
@@ -79,7 +117,7 @@ def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook:
     page.wait_for_prompt(0)
     page.run(1)
     wait_for_title(page, 1, "Ready")
-    assert page.output(1).locator(".jp-AutocodeCard-note").is_hidden()
+    assert page.output(1).locator(".jp-AutocodeFollowed-note").is_hidden()
 
 
 def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(

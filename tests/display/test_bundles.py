@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.bundles import CARD, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
+from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET, card_bundle, step, widget_bundle
 from autocoder_jupyter.display.card import render_html
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.view import NotebookView
@@ -19,12 +19,18 @@ PASSED = TestOutcome(id="test_a", outcome="passed")
 
 def test_a_card_says_which_run_it_is_of_to_our_page_only() -> None:
     bundle = card_bundle(BEGUN, 7.5, for_page=True)
-    assert list(bundle) == [CARD, "text/html", "text/plain"]
-    assert bundle[CARD] == {"name": "growth", "started": 7.5, "step": step(BEGUN), "finished": False}
+    assert list(bundle) == [FOLLOWED, "text/html", "text/plain"]
+    assert bundle[FOLLOWED] == {
+        "shows": "card",
+        "name": "growth",
+        "started": 7.5,
+        "step": step(BEGUN),
+        "finished": False,
+    }
     assert json.loads(json.dumps(bundle)) == bundle
     assert set(card_bundle(BEGUN, 7.5, for_page=False)) == {"text/html", "text/plain"}
     ended = BEGUN.apply(events.Finished("ready"))
-    assert card_bundle(ended, 7.5, for_page=True)[CARD]["finished"] is True
+    assert card_bundle(ended, 7.5, for_page=True)[FOLLOWED]["finished"] is True
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_a_view_says_it_to_a_page_that_comes_later(monkeypatch: pytest.MonkeyPat
     pages: list[str] = []
     view = NotebookView(BEGUN, 7.5, lambda: bool(pages))
     view(replace(BEGUN, seconds=9.0))  # looks the same
-    assert len(shown) == 1 and CARD not in shown[0]
+    assert len(shown) == 1 and FOLLOWED not in shown[0]
     pages.append("one")
     view(BEGUN)
-    assert shown[1][CARD]["started"] == 7.5
+    assert shown[1][FOLLOWED]["started"] == 7.5

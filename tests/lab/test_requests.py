@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.bundles import CARD
+from autocoder_jupyter.display.bundles import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import answer, sentence
 from autocoder_jupyter.lab.results import listed
@@ -40,7 +40,8 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
     jobs.last.ask("fiscalmonths")
     (listed_job,) = listed(notebook)
     card = json.loads(asked(notebook, "card")["value"])
-    assert card[CARD] == {
+    assert card[FOLLOWED] == {
+        "shows": "card",
         "name": "growth",
         "started": listed_job["started"],
         "step": listed_job["step"],
@@ -50,11 +51,24 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
     jobs.last.end()
     assert notebook.launched["growth"].card.wait(5)
     card = json.loads(asked(notebook, "card")["value"])
-    assert card[CARD]["finished"] and "● growth  Ready" in card["text/plain"]
+    assert card[FOLLOWED]["finished"] and "● growth  Ready" in card["text/plain"]
 
 
-def test_there_is_no_card_of_what_no_cell_started(notebook: Notebook) -> None:
-    assert asked(notebook, "card")["error"] == "No cell of this kernel started growth. Run its cell."
+def test_a_result_is_given_as_an_output_shows_it_when_it_is_there(
+    shell: Any, notebook: Notebook, jobs: PlayedJobs
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    assert asked(notebook, "result")["error"] == "growth is not done yet. Wait until it is ready."
+    jobs.last.end()
+    shell.user_ns["growth"] = 7  # the run is meant, not what has the name
+    output = json.loads(asked(notebook, "result")["value"])
+    assert output["text/plain"].startswith("<autocode growth ready")
+    assert "growth.run()" in output["text/html"]
+
+
+@pytest.mark.parametrize("action", ["card", "result"])
+def test_there_is_nothing_of_what_no_cell_started(notebook: Notebook, action: str) -> None:
+    assert asked(notebook, action)["error"] == "No cell of this kernel started growth. Run its cell."
 
 
 def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

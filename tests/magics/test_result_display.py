@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import magics
-from autocoder_jupyter.display.bundles import OUR_WIDGET, WIDGET
+from autocoder_jupyter.display.bundles import FOLLOWED, OUR_WIDGET, WIDGET
 from autocoder_jupyter.magics import inspection
 from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller
 from autocoder_jupyter.result import CodeGenEvalResult
@@ -108,6 +108,27 @@ def test_a_pending_result_appears_in_its_place_when_it_is_done(shell: Any, line:
     assert set(last["data"]) == {WIDGET, "text/html", "text/plain"}
     assert f"● {end.capitalize()}" in last["data"]["text/html"]
     assert WIDGET in shown(shell, result)  # from now on it is a value like others
+
+
+@pytest.mark.parametrize("has_page", [True, False])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_page_of_ours_is_told_which_run_a_pending_result_is_of(
+    shell: Any, jobs: Any, has_page: bool, replaced: bool
+) -> None:
+    notebook = magics._registered[id(shell)][0].notebook
+    notebook.front_end.has_page = lambda: has_page
+    shell.run("%%autocode growth\nWords")
+    result = jobs.last.result
+    if replaced:
+        shell.run("%%autocode growth --replace\nOther words")
+    shown(shell, result)
+    followed = shell.display_pub.outputs[-1]["data"].get(FOLLOWED)
+    if replaced or not has_page:
+        assert followed is None
+    else:
+        started = notebook.launched["growth"].started
+        expected = {"shows": "result", "name": "growth", "started": started, "step": "", "finished": False}
+        assert followed == expected
 
 
 def test_a_part_of_a_pending_result_is_not_there_yet(shell: Any) -> None:

@@ -62,7 +62,7 @@ export interface IVariable {
 }
 
 /** What a page may ask of the kernel. */
-export type Action = 'cancel' | 'approve' | 'decline' | 'card' | 'code' | 'tests' | 'export';
+export type Action = 'cancel' | 'approve' | 'decline' | 'card' | 'result' | 'code' | 'tests' | 'export';
 
 /** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
 export interface IKernelLink {

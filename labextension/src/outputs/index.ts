@@ -6,7 +6,7 @@ import { DisposableDelegate } from '@lumino/disposable';
 import { insertBelow } from '../cells/place';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
-import { cardFactory } from './card';
+import { followedFactory } from './followed';
 import { widgetFactory } from './widget';
 
 /** Before HTML, as widgets are. */
@@ -20,11 +20,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
   requires: [INotebookTracker, IRenderMimeRegistry, ILink],
   activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry, links: ILink) => {
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
-    rendermime.addFactory(cardFactory(null, rendermime, links), RANK);
+    rendermime.addFactory(followedFactory(null, rendermime, links), RANK);
     const serve = (panel: NotebookPanel): DisposableDelegate => {
       const own = panel.content.rendermime;
       own.addFactory(widgetFactory(panel, own, rendermime), RANK);
-      own.addFactory(cardFactory(panel, own, links), RANK);
+      own.addFactory(followedFactory(panel, own, links), RANK);
       const listener = new ActionListener(panel.node, (source, button) => {
         insertBelow(panel, cellAround(panel, button), source);
       });

@@ -5,19 +5,22 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { PartialJSONObject } from '@lumino/coreutils';
 import { Panel, Widget } from '@lumino/widgets';
 
-import type { IKernelLink, ILink } from '../link/tokens';
+import type { IJob, IKernelLink, ILink } from '../link/tokens';
+import { isUnderWay } from '../results/entries';
 
-/** A card: which run it shows and how far that had come, beside `text/html` with the card itself. */
-export const CARD_MIME = 'application/vnd.autocoder-jupyter.card+json';
+/** Which run an output is of and how far that had come, beside `text/html` with what it showed then. */
+export const FOLLOWED_MIME = 'application/vnd.autocoder-jupyter.followed+json';
 
-/** How long a card may lag behind what the kernel says of its run, in milliseconds. Updates mostly come by themselves. */
+/** How long an output may lag behind what the kernel says of its run, in milliseconds. Updates mostly come by themselves. */
 export const PAUSE = 1500;
 
 const CUT_OFF =
   'Cut off: the kernel no longer has this run. Run the cell again; answers that the journal holds are not paid for twice.';
 
-/** Which run a card shows, by its name and when it began; `step` changes with what it shows. */
-export interface ICard {
+/** What an output shows of which run, by its name and when it began; `step` changes with what a card shows. */
+export interface IFollowed {
+  /** The card of the run; or, until that has ended, a line in the place of its result. */
+  shows: 'card' | 'result';
   name: string;
   started: number;
   step: string;
@@ -25,12 +28,12 @@ export interface ICard {
 }
 
 /**
- * Shows the HTML of a card, and keeps it true to its run.
+ * Shows the HTML of a card or of a result to come, and keeps it true to its run.
  *
- * JupyterLab updates an output only in the page that ran its cell, and only until that is loaded anew. So the card is
+ * JupyterLab updates an output only in the page that ran its cell, and only until that is loaded anew. So the output is
  * compared with what the kernel says of the run: it catches up when it lags behind, and says when the run is gone.
  */
-export class FollowedCard extends Panel implements IRenderMime.IRenderer {
+export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   /**
    * @param notebook in which it stands; `null` outside of one, where nothing can be followed
    * @param rendermime renders the HTML
@@ -42,8 +45,8 @@ export class FollowedCard extends Panel implements IRenderMime.IRenderer {
     private readonly _links: ILink
   ) {
     super();
-    this.addClass('jp-AutocodeCard');
-    this._note.addClass('jp-AutocodeCard-note');
+    this.addClass('jp-AutocodeFollowed');
+    this._note.addClass('jp-AutocodeFollowed-note');
     this._note.node.setAttribute('role', 'status');
     this._note.hide();
     this.addWidget(this._note);
@@ -73,9 +76,9 @@ export class FollowedCard extends Panel implements IRenderMime.IRenderer {
     this._lookSoon();
   }
 
-  /** Render a card, in the place of the one before. */
+  /** Render it, in the place of what was there before. */
   private async _show(data: PartialJSONObject): Promise<void> {
-    this._card = cardIn(data);
+    this._followed = followedIn(data);
     this._sayCutOff(false);
     const mimeType = 'text/html' in data ? 'text/html' : 'text/plain';
     if (this._shown === null) {
@@ -97,7 +100,7 @@ export class FollowedCard extends Panel implements IRenderMime.IRenderer {
   }
 
   private _lookSoon(): void {
-    if (this._notebook === null || this._card === null || this._card.finished || this.isDisposed) {
+    if (this._notebook === null || this._followed === null || this._followed.finished || this.isDisposed) {
       return;
     }
     this._timer ??= setTimeout(() => {
@@ -107,35 +110,35 @@ export class FollowedCard extends Panel implements IRenderMime.IRenderer {
   }
 
   private _look(): void {
-    const card = this._card!;
+    const followed = this._followed!;
     if (!this._notebook!.sessionContext.isReady) {
       return; // it has no kernel yet, or is about to have another
     }
     if (this._link === null || this._link.absent) {
       this._sayCutOff(true);
     } else if (this._link.heardAt > 0) {
-      const job = this._link.jobs.find(({ started }) => started === card.started);
-      this._sayCutOff(job === undefined);
-      if (job !== undefined && job.step !== card.step) {
-        void this._catchUp(this._link, card);
+      const job = runOf(followed, this._link);
+      this._sayCutOff(job === null);
+      const lags = followed.shows === 'card' ? job?.step !== followed.step : !isUnderWay(job);
+      if (job !== null && lags) {
+        void this._catchUp(this._link, followed);
       }
     }
   }
 
-  /** Ask for the card as it is now. The last one goes into the notebook, where it is saved. */
-  private async _catchUp(link: IKernelLink, card: ICard): Promise<void> {
+  /** Ask for it as it is now. What stays as it is goes into the notebook, where it is saved. */
+  private async _catchUp(link: IKernelLink, followed: IFollowed): Promise<void> {
     const turn = this._turn;
-    let data: PartialJSONObject;
-    try {
-      data = JSON.parse((await link.request('card', card.name)) ?? '{}');
-    } catch {
-      return; // what happens to the kernel next gives another occasion
+    const data = await ask(link, followed);
+    if (data === null || this.isDisposed || turn !== this._turn) {
+      return; // what happens to the kernel or the output next gives another occasion
     }
-    const now = cardIn(data);
-    if (this.isDisposed || turn !== this._turn || now?.started !== card.started) {
+    const now = followedIn(data);
+    const isOfAnother = now === null ? runOf(followed, link) === null : now.started !== followed.started;
+    if (isOfAnother) {
       return;
     }
-    if (now.finished) {
+    if (now === null || now.finished) {
       this._model!.setData({ data, metadata: this._model!.metadata });
     } else {
       await this._show(data);
@@ -154,32 +157,48 @@ export class FollowedCard extends Panel implements IRenderMime.IRenderer {
   private readonly _note = new Widget();
   private _shown: IRenderMime.IRenderer | null = null;
   private _model: IRenderMime.IMimeModel | null = null;
-  private _card: ICard | null = null;
+  private _followed: IFollowed | null = null;
   private _link: IKernelLink | null = null;
   private _turn = 0;
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Makes renderers for the cards of one notebook, or of none. */
-export function cardFactory(
+/** Makes renderers for the outputs of one notebook, or of none. */
+export function followedFactory(
   notebook: NotebookPanel | null,
   rendermime: IRenderMimeRegistry,
   links: ILink
 ): IRenderMime.IRendererFactory {
   return {
     safe: true, // the HTML of an untrusted notebook is sanitized by what renders it
-    mimeTypes: [CARD_MIME],
-    createRenderer: () => new FollowedCard(notebook, rendermime, links)
+    mimeTypes: [FOLLOWED_MIME],
+    createRenderer: () => new FollowedOutput(notebook, rendermime, links)
   };
 }
 
-/** What an output says of its card; `null` when that is nothing to go by. */
-export function cardIn(data: PartialJSONObject): ICard | null {
-  const said = data[CARD_MIME];
+/** What an output says of its run; `null` when that is nothing to go by. */
+export function followedIn(data: PartialJSONObject): IFollowed | null {
+  const said = data[FOLLOWED_MIME];
   if (typeof said !== 'object' || said === null || Array.isArray(said)) {
     return null;
   }
-  const { name, started, step, finished } = said as Partial<ICard>;
+  const { shows, name, started, step, finished } = said as Partial<IFollowed>;
   const isWhole = typeof name === 'string' && typeof started === 'number' && typeof step === 'string';
-  return isWhole && typeof finished === 'boolean' ? { name, started, step, finished } : null;
+  return isWhole && typeof finished === 'boolean' && (shows === 'card' || shows === 'result')
+    ? { shows, name, started, step, finished }
+    : null;
+}
+
+/** What the kernel says of that run; `null` when it does not have it any more. */
+function runOf({ started }: IFollowed, link: IKernelLink): IJob | null {
+  return link.jobs.find(job => job.started === started) ?? null;
+}
+
+/** The output as the kernel would make it now; `null` when it does not. */
+async function ask(link: IKernelLink, { shows, name }: IFollowed): Promise<PartialJSONObject | null> {
+  try {
+    return JSON.parse((await link.request(shows, name)) ?? 'null');
+  } catch {
+    return null;
+  }
 }

@@ -8,7 +8,7 @@ import { Widget } from '@lumino/widgets';
 
 import { job } from '../../link/__tests__/fakes';
 import type { IJob, IKernelLink, ILink } from '../../link/tokens';
-import { CARD_MIME, FollowedCard, PAUSE, cardIn } from '../card';
+import { FOLLOWED_MIME, FollowedOutput, PAUSE, followedIn } from '../followed';
 
 /** What a kernel says of its runs, and the card that it gives who asks. */
 class Kernel {
@@ -48,8 +48,11 @@ const rendermime = {
 } as unknown as IRenderMimeRegistry;
 
 function bundle(html: string, step: string, more: object = {}): PartialJSONObject {
-  return { [CARD_MIME]: { name: 'growth', started: 7, step, finished: false, ...more }, 'text/html': html };
+  const followed = { shows: 'card', name: 'growth', started: 7, step, finished: false, ...more };
+  return { [FOLLOWED_MIME]: followed, 'text/html': html };
 }
+
+const RESULT = { 'application/vnd.autocoder-jupyter.widget+json': { model_id: 'w' }, 'text/html': 'the result' };
 
 /** Keeps what was put into it, and has the output rendered again, as JupyterLab does. */
 function output(data: PartialJSONObject, trusted = true): MimeModel {
@@ -71,7 +74,7 @@ let kept: object[];
 let kernel: Kernel;
 let link: IKernelLink | null;
 let links: { changed: Signal<object, void>; forNotebook: () => IKernelLink | null };
-let card: FollowedCard;
+let card: FollowedOutput;
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -80,7 +83,7 @@ beforeEach(() => {
   link = kernel as unknown as IKernelLink;
   links = { changed: new Signal<object, void>({}), forNotebook: () => link };
   sessionContext.isReady = true;
-  card = new FollowedCard(notebook, rendermime, links as unknown as ILink);
+  card = new FollowedOutput(notebook, rendermime, links as unknown as ILink);
 });
 
 afterEach(() => {
@@ -193,6 +196,40 @@ it.each<[string, () => Promise<string | null>]>([
   expect(text()).toBe('planning');
 });
 
+it('puts a result into the place of its line when its run has ended, and not before', async () => {
+  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  kernel.reply = async () => JSON.stringify(RESULT);
+  await render(bundle('to come', '', { shows: 'result' }));
+  await pause();
+  kernel.says({ jobs: [job({ started: 7, step: 'code', phase: 'waiting' })] });
+  await pause();
+  expect(kernel.asked).toEqual([]);
+  kernel.says({ jobs: [job({ started: 7, step: 'ready', phase: 'ready' })] });
+  await pause();
+  expect(kernel.asked).toEqual(['result growth']);
+  expect(kept).toEqual([RESULT]);
+});
+
+it('says of a result to come that its run was cut off', async () => {
+  await render(bundle('to come', '', { shows: 'result' }));
+  await pause();
+  expect(text()).toMatch(/^to comeCut off: /);
+  expect(kernel.asked).toEqual([]);
+});
+
+it('does not take the result of a run that came after', async () => {
+  let answer: (text: string) => void = () => undefined;
+  kernel.jobs = [job({ started: 7, phase: 'cancelled' })];
+  kernel.reply = () => new Promise(resolve => (answer = resolve));
+  await render(bundle('to come', '', { shows: 'result' }));
+  await pause();
+  kernel.jobs = [job({ started: 8 })];
+  answer(JSON.stringify(RESULT));
+  await jest.advanceTimersByTimeAsync(0);
+  expect(text()).toBe('to come');
+  expect(kept).toEqual([]);
+});
+
 it('prefers an update to an answer that was asked for before it', async () => {
   let answer: (text: string) => void = () => undefined;
   kernel.jobs = [job({ started: 7, step: 'code' })];
@@ -212,7 +249,7 @@ it('shows sanitized HTML of an untrusted notebook', async () => {
 
 it.each<[string, PartialJSONObject]>([
   ['a finished card', bundle('ready', 'ready', { finished: true })],
-  ['a card that does not say which run it is of', { [CARD_MIME]: { name: 'growth' }, 'text/html': 'old' }]
+  ['a card that does not say which run it is of', { [FOLLOWED_MIME]: { name: 'growth' }, 'text/html': 'old' }]
 ])('does not follow %s', async (_, data) => {
   await render(data);
   kernel.says({ absent: true });
@@ -221,7 +258,7 @@ it.each<[string, PartialJSONObject]>([
 });
 
 it('follows nothing outside of a notebook', async () => {
-  const alone = new FollowedCard(null, rendermime, links as unknown as ILink);
+  const alone = new FollowedOutput(null, rendermime, links as unknown as ILink);
   await alone.renderModel(output(bundle('planning', 'plan')));
   await pause();
   expect(alone.node.textContent).toBe('planning');
@@ -237,9 +274,11 @@ it('is silent once it is disposed', async () => {
   expect(kernel.asked).toEqual([]);
 });
 
-it.each([[null], ['text'], [[]], [{}], [{ name: 'a', started: '7', step: '', finished: true }]])(
-  'knows that %j tells of no card',
+const WHOLE = { shows: 'card', name: 'a', started: 7, step: '', finished: true };
+
+it.each([[null], ['text'], [[]], [{}], [{ ...WHOLE, started: '7' }], [{ ...WHOLE, shows: 'x' }]])(
+  'knows that %j tells of no run',
   said => {
-    expect(cardIn({ [CARD_MIME]: said as never })).toBeNull();
+    expect(followedIn({ [FOLLOWED_MIME]: said as never })).toBeNull();
   }
 );
