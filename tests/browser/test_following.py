@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -22,6 +23,16 @@ PATIENCE = 60_000
 CONNECTION_IS_BROKEN = """() =>
     window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.connectionStatus !== "connected"
 """
+
+
+def in_the_middle(notebook: Open, play: Play, *cells: str) -> tuple[NotebookPage, threading.Event]:
+    """A notebook whose job writes code until the event is set."""
+    release, script = holding("code")
+    play(script)
+    page = notebook(plays.CELL, *cells)
+    page.run(1)
+    wait_for_title(page, 1, "Writing code and tests")
+    return page, release
 
 
 def strip(page: NotebookPage) -> Any:
@@ -69,11 +80,7 @@ def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Pla
 
 
 def test_a_result_to_come_appears_in_a_page_that_was_loaded_anew(notebook: Open, play: Play, lab: Lab) -> None:
-    release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL, "growth")
-    page.run(1)
-    wait_for_title(page, 1, "Writing code and tests")
+    page, release = in_the_middle(notebook, play, "growth")
     page.run(2)
     result_to_come(page, 2).wait_for(timeout=PATIENCE)
     page.save()
@@ -87,11 +94,7 @@ def test_a_result_to_come_appears_in_a_page_that_was_loaded_anew(notebook: Open,
 
 
 def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, lab: Lab) -> None:
-    release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL, "growth")
-    page.run(1)
-    wait_for_title(page, 1, "Writing code and tests")
+    page, release = in_the_middle(notebook, play, "growth")
     page.run(2)
     result_to_come(page, 2).wait_for(timeout=PATIENCE)
     end_kernel(page, lab)
@@ -101,11 +104,7 @@ def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, la
 
 
 def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, play: Play) -> None:
-    release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL)
-    page.run(1)
-    wait_for_title(page, 1, "Writing code and tests")
+    page, release = in_the_middle(notebook, play)
     page.cell(1).locator(".jp-InputPrompt").click()
     page.page.keyboard.press("0")
     page.page.keyboard.press("0")
@@ -123,11 +122,7 @@ def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook:
 def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
     notebook: Open, play: Play, lab: Lab
 ) -> None:
-    release, script = holding("code")
-    play(script)
-    page = notebook(plays.CELL)
-    page.run(1)
-    wait_for_title(page, 1, "Writing code and tests")
+    page, release = in_the_middle(notebook, play)
     page.save()
     end_kernel(page, lab)
     says_that_it_was_cut_off(page)
