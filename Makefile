@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
+COMPILED := $(VENV)/.compiled
 # The JupyterLab part, in TypeScript. All else works on a machine without Node.
 NODE := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 20 || (a === 20 && b >= 19) ? "yes" : ""' 2>/dev/null)
 JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
@@ -16,7 +17,7 @@ SOURCES := $(shell find labextension/src labextension/schema labextension/style 
 demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
 
-test: $(STAMP) $(if $(NODE),labextension,without-node)
+test: $(COMPILED) $(if $(NODE),labextension,without-node)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(STAMP) $(if $(NODE),check-labextension,without-node)
@@ -50,7 +51,7 @@ without-node:
 	@echo "There is no Node (20.19 or later) here: the JupyterLab part is neither built nor checked, and its tests are skipped."
 	@test "$$CI" != true || { echo "CI needs it."; exit 1; }
 
-bench: $(STAMP)
+bench: $(COMPILED)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
 
 # Pins with hashes, without addresses. Run after a change of dependencies in pyproject.toml.
@@ -68,6 +69,11 @@ $(VENV)/bin/uv: requirements/uv.txt
 $(STAMP): $(VENV)/bin/uv requirements/all.txt pyproject.toml
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements/all.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Where Python is told to write no bytecode, every one of the tests' many kernels would compile all that it imports.
+$(COMPILED): $(STAMP)
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # some packages ship templates that are no Python
 	touch $@
 
 clean:
