@@ -33,6 +33,17 @@ def submit(request: Request, config: AgentConfig, *, journal_root: Path, listene
     return job
 
 
+def prepare(model: str) -> None:
+    """Import what the first question to a model needs. Blocks for seconds; later calls return at once.
+
+    Args:
+        model: that will be asked.
+    """
+    from autocoder_jupyter.models import library
+
+    library.load_client(model)
+
+
 def current(name: str) -> Job | None:
     """The newest job of a name, running or ended."""
     with _lock:

@@ -175,6 +175,8 @@ class Link:
         kind, identity = message.get("kind"), message.get("id")
         if kind == "hello" and isinstance(message.get("client"), str):
             self._greet(message["client"])
+        elif kind == "prepare":
+            self._notebook.prepare()
         elif kind == "settings" and isinstance(message.get("values"), dict):
             self._take_settings(message["values"])
         elif kind == "request" and isinstance(identity, str):

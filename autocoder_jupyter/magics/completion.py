@@ -61,6 +61,7 @@ def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str,
 
 
 def _in_cell(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
+    notebook.prepare()
     lines = text.split("\n")
     if not all(_OPTION_LINE.match(line) and line.strip() for line in lines[1 : row + 1]):
         return _reference(before, notebook)

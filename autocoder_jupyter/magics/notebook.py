@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.events import Emit
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.result import CodeGenEvalResult
+
+_log = logging.getLogger(__name__)
 
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
 """Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""
@@ -81,6 +86,10 @@ class Jobs(Protocol):
         """Start one; an older one of the same name gives way."""
         ...
 
+    def prepare(self, model: str) -> None:
+        """Import what the first question to a model needs; takes seconds."""
+        ...
+
     def current(self, name: str) -> Job | None:
         """The newest of a name."""
         ...
@@ -117,6 +126,7 @@ class Notebook:
         given_jobs: takes the place of `autocoder_jupyter.jobs`.
         launched: what was started here, the newest of each name.
         front_end: what a page of ours adds.
+        prepared: whether somebody has begun to.
     """
 
     shell: Any
@@ -124,6 +134,7 @@ class Notebook:
     given_jobs: Jobs | None = None
     launched: dict[str, Launch] = field(default_factory=dict)
     front_end: FrontEnd = field(default_factory=FrontEnd)
+    prepared: threading.Event = field(default_factory=threading.Event)
 
     @property
     def jobs(self) -> Jobs:
@@ -159,6 +170,22 @@ class Notebook:
         parent: Mapping[str, Any] = (ask() if ask else None) or {}
         found = (parent.get("metadata") or {}).get("cellId")
         return found if isinstance(found, str) else None
+
+    def prepare(self) -> None:
+        """Have ready what the first generation needs, from a thread of its own; returns at once.
+
+        For when a person writes a cell: that takes longer than the imports, which the first answer else waits for.
+        """
+        if not self.prepared.is_set():
+            self.prepared.set()
+            work = Context().run
+            threading.Thread(target=work, args=(self._prepare,), name="autocode-prepare", daemon=True).start()
+
+    def _prepare(self) -> None:
+        try:
+            self.jobs.prepare(self.settings()["model"])
+        except Exception:  # a cell that runs says it to the person
+            _log.info("nothing could be prepared", exc_info=True)
 
     def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
         """The settings that hold for a cell with these flags."""

@@ -112,9 +112,10 @@ class LiteLLMModel:
         )
 
     def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
-        """All that must be in order before anything is sent."""
+        """All that must be in order, and imported, before anything is sent."""
         if self._limited:
             require_price(self._config, litellm)
+        library.load_client(self._config.model)
         return dialect_of(self._config, litellm), credentials.find_key(self._config, litellm)
 
     async def _whole_answer(self, session: _Session) -> tuple[Messages, _Reply]:

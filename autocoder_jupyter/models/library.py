@@ -18,6 +18,7 @@ from typing import Any, cast
 from autocoder_jupyter import background
 
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+_OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 _lock = threading.Lock()
@@ -37,6 +38,23 @@ def load() -> ModuleType:
             for name in _LOGGERS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         return cast(ModuleType, _litellm)
+
+
+def load_client(model: str) -> None:
+    """Import what litellm's first request to a model would import on the event loop. Blocks for seconds.
+
+    openai's client, by which many providers are reached, brings more than 400 modules then.
+
+    Args:
+        model: as litellm writes it. Of one that it does not know, nothing is imported; whoever asks it is told.
+    """
+    litellm = load()
+    try:
+        provider = litellm.get_llm_provider(model)[1]
+    except litellm.exceptions.BadRequestError:
+        return
+    if provider in _OPENAI or provider in litellm.openai_compatible_providers:
+        importlib.import_module("openai.resources")
 
 
 async def preload() -> ModuleType:

@@ -206,6 +206,23 @@ def test_data_that_comes_into_being_is_known_at_once(notebook: Open) -> None:
     page.cell(2).locator(".cm-lintRange-warning").wait_for(state="detached", timeout=SOON)
 
 
+def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook: Open) -> None:
+    page = notebook("%%autocode growth\nWords", "import sys; hasattr(sys.modules.get('litellm'), 'acompletion')")
+    page.cell(1).locator(".autocode-prose").first.wait_for(timeout=SOON)
+    page.run(2)
+    page.output(2).get_by_text("False", exact=True).wait_for(timeout=SOON)
+    page.cell(1).locator(".cm-content").click()
+    page.page.keyboard.press("Control+End")
+    page.page.keyboard.type(" of @sales.")
+    loaded = page.output(2).get_by_text("True", exact=True)
+    for _ in range(60):
+        page.run(2)
+        page.page.wait_for_timeout(1000)
+        if loaded.is_visible():
+            break
+    assert loaded.is_visible()
+
+
 def tokens(page: NotebookPage, number: int) -> list[str]:
     """The texts that a programming language colours."""
     return list(

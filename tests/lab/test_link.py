@@ -43,6 +43,18 @@ def test_the_display_knows_whether_there_is_a_page(
     assert notebook.front_end.has_page() and link.has_page
 
 
+def test_a_person_who_writes_a_cell_has_ready_what_it_needs(
+    notebook: Notebook, jobs: PlayedJobs, page: PlayedChannel
+) -> None:
+    assert not notebook.prepared.is_set()
+    for _ in range(2):
+        page.say({"kind": "prepare"})
+    wait_until(lambda: jobs.prepared)
+    page.say({"kind": "hello", "client": "another"})
+    page.wait_for("welcome", lambda said: said["client"] == "another")
+    assert [thread for _, thread in jobs.prepared] == ["autocode-prepare"]
+
+
 def test_a_job_is_told_when_it_changes_and_not_for_its_clock(shell: Any, jobs: PlayedJobs, page: PlayedChannel) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.tell(StageStarted("run", 2, 5))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,6 +87,10 @@ class PlayedJobs:
     def __init__(self) -> None:
         self.submitted: list[PlayedJob] = []
         self.ending: Any = None
+        self.prepared: list[tuple[str, str]] = []
+
+    def prepare(self, model: str) -> None:
+        self.prepared.append((model, threading.current_thread().name))
 
     def submit(
         self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()

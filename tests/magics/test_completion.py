@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import logging
 import re
+import time
 from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
+
+from autocoder_jupyter import magics
 
 CURSOR = "|"
 OURS = re.compile("(option|value|type|subcommand|provider|model)$|DataFrame|result, ")
@@ -85,3 +89,33 @@ def test_the_type_says_what_a_word_is(shell: Any, text: str, kind: str) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame({'price': [1.0, 2.0], 'amount': [1, 2]})")
     shell.run("%%autocode growth\nWords")
     assert [kind for _, kind in offered(shell, text)] == [kind]
+
+
+def wait_for_preparation(jobs: Any) -> list[tuple[str, str]]:
+    deadline = time.monotonic() + 10
+    while not jobs.prepared and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return list(jobs.prepared)
+
+
+def test_who_writes_a_cell_has_ready_what_it_needs(shell: Any, jobs: Any) -> None:
+    completed(shell, "x = 'sa|'")
+    completed(shell, "%autocode sta|")
+    assert not magics._registered[id(shell)][0].notebook.prepared.is_set()
+    shell.run("%config Autocode.model = 'openai/mine'")
+    completed(shell, "%%autocode g --max|\n")
+    completed(shell, "%%autocode g --max-c|\n")
+    once_and_not_on_the_thread_of_cells = [("openai/mine", "autocode-prepare")]
+    assert wait_for_preparation(jobs) == once_and_not_on_the_thread_of_cells
+
+
+def test_what_cannot_be_prepared_is_said_by_the_cell_that_runs(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs, "prepare", lambda model: 1 / 0)
+    with caplog.at_level(logging.INFO):
+        assert completed(shell, "%%autocode g --max-c|\n")
+        deadline = time.monotonic() + 10
+        while "nothing could be prepared" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "nothing could be prepared" in caplog.text

@@ -57,3 +57,22 @@ async def test_the_event_loop_goes_on_while_litellm_is_loaded(monkeypatch: pytes
     await asyncio.sleep(0)
     assert not preload.done()
     assert await preload is loaded
+
+
+@pytest.mark.parametrize(
+    ("model", "imported"),
+    [
+        ("openai/gpt-4.1", True),
+        ("deepseek/deepseek-chat", True),
+        ("anthropic/claude-sonnet-4-5", False),
+        ("nobody-knows-this", False),
+    ],
+)
+def test_the_client_of_a_model_is_imported_before_its_first_request(tmp_path: Path, model: str, imported: bool) -> None:
+    program = f"""
+        import sys
+        from autocoder_jupyter.models import library
+        library.load_client({model!r})
+        print("openai.resources" in sys.modules)
+    """
+    assert run(program, tmp_path) == f"{imported}\n"

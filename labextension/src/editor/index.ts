@@ -31,7 +31,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       load: async () => (await import('./language')).autocodeLanguage(knowledge)
     });
     completions?.registerProvider(new CellCompletion(knowledge, completions));
-    const recognition = new Recognition(languages);
+    const recognition = new Recognition(languages, panel => link?.forNotebook(panel)?.prepare());
     notebooks.forEach(panel => recognition.follow(panel));
     notebooks.widgetAdded.connect((_, panel) => recognition.follow(panel));
   }

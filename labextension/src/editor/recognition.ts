@@ -13,7 +13,14 @@ import { MIME_TYPE } from './mimeType';
 export class Recognition {
   private readonly followed = new WeakSet<ICellModel>();
 
-  constructor(private readonly languages: IEditorLanguageRegistry) {}
+  /**
+   * @param languages knows ours
+   * @param written is told when a person writes in a cell of ours
+   */
+  constructor(
+    private readonly languages: IEditorLanguageRegistry,
+    private readonly written: (panel: NotebookPanel) => void = () => undefined
+  ) {}
 
   /** All cells of a notebook, those to come included. */
   follow(panel: NotebookPanel): void {
@@ -37,6 +44,9 @@ export class Recognition {
         cell.sharedModel.changed.connect((_, change) => {
           if (change.sourceChange) {
             this.recognise(cell, panel);
+            if (cell.mimeType === MIME_TYPE) {
+              this.written(panel);
+            }
           }
         });
         cell.mimeTypeChanged.connect(() => this.recognise(cell, panel));

@@ -105,6 +105,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     this._letGo();
     this._absent = true;
     this._connected = false;
+    this._preparing = false;
     this._jobs = [];
     this._heardAt = 0;
     this._variables = null;
@@ -116,6 +117,13 @@ export class KernelLink implements IKernelLink, IDisposable {
     this._waiting.clear();
     if (isNews) {
       this._changed.emit();
+    }
+  }
+
+  prepare(): void {
+    if (!this._preparing) {
+      this._preparing = true;
+      this._sayPrepare();
     }
   }
 
@@ -165,11 +173,18 @@ export class KernelLink implements IKernelLink, IDisposable {
     }
   }
 
+  private _sayPrepare(): void {
+    if (this._preparing && this._connected) {
+      this._say({ kind: 'prepare' });
+    }
+  }
+
   private _hear(message: Heard | null): void {
     switch (message?.kind) {
       case 'welcome':
         this._connected = true;
         this._vocabulary = message.vocabulary;
+        this._sayPrepare();
         break;
       case 'jobs':
         this._jobs = message.jobs;
@@ -215,6 +230,7 @@ export class KernelLink implements IKernelLink, IDisposable {
   private _wire: Wire | null = null;
   private _connected = false;
   private _absent = false;
+  private _preparing = false;
   private _jobs: readonly IJob[] = [];
   private _heardAt = 0;
   private _variables: readonly IVariable[] | null = null;

@@ -8,6 +8,7 @@ export const TARGET = 'autocoder_jupyter';
 export type Said =
   | { kind: 'hello'; client: string }
   | { kind: 'settings'; values: Settings }
+  | { kind: 'prepare' }
   | { kind: 'request'; id: string; action: Action; name: string; path?: string };
 
 /** What a kernel says to all pages. */

@@ -83,6 +83,8 @@ export interface IKernelLink {
   /** Something of the above is new. */
   readonly changed: ISignal<IKernelLink, void>;
 
+  /** A person writes a cell, and will probably run it: the kernel may have ready what that needs. */
+  prepare(): void;
   /**
    * Ask for something; resolves with the reply's value.
    *

@@ -69,10 +69,11 @@ class Cell {
   private _mimeType = 'text/plain';
 }
 
-function follow(languages: Languages, cell: Cell): void {
+function follow(languages: Languages, cell: Cell, written?: () => void): void {
   const cells = Object.assign([cell as unknown as ICellModel], { changed: new Signal<object, void>({}) });
   const content = { model: { cells }, modelChanged: new Signal<object, void>({}), codeMimetype: PYTHON };
-  new Recognition(languages as unknown as IEditorLanguageRegistry).follow({ content } as unknown as NotebookPanel);
+  const recognition = new Recognition(languages as unknown as IEditorLanguageRegistry, written);
+  recognition.follow({ content } as unknown as NotebookPanel);
 }
 
 const settled = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 5));
@@ -109,4 +110,19 @@ it('gives a cell back its language, and leaves others alone', async () => {
   other.write('%%autocode other\nWords');
   await settled();
   expect([cell.shown, other.shown]).toEqual([PYTHON, MIME_TYPE]);
+});
+
+it('tells when a person writes in a cell of ours', async () => {
+  const languages = new Languages();
+  languages.load('text/plain', PYTHON, MIME_TYPE);
+  const [cell, other] = [new Cell(languages, '%%autocode growth\nWords'), new Cell(languages, 'x = 1')];
+  const [written, otherWritten] = [jest.fn(), jest.fn()];
+  follow(languages, cell, written);
+  follow(languages, other, otherWritten);
+  await settled();
+  expect(written).not.toHaveBeenCalled();
+  cell.write('%%autocode growth\nOther words');
+  other.write('x = 2');
+  expect(written).toHaveBeenCalledTimes(1);
+  expect(otherWritten).not.toHaveBeenCalled();
 });

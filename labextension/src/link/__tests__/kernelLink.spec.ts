@@ -120,6 +120,20 @@ describe('a link to a kernel', () => {
     await expect(link.request('code', 'growth')).rejects.toThrow('%load_ext autocoder_jupyter');
   });
 
+  it('says once that a cell is being written, to each kernel that is there or comes', async () => {
+    const preparations = (comm: FakeComm): number => comm.said.filter(({ kind }) => kind === 'prepare').length;
+    link.prepare();
+    const comm = connected();
+    link.prepare();
+    link.prepare();
+    expect(preparations(comm)).toBe(1);
+    link.forget();
+    const anew = connected();
+    expect(preparations(anew)).toBe(0); // whoever runs a notebook again needs nothing new of the model
+    link.prepare();
+    expect(preparations(anew)).toBe(1);
+  });
+
   it('forgets all when the kernel is gone, and lets nobody wait', async () => {
     const comm = connected();
     comm.hear({ kind: 'jobs', jobs: [job({ name: 'growth' })] });
