@@ -13,12 +13,14 @@ import { complete } from './completions';
 import type { Knowledge } from './knowledge';
 
 const KERNEL = 'CompletionProvider:kernel';
+const WORDS = 'CompletionProvider:context';
 
 /** Completes our cells from what the page knows; it asks the kernel only for what only the kernel knows. */
 export class CellCompletion implements ICompletionProvider {
   readonly identifier = 'CompletionProvider:autocode';
   readonly rank = 1100;
-  private readonly ownCells = new WeakSet<ICompletionContext>();
+  /** Where the cursor is in a cell of ours, and whether only the kernel knows what can stand there. */
+  private readonly ownCells = new WeakMap<ICompletionContext, boolean>();
   private readonly silenced = new WeakSet<ICompletionProvider>();
 
   constructor(
@@ -32,10 +34,9 @@ export class CellCompletion implements ICompletionProvider {
     if (found === null) {
       return false;
     }
-    if (!found.kernelKnows) {
-      this.ownCells.add(context);
-      this.silenceKernel();
-    }
+    this.ownCells.set(context, found.kernelKnows);
+    this.silence(KERNEL, place => this.ownCells.get(place) === false);
+    this.silence(WORDS, place => this.ownCells.has(place));
     return true;
   }
 
@@ -83,17 +84,18 @@ export class CellCompletion implements ICompletionProvider {
   }
 
   /**
-   * JupyterLab waits for all providers, a busy kernel's too, and joins what they say: Python in the middle of prose.
-   * There is no setting for "not here", so the kernel's provider is told that it does not apply in our cells.
+   * JupyterLab waits for all providers, a busy kernel's too, and joins what they say: Python in the middle of prose, and
+   * the words of a cell that is still taken for Python. There is no setting for "not here", so a provider is told that
+   * it does not apply.
    */
-  private silenceKernel(): void {
+  private silence(identifier: string, isSilentIn: (place: ICompletionContext) => boolean): void {
     const { getProviders } = this.manager as { getProviders?: () => Map<string, ICompletionProvider> };
-    const kernel = getProviders?.call(this.manager).get(KERNEL);
-    if (kernel === undefined || this.silenced.has(kernel)) {
+    const provider = getProviders?.call(this.manager).get(identifier);
+    if (provider === undefined || this.silenced.has(provider)) {
       return;
     }
-    this.silenced.add(kernel);
-    const applies = kernel.isApplicable.bind(kernel);
-    kernel.isApplicable = async context => !this.ownCells.has(context) && applies(context);
+    this.silenced.add(provider);
+    const applies = provider.isApplicable.bind(provider);
+    provider.isApplicable = async context => !isSilentIn(context) && applies(context);
   }
 }
