@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.benchmarks.test_kernel_latency import SETUP, environment
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
 from tests.scripted_model import ScriptedModel, by_marker
@@ -23,7 +24,6 @@ from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="first result of a kernel")]
 
 ROUNDS = 3
-SETUP = "%load_ext autocoder_jupyter\nimport pandas as pd\nsales = pd.DataFrame({'price': [1.0], 'quantity': [1]})"
 CELL = '%%autocode growth --wait -o "total: float"\nTotal revenue of @sales.'
 IS_PREPARED = "import threading; print(all(t.name != 'autocode-prepare' for t in threading.enumerate()))"
 
@@ -35,12 +35,6 @@ def fresh_kernels(tmp_path: Path) -> Iterator[Any]:
     script = by_marker({MARKERS[stage]: lambda _, said=said: said for stage, said in answers.items()})
     with ScriptedModel(script) as model:
         (tmp_path / "pyproject.toml").write_text("")
-        env = {
-            "AUTOCODE_MODEL": "openai/scripted",
-            "AUTOCODE_API_BASE": model.url,
-            "AUTOCODE_SANDBOX": "local",
-            "AUTOCODE_CACHE": "disable",
-        }
         open_now: list[tuple[Kernel, Page]] = []
 
         def end() -> None:
@@ -51,7 +45,7 @@ def fresh_kernels(tmp_path: Path) -> Iterator[Any]:
 
         def begin() -> tuple[Kernel, Page]:
             end()
-            kernel = Kernel(tmp_path, env).__enter__()
+            kernel = Kernel(tmp_path, environment(model)).__enter__()
             page = Page(kernel)
             open_now.append((kernel, page))
             kernel.run(SETUP)

@@ -33,6 +33,16 @@ SPEEDS = {
 }
 
 
+def environment(model: ScriptedModel) -> dict[str, str]:
+    """Of a kernel whose jobs ask this model and find nothing in a cache."""
+    return {
+        "AUTOCODE_MODEL": "openai/scripted",
+        "AUTOCODE_API_BASE": model.url,
+        "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_CACHE": "disable",
+    }
+
+
 class Watched:
     """A kernel, and a page on it that has said hello."""
 
@@ -67,13 +77,7 @@ def model() -> Iterator[ScriptedModel]:
 @pytest.fixture
 def watched(model: ScriptedModel, tmp_path: Path) -> Iterator[Watched]:
     (tmp_path / "pyproject.toml").write_text("")
-    env = {
-        "AUTOCODE_MODEL": "openai/scripted",
-        "AUTOCODE_API_BASE": model.url,
-        "AUTOCODE_SANDBOX": "local",
-        "AUTOCODE_CACHE": "disable",
-    }
-    with Kernel(tmp_path, env) as kernel:
+    with Kernel(tmp_path, environment(model)) as kernel:
         watched = Watched(kernel)
         yield watched
         watched.page.close()
