@@ -29,7 +29,7 @@ def adopt(site_packages: Path, neighbour: Path) -> None:
                 os.link(compiled, target)
 
 
-def compile_missing(site_packages: Path, python: Path, cache_tag: str, stop: Stop) -> None:
+def compile_missing(site_packages: Path, python: str, cache_tag: str, stop: Stop) -> None:
     """Compile what has no bytecode yet; tests of libraries are left out, and so is what does not compile.
 
     Raises:
@@ -39,8 +39,9 @@ def compile_missing(site_packages: Path, python: Path, cache_tag: str, stop: Sto
     if not missing:
         return
     jobs = "0" if len(missing) > 200 else "1"
-    # This runs outside of any sandbox. With `-S` no `.pth` file of a package, which may hold code, is read.
-    compiler = [str(python), "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"]
+    # This runs outside of any sandbox: by the interpreter below the environment, which no package can have changed, and
+    # with `-S`, so that no `.pth` file and no `sitecustomize` is run.
+    compiler = [python, "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, "-i", "-"]
     run_stoppable(compiler, input="\n".join(missing), stop=stop)
 
 

@@ -41,6 +41,12 @@ PINNED_TO_NOTEBOOK = ("pandas", "pyarrow")
 LOCK_SECONDS = 7 * 24 * 3600
 """How long the same request gives the same lock without asking the index again."""
 
+INSTALL = (
+    *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+    "--no-compile-bytecode",  # uv's own compiler runs `.pth` files of packages, here, outside of any sandbox
+)
+"""How uv installs a lock, which it reads: nothing is resolved, built or run."""
+
 LEFT_OVER = ".tmp-"
 """After its key, the name of a folder in which an environment is being made or removed."""
 
@@ -142,7 +148,7 @@ def install_target(
         on_progress(f"installing {len(lock)} packages")
     run_uv(
         [
-            *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+            *INSTALL,
             *("--target", str(target), "--python", host_python()),
             *_for_target(python_version, platform),
         ],

@@ -21,6 +21,7 @@ from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import bytecode, upkeep
 from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.environments import (
+    INSTALL,
     LEFT_OVER,
     Progress,
     cache_folder,
@@ -159,7 +160,7 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
             ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], stop=stop
         )
         _install(environment, made, on_progress, stop)
-        _compile(environment, made, stop)
+        _compile(environment, made, interpreter, stop)
         marker = {"lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
         if place.exists():
@@ -171,10 +172,7 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
 
 def _install(environment: Environment, folder: Path, on_progress: Progress | None, stop: Stop) -> None:
     run_uv(
-        [
-            *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
-            *("--python", str(folder / "bin" / "python")),
-        ],
+        [*INSTALL, "--python", str(folder / "bin" / "python")],
         input="\n".join(environment.lock),
         suspects=[pin.partition("==")[0] for pin in environment.lock],
         on_progress=on_progress,
@@ -182,14 +180,14 @@ def _install(environment: Environment, folder: Path, on_progress: Progress | Non
     )
 
 
-def _compile(environment: Environment, folder: Path, stop: Stop) -> None:
+def _compile(environment: Environment, folder: Path, interpreter: Interpreter, stop: Stop) -> None:
     site_packages = _site_packages(folder)
     neighbour = _most_similar(environment)
     if neighbour is not None:
         with suppress(FileNotFoundError, StopIteration):  # it may be cleared away just now
             bytecode.adopt(site_packages, _site_packages(neighbour))
     tag = bytecode.cache_tag(environment.python_version)
-    bytecode.compile_missing(site_packages, folder / "bin" / "python", tag, stop)
+    bytecode.compile_missing(site_packages, interpreter.python, tag, stop)
 
 
 def _most_similar(environment: Environment) -> Path | None:

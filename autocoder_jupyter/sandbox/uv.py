@@ -131,8 +131,9 @@ def _run(arguments: Sequence[str], input: str, stop: Stop) -> subprocess.Complet
         "NO_COLOR": "1",
         **settings.variables,
     }
-    # A virtual environment that happens to be active is not the one that is meant.
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"):
+    # A virtual environment that happens to be active is not the one that is meant; and uv compiles by an interpreter
+    # that runs `.pth` files of packages.
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_COMPILE_BYTECODE"):
         variables.pop(name, None)
     options = settings.options if arguments[0] == "pip" else ()
     return run_stoppable([find_uv(), *arguments, *options], input=input, env=variables, stop=stop)

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import local_environments
 from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
-from tests.sandbox.wheelhouse import make_wheel, only_a_wheelhouse
+from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 
 HERE = sys.version_info[:2]
 
@@ -57,13 +57,20 @@ def test_modules_are_compiled_ahead_but_for_tests() -> None:
     assert not (module / "tests" / "__pycache__").exists()
 
 
-def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(wheelhouse: Path) -> None:
-    ran = wheelhouse / "ran"
-    make_wheel(wheelhouse, "eager", "1.0", path_file=f"import pathlib; pathlib.Path({str(ran)!r}).touch()\n")
+@pytest.mark.parametrize("wish", ["variable", "file"])
+def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(
+    wish: str, wheelhouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where uv was told to compile what it installs, which it does with the package's `.pth` files read."""
+    if wish == "variable":
+        monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
+    else:
+        Path("uv.toml").write_text("[pip]\ncompile-bytecode = true\n", "utf-8")
+    make_eager_wheel(wheelhouse, wheelhouse / "ran")
     environment = build(_spec("eager"))
-    assert not ran.exists()
-    assert _version_of(environment, "eager") == "1.0"
-    assert ran.exists()  # so the line is one that Python runs at a start
+    assert not list(wheelhouse.glob("ran-*"))
+    subprocess.run([python_of(environment), "-c", ""], check=True)
+    assert list(wheelhouse.glob("ran-*"))  # so these are files that would run
 
 
 def test_bytecode_is_taken_over_from_a_neighbour() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,9 @@ def make_wheel(
     *,
     requires: Sequence[str] = (),
     tag: str = "py3-none-any",
-    path_file: str = "",
+    modules: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a wheel with one module that knows its version, and with a `.pth` file when there is text for one."""
+    """Write a wheel with one package that knows its version, and `modules`: further files by name with their text."""
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
@@ -31,8 +31,7 @@ def make_wheel(
         f"{information}/METADATA": "\n".join(metadata) + "\n",
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
-    if path_file:
-        files[f"{name}.pth"] = path_file
+    files |= modules or {}
     record = "".join(f"{path},,\n" for path in [*files, f"{information}/RECORD"])
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in {**files, f"{information}/RECORD": record}.items():
@@ -69,3 +68,15 @@ def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(folder / "cache"))
     monkeypatch.chdir(folder)
     return wheels
+
+
+def make_eager_wheel(folder: Path, ran: Path) -> Path:
+    """Write the wheel `eager`. What Python runs of it at each start leaves files whose names begin like `ran`."""
+    leave_trace = "import pathlib; pathlib.Path({!r}).touch()\n"
+    modules = {
+        "eager.pth": leave_trace.format(f"{ran}-pth"),
+        "sitecustomize.py": leave_trace.format(f"{ran}-sitecustomize"),
+        # The `sitecustomize` of Debian's own Python, which comes before any other, imports this.
+        "apport_python_hook.py": leave_trace.format(f"{ran}-hook"),
+    }
+    return make_wheel(folder, "eager", "1.0", modules=modules)

@@ -184,9 +184,9 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
         steps.append(f"COPY packages {PACKAGES}")
         # The worker cannot write, so without bytecode it would compile pandas at each start. Only the new folders.
         entries = [f"{PACKAGES}/{entry.name}" for entry in sorted(target.iterdir()) if _holds_modules(entry)]
-        compiler = ["python3", "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
+        compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
         # Some packages carry files that are no Python of this version; that is no reason to fail.
-        steps.append(f"RUN {json.dumps(['python3', '-I', '-c', _LENIENT, *compiler, *entries])}")
+        steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', _LENIENT, *compiler, *entries])}")
     if recipe.parent.id == base.image.id:
         steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
     labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(recipe.lock)}
@@ -195,6 +195,9 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
     steps += [f"USER {user}"] if user else []
     return "\n".join(steps) + "\n"
 
+
+_BARE_PYTHON = ("python3", "-I", "-S")
+"""Steps run as root: by an interpreter that runs no `.pth` file and no `sitecustomize` of a package."""
 
 _LENIENT = "import subprocess, sys; subprocess.run(sys.argv[1:])"
 

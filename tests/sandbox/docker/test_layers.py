@@ -10,13 +10,15 @@ import pytest
 from autocoder_jupyter.errors import Cancelled, PackageError
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
+from autocoder_jupyter.sandbox.docker.container import Start, run_once
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import ImageConfig
+from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 
 
 def base(machine: str = "x86_64", libc: tuple[str, str] = ("glibc", "2.36"), user: str = "") -> Base:
@@ -114,6 +116,27 @@ def test_another_environment_adds_only_what_it_needs(environment: Environment, e
     finally:
         client.close()
     assert set(humanize.lock) - set(environment.lock) == {pin for pin in humanize.lock if pin.startswith("humanize==")}
+
+
+@pytest.mark.docker
+def test_nothing_of_a_package_runs_while_its_image_is_built(
+    environment: Environment, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On top of an image whose Python looks into the folder of packages as soon as it starts."""
+    base, name = find_base(engine, ImageConfig(), (3, 11)), "autocode-test-eager:1"
+    make_eager_wheel(only_a_wheelhouse(tmp_path, monkeypatch), Path("/ran"))
+    client = engine.client()
+    try:
+        parent = find_image(client, environment.location)
+        assert parent is not None
+        layers._build(engine, base, Recipe(name, parent, ("eager==1.0",), ("eager==1.0",)), None, Stop())
+        look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
+        start = Start(engine, name, look, Limits(), role="trial")
+        assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
+    finally:
+        if find_image(client, name) is not None:
+            client.remove_image(name, force=True)
+        client.close()
 
 
 @pytest.mark.docker
