@@ -16,13 +16,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.folder import Folder, Refused
+from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.types import Exchange, Report
+
+LINE_BYTES = 8 * 2**20
+LINE_VALUES = 20_000
+"""A line of a journal with more is passed over; a question and its answer are a few hundred thousand characters."""
+
+TOTAL_BYTES = 64 * 2**20
+"""So much of what was recorded under one name is read."""
 
 
 def content_key(*parts: object) -> str:
@@ -43,18 +51,18 @@ class Journal:
         self.name = name
         self.run_id = ""
         self.folder = root / name
+        self._root = root
+        self._files = Folder(root.parent)
         self._exchanges: dict[str, Exchange] = {}
         self._steps: dict[tuple[str, str], dict[str, Any]] = {}
         self._grown = False
 
     def begin(self, run_id: str) -> None:
         """Open the folder of a run (see `content_key`), and remember what it and earlier runs recorded."""
-        home = self.folder
         self.run_id = run_id
-        self.folder = home / run_id
-        for path in _journals(home, last=self.folder):
-            for entry in _entries(path):
-                self._remember(entry)
+        self.folder = self._root / self.name / run_id
+        for entry in _entries(self._files, f"{self._root.name}/{self.name}", own=run_id):
+            self._remember(entry)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
         if entry.get("kind") == "exchange":
@@ -92,10 +100,8 @@ class Journal:
     def _append(self, entry: Mapping[str, Any]) -> None:
         self._grown = True
         line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
-        with self._writable(), (self.folder / "journal.jsonl").open("ab+") as file:
-            file.write(b"\n" * _is_cut_short(file) + line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        with self._writable():
+            self._files.append(self._path("journal.jsonl"), line.encode())
 
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
         """Lay down what was asked and what is told about the data, before anything leaves the machine.
@@ -103,14 +109,14 @@ class Journal:
         A folder stands for one content of the request, so what is there already is not written again: settings that
         do not shape the outcome (the sandbox, a timeout) are those of the first time.
         """
-        if (self.folder / "request.json").exists() and (self.folder / "sent.json").exists():
+        if self._has("request.json") and self._has("sent.json"):
             return
         self._write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
         self._write("sent.json", json.dumps(sent, indent=1, ensure_ascii=False, default=str))
 
     def write_report(self, report: Report) -> None:
         """Keep the outcome. A run that only replayed leaves its folder as it was."""
-        if not self._grown and (self.folder / "report.json").exists():
+        if not self._grown and self._has("report.json"):
             return
         if report.solution is not None:
             self._write("solution.py", report.solution.code)
@@ -119,23 +125,32 @@ class Journal:
         self._write("report.json", report.model_dump_json(indent=1, exclude={"conversation_history"}))
 
     def _write(self, name: str, text: str) -> None:
-        path = self.folder / name
-        text = text.rstrip("\n") + "\n"
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            return
+        content = (text.rstrip("\n") + "\n").encode()
+        with contextlib.suppress(OSError):
+            if self._files.read_bytes(self._path(name)) == content:
+                return
         with self._writable():
-            staged = path.with_name(f".{name}.{os.getpid()}")
-            staged.write_text(text, encoding="utf-8")
-            staged.replace(path)
+            self._files.write(self._path(name), content)
+
+    def _has(self, name: str) -> bool:
+        return self._files.exists(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.name}/{self.name}/{self.run_id}/{name}"
 
     @contextlib.contextmanager
     def _writable(self) -> Iterator[None]:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             yield
+        except Refused as error:
+            raise AutocodeError(
+                f"The journal is not written: {self._root.parent / error.filename}, {error.strerror}.",
+                why="Whoever made the folder could so choose which file of yours is written to.",
+                hint="Look at what is there and remove it, or name another folder with journal_root=….",
+            ) from None
         except OSError as error:
             raise AutocodeError(
-                f"The journal cannot be written in {self.folder.parents[1]}.",
+                f"The journal cannot be written in {self._root}.",
                 why=f"{error.strerror or error}.",
                 hint="Work in a folder that you may write to, or name another one with journal_root=….",
             ) from None
@@ -143,44 +158,52 @@ class Journal:
 
 def runs(root: Path, name: str) -> list[tuple[str, Report]]:
     """The finished runs of a name, oldest first: (run id, report without its conversation)."""
-    found = []
-    for path in (root / name).glob("*/report.json"):
+    files, home = Folder(root.parent), f"{root.name}/{name}"
+    found, left = [], TOTAL_BYTES
+    for run_id in files.names(home):
         with contextlib.suppress(OSError, ValueError):
-            found.append((path.parent.name, Report.model_validate_json(path.read_text(encoding="utf-8"))))
+            content = files.read_bytes(f"{home}/{run_id}/report.json", limit=left)
+            left -= len(content)
+            found.append((run_id, Report.model_validate_json(content)))
     return sorted(found, key=lambda run: run[1].started.timestamp() if run[1].started else 0.0)
 
 
 def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
     """What a run told the model about the data, and by which rule (`DataContext.sent`); empty when it told nothing."""
-    path = root / name / run_id / "sent.json"
     if run_id and name.isidentifier():
         with contextlib.suppress(OSError, ValueError):
-            sent = json.loads(path.read_text(encoding="utf-8"))
+            sent = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{run_id}/sent.json"))
             return sent if isinstance(sent, dict) else {}
     return {}
 
 
-def _journals(folder: Path, *, last: Path) -> list[Path]:
-    """The journals of a name, oldest first, and the one of the run itself at the end, so that it wins."""
-    paths = [path for path in folder.glob("*/journal.jsonl") if path.parent != last]
-    paths.sort(key=lambda path: (path.stat().st_mtime, path))
-    own = last / "journal.jsonl"
-    return [*paths, own] if own.exists() else paths
+def _entries(files: Folder, home: str, *, own: str) -> list[dict[str, Any]]:
+    """What the journals of a name hold, the oldest first, the one of the run itself at the end, so that it wins.
+
+    They may be a stranger's: what cannot be opened or read is passed over, and of too much the oldest is left out.
+    """
+    ages = {run_id: _age(files, f"{home}/{run_id}/journal.jsonl") for run_id in {own, *files.names(home)}}
+    newest_first = sorted(ages, key=lambda run_id: (run_id == own, ages[run_id], run_id), reverse=True)
+    journals, left = [], TOTAL_BYTES
+    for run_id in newest_first:
+        lines: list[bytes] = []
+        with contextlib.suppress(OSError):
+            lines += files.lines(f"{home}/{run_id}/journal.jsonl", longest=LINE_BYTES, total=left)
+        left -= sum(map(len, lines))
+        journals.append(lines)
+    return [entry for lines in reversed(journals) for line in lines for entry in _entry(line)]
 
 
-def _is_cut_short(file: BinaryIO) -> bool:
-    """Whether the last line was cut short by a crash, so that the next would be lost with it."""
-    if not file.seek(0, os.SEEK_END):
-        return False
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) != b"\n"
+def _age(files: Folder, path: str) -> float:
+    try:
+        return files.changed(path)
+    except OSError:
+        return 0.0
 
 
-def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The readable lines; a line that a crash cut short is passed over."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    yield entry
+def _entry(line: bytes) -> Iterator[dict[str, Any]]:
+    """What a line says; one that a crash cut short says nothing."""
+    with contextlib.suppress(ValueError):
+        entry = parse(line.decode("utf-8", "replace"), values=LINE_VALUES)
+        if isinstance(entry, dict):
+            yield entry

@@ -1,10 +1,13 @@
 import json
+import os
 
 import pytest
 
-from autocoder_jupyter.engine.journal import Journal, content_key, runs
+from autocoder_jupyter.engine import journal as module
+from autocoder_jupyter.engine.journal import Journal, content_key, runs, sent_record
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Exchange, Report
+from tests.hostile_folder import HOSTILE
 
 
 def exchange(key, answer="text"):
@@ -101,3 +104,111 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "root").write_text("a file in the place of the folder")
     with pytest.raises(AutocodeError, match=r"cannot be written in .*root\.\nNot a directory.*\n.*journal_root"):
         journal(tmp_path / "root").write_report(report())
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A file of the person's that is a journal by chance, so that reading it would be noticed."""
+    file = tmp_path / "home" / "start file"
+    file.parent.mkdir()
+    first = Journal(tmp_path / "home", "growth")
+    first.begin("r1")
+    first.add(exchange("stolen"))
+    (first.folder / "journal.jsonl").rename(file)
+    return file
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_journal_that_is_no_plain_file_ends_the_run_before_anything_is_written_to_it(tmp_path, mine, kind):
+    before = mine.read_bytes()
+    (tmp_path / "root" / "growth" / "r1").mkdir(parents=True)
+    HOSTILE[kind](tmp_path / "root" / "growth" / "r1" / "journal.jsonl", mine)
+    opened = journal(tmp_path / "root")
+    assert opened.is_empty
+    with pytest.raises(
+        AutocodeError, match=r"not written: .*journal.jsonl, it is (a link|no plain file).*\n.*\nLook at"
+    ):
+        opened.add(exchange("k"))
+    assert mine.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_journal_of_another_run_that_is_no_plain_file_is_passed_over(tmp_path, mine, kind):
+    journal(tmp_path / "root", "r1").add(exchange("k"))
+    (tmp_path / "root" / "growth" / "r0").mkdir()
+    for name in ("journal.jsonl", "report.json", "sent.json"):
+        HOSTILE[kind](tmp_path / "root" / "growth" / "r0" / name, mine)
+    opened = journal(tmp_path / "root", "r2")
+    opened.add(exchange("new"))
+    assert opened.find("k") is not None and opened.find("stolen") is None
+    assert runs(tmp_path / "root", "growth") == []
+    assert sent_record(tmp_path / "root", "growth", "r0") == {}
+
+
+@pytest.mark.parametrize("link", ["root", "root/growth", "root/growth/r1"])
+def test_a_folder_of_the_journal_that_is_a_link_is_neither_read_nor_written(tmp_path, link):
+    elsewhere = tmp_path / "elsewhere"
+    journal(elsewhere / "deep").add(exchange("stolen"))
+    target = {"root": elsewhere / "deep", "root/growth": elsewhere / "deep" / "growth"}.get(link)
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(target or elsewhere / "deep" / "growth" / "r1")
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+    opened = journal(tmp_path / "root")
+    assert opened.is_empty
+    for write in (
+        lambda: opened.add(exchange("k")),
+        lambda: opened.write_request({}, {}),
+        lambda: opened.write_report(report()),
+    ):
+        with pytest.raises(AutocodeError, match="it is a link"):
+            write()
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} == before
+
+
+def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
+    before = mine.read_bytes()
+    folder = tmp_path / "root" / "growth" / "r1"
+    folder.mkdir(parents=True)
+    for name in ("request.json", "report.json", "solution.py", "test_solution.py"):
+        (folder / name).symlink_to(mine)
+    opened = journal(tmp_path / "root")
+    opened.write_request({"asked": 1}, {})
+    opened.add(exchange("k"))
+    opened.write_report(report(tests="def test_a(): pass"))
+    assert [run_id for run_id, _ in runs(tmp_path / "root", "growth")] == ["r1"]
+    assert json.loads((folder / "request.json").read_text()) == {"asked": 1}
+    assert mine.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("[" * 1_000_000, id="a bomb of brackets"),
+        pytest.param(
+            '{"kind": "step", "step": "s", "key": "k", "outcome": {"a":' + "[" * 500 + "]" * 500 + "}}", id="deep"
+        ),
+        pytest.param('{"kind": "step", "key": ' + "9" * 5_000 + "}", id="a number of 5,000 digits"),
+        pytest.param('{"kind": "step", "outcome": [' + "[]," * 30_000 + "[]]}", id="very many values"),
+        pytest.param("x" * (module.LINE_BYTES + 10), id="a line without an end"),
+        pytest.param("\x00\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), id="no text"),
+    ],
+)
+def test_a_line_that_is_made_to_break_its_reader_is_passed_over(tmp_path, line):
+    first = journal(tmp_path)
+    first.add(exchange("k"))
+    with (first.folder / "journal.jsonl").open("a") as file:
+        file.write(line + "\n")
+    first.add(exchange("after"))
+    again = journal(tmp_path)
+    assert again.find("k") is not None and again.find("after") is not None and again.find_step("s", "k") is None
+
+
+def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(tmp_path, monkeypatch):
+    for age, run_id in enumerate(("own", "old", "new")):
+        recorded = journal(tmp_path, run_id)
+        recorded.add(exchange(run_id))
+        os.utime(recorded.folder / "journal.jsonl", (age, age))
+    size = (tmp_path / "growth" / "own" / "journal.jsonl").stat().st_size
+    monkeypatch.setattr(module, "TOTAL_BYTES", 2 * size)
+    again = journal(tmp_path, "own")
+    assert again.find("own") is not None and again.find("new") is not None and again.find("old") is None

@@ -1,0 +1,41 @@
+"""JSON that a stranger may have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+LEVELS = 64
+"""So deep lists and objects may stand in each other; ours stay far below."""
+
+VALUES = 1_000_000
+"""So many values there may be in all: an empty list takes two characters of text and thirty times that in memory."""
+
+
+def parse(text: str | bytes, *, values: int = VALUES) -> Any:
+    """What the JSON says.
+
+    Raises:
+        ValueError: it is no JSON, a number has too many digits, or it is nested deeper than `LEVELS` or holds more
+            than `values` lists, objects, texts and numbers.
+    """
+    try:
+        parsed = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"it is nested deeper than {LEVELS} levels") from None
+    level, count = [parsed], 0
+    for _ in range(LEVELS):
+        count += len(level)
+        if count > values:
+            raise ValueError(f"it holds more than {values:,} values")
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return parsed
+    raise ValueError(f"it is nested deeper than {LEVELS} levels")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

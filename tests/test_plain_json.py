@@ -1,0 +1,29 @@
+import pytest
+
+from autocoder_jupyter.plain_json import LEVELS, parse
+
+
+def test_ordinary_json_is_read():
+    assert parse('{"a": [1, "x", null, {"b": 2.5}]}') == {"a": [1, "x", None, {"b": 2.5}]}
+    assert parse("[" * LEVELS + "]" * LEVELS) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[" * (LEVELS + 1) + "]" * (LEVELS + 1), id="too deep"),
+        pytest.param("[" * 1_000_000, id="a bomb of brackets"),
+        pytest.param('{"a":' * 100_000 + "1" + "}" * 100_000, id="a bomb of braces"),
+        pytest.param("9" * 5_000, id="a number of 5,000 digits"),
+        pytest.param("{", id="cut short"),
+    ],
+)
+def test_what_would_break_its_reader_is_a_value_error(text):
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_very_many_values_are_a_value_error():
+    assert len(parse("[[], [], []]", values=4)) == 3
+    with pytest.raises(ValueError, match="more than 3 values"):
+        parse("[[], [], []]", values=3)
