@@ -40,14 +40,6 @@ def find_engine() -> Engine:
     Raises:
         SandboxUnavailable: with the reason for each address that was tried, and what to do.
     """
-    try:
-        import docker  # noqa: F401
-    except ImportError as error:
-        raise SandboxUnavailable(
-            "Docker cannot be used: the Python package `docker` is not installed.",
-            why=str(error),
-            hint="pip install 'autocoder-jupyter[docker]'",
-        ) from None
     refusals: list[SandboxUnavailable] = []
     for candidate in candidates(os.environ):
         try:

@@ -105,13 +105,6 @@ def test_usual_sockets_are_found_where_they_exist(tmp_path: Path, no_context: No
     assert [url for url in found if str(tmp_path) in url] == [f"unix://{place}" for place in places]
 
 
-def test_a_missing_docker_package_is_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "docker", None)
-    with pytest.raises(SandboxUnavailable) as error:
-        find_engine()
-    assert "not installed" in words(error) and "pip install" in words(error)
-
-
 def test_a_wrong_docker_host_is_said(no_context: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
     with pytest.raises(SandboxUnavailable) as error:

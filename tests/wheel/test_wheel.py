@@ -15,24 +15,10 @@ import pytest
 from uv import find_uv_bin
 
 import autocoder_jupyter
+from tests.wheel.building import ROOT, build
 
-ROOT = Path(__file__).parents[2]
 SHARED = "data/share/jupyter/labextensions/autocoder-jupyter/"
 WITHOUT_NODE = {"PATH": "/nowhere", "HOME": os.environ.get("HOME", "/")}
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("node") is None and os.environ.get("CI") != "true":
-        pytest.skip("there is no Node to build the lab extension with")
-    folder = tmp_path_factory.mktemp("dist")
-    build(ROOT, "--wheel", folder, dict(os.environ)).check_returncode()
-    return next(folder.glob("*.whl"))
-
-
-def build(root: Path, kind: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "build", kind, "--no-isolation", "--outdir", str(folder), str(root)]
-    return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
 @pytest.mark.slow

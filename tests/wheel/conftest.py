@@ -1,0 +1,38 @@
+"""The wheel, built once for all that is asked of it, and an environment that holds nothing but what it declares."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+from tests.wheel.building import ROOT, build
+
+OF_THE_NOTEBOOK = ("ipykernel", "vega_datasets")
+"""A kernel, and the data of the quickstart."""
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("node") is None and os.environ.get("CI") != "true":
+        pytest.skip("there is no Node to build the lab extension with")
+    folder = tmp_path_factory.mktemp("dist")
+    build(ROOT, "--wheel", folder, dict(os.environ)).check_returncode()
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def plain_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel and what it declares, without extras, in the locked versions."""
+    place = tmp_path_factory.mktemp("plain") / "environment"
+    subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(place)], check=True)
+    python = place / "bin" / "python"
+    install = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(python)]
+    locked = ["--constraint", str(ROOT / "requirements" / "all.txt")]
+    subprocess.run([*install, *locked, str(wheel), *OF_THE_NOTEBOOK], check=True)
+    return python

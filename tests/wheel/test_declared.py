@@ -1,0 +1,72 @@
+"""What the package imports, the package declares, so that a plain install has it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.wheel.building import ROOT
+
+ELSEWHERE = {
+    "autocoder_worker": "our own part inside a sandbox, under the name that it has there",
+    "autocoder_codec": "the same",
+    "pytest": "of the sandbox's environment",
+    "_pytest": "of the sandbox's environment",
+    "openpyxl": "only for Excel files; without it they are described by name and size",
+}
+
+
+def test_every_import_comes_with_a_plain_install() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    installed = distributions(declared)
+    providers = packages_distributions()
+    homeless = {
+        name
+        for name in imported_packages()
+        if not installed & {canonicalize_name(each) for each in providers.get(name, ())}
+    }
+    assert homeless == set(ELSEWHERE)
+
+
+def imported_packages() -> set[str]:
+    """The top names of all that our modules import from elsewhere, at whatever place."""
+    modules = (ROOT / "autocoder_jupyter").rglob("*.py")
+    names = {name.split(".")[0] for module in modules for name in imports(ast.parse(module.read_text()))}
+    return names - sys.stdlib_module_names - {"autocoder_jupyter"}
+
+
+def imports(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(name), level=0):
+                yield name
+            case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+                yield name
+
+
+def distributions(declared: list[str]) -> set[str]:
+    """The declared distributions and all that these need here, without any extra that is not asked for."""
+    found: set[str] = set()
+    waiting = [(requirement, "") for requirement in map(Requirement, declared)]
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in found and not requirement.extras:
+            continue
+        found.add(name)
+        try:
+            needed = [Requirement(each) for each in requires(name) or ()]
+        except PackageNotFoundError:  # of another platform
+            continue
+        waiting.extend((each, asked) for each in needed for asked in ("", *requirement.extras))
+    return found

@@ -1,0 +1,66 @@
+"""The notebook that ships, after a plain install: it needs no key, replays its journal, and leaves it as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+from tests.sandbox.sandboxes import EACH, open_sandbox
+from tests.wheel.building import ROOT
+
+USED = "import json, autocoder_jupyter\nprint(json.dumps([autocoder_jupyter.__file__, growth.report.sandbox]))"
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_quickstart_runs_without_a_key_or_an_extra(
+    name: str, plain_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_sandbox(name)  # skips, or fails in CI, where this sandbox does not answer
+    for variable in list(os.environ):
+        if variable.startswith("AUTOCODE_") or variable.endswith("_API_KEY") or variable == "PYTHONPATH":
+            monkeypatch.delenv(variable)
+    if name == "local":  # which is chosen where no engine answers
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    folder = tmp_path / "notebooks"
+    shutil.copytree(ROOT / "notebooks", folder)
+    before = contents(folder / ".autocode")
+    notebook = nbformat.read(folder / "quickstart.ipynb", as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(USED))
+    kernel = kernel_of(plain_python, tmp_path / "kernels")
+    NotebookClient(notebook, km=kernel, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+    package, sandbox = json.loads(notebook.cells.pop().outputs[0].text)
+    assert Path(package).is_relative_to(plain_python.parents[1]) and sandbox == name
+    said = text_of(notebook)
+    assert said.count("replayed from the journal") == 3
+    assert "2 attempts" in said  # the growth is mended once
+    assert "'MSFT': '2001-01'" in said and "November" in said and "DataDrift" in said
+    assert any("image/png" in o.get("data", {}) for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
+    assert contents(folder / ".autocode") == before
+
+
+def kernel_of(python: Path, folder: Path) -> AsyncKernelManager:
+    """A kernel of another interpreter, not started yet; `folder` is where it is described."""
+    spec = {"argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "plain"}
+    (folder / "plain").mkdir(parents=True)
+    (folder / "plain" / "kernel.json").write_text(json.dumps(spec))
+    specs = KernelSpecManager(kernel_dirs=[str(folder)], ensure_native_kernel=False)
+    return AsyncKernelManager(kernel_name="plain", kernel_spec_manager=specs)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "outputs" not in path.parts)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def text_of(notebook: nbformat.NotebookNode) -> str:
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return "\n".join(str(output.get("text") or output.get("data", {}).get("text/plain", "")) for output in outputs)
