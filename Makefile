@@ -1,9 +1,13 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. Both set up .venv first.
+# Another Python than python3 gets an environment of its own beside it: `make test PYTHON=python3.13`.
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
-COMPILED := $(VENV)/.compiled
+PYTEST := $(BIN)/python -m pytest
+PRESENT = $(shell for python in python3.11 python3.12 python3.13; do $$python -c "print('$$python')" 2>/dev/null; done)
+# Where Python is told to write no bytecode, every one of the tests' many kernels would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 # The JupyterLab part, in TypeScript. All else works on a machine without Node.
 NODE := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 20 || (a === 20 && b >= 19) ? "yes" : ""' 2>/dev/null)
 JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
@@ -11,20 +15,29 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: demo test check check-labextension format bench labextension without-node lock clean
+.PHONY: demo test test-pythons quick check check-labextension format bench labextension without-node lock clean
 
 # The quickstart notebook, really executed in a kernel; its journal holds the model's answers, so it needs no key.
 demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
 
-test: $(COMPILED) $(if $(NODE),labextension,without-node)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(STAMP) $(if $(NODE),labextension,without-node)
+	$(PYTEST) -n 2 $(PYTEST_ARGS)
+
+# The whole suite on every Python that is here.
+test-pythons:
+	$(foreach python,$(PRESENT),$(MAKE) test PYTHON=$(python) &&) true
+
+# All that needs neither a kernel nor a sandbox nor a browser.
+quick: $(STAMP)
+	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
 
 check: $(STAMP) $(if $(NODE),check-labextension,without-node)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(PYTEST) tests/benchmarks --collect-only -q >/dev/null
 
 check-labextension: $(MODULES)
 	$(JLPM) lint:check
@@ -43,7 +56,7 @@ labextension: $(BUILT)
 $(BUILT): $(MODULES) $(SOURCES)
 	$(JLPM) build:prod
 
-$(MODULES): $(STAMP) labextension/package.json labextension/yarn.lock
+$(MODULES): labextension/package.json labextension/yarn.lock | $(STAMP)
 	$(JLPM) install --immutable
 	touch $@
 
@@ -51,8 +64,8 @@ without-node:
 	@echo "There is no Node (20.19 or later) here: the JupyterLab part is neither built nor checked, and its tests are skipped."
 	@test "$$CI" != true || { echo "CI needs it."; exit 1; }
 
-bench: $(COMPILED)
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
+bench: $(STAMP)
+	$(PYTEST) tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
 
 # Pins with hashes, without addresses. Run after a change of dependencies in pyproject.toml.
 lock: $(VENV)/bin/uv
@@ -71,11 +84,6 @@ $(STAMP): $(VENV)/bin/uv requirements/all.txt pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Where Python is told to write no bytecode, every one of the tests' many kernels would compile all that it imports.
-$(COMPILED): $(STAMP)
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # some packages ship templates that are no Python
-	touch $@
-
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf labextension/lib labextension/node_modules labextension/*.tsbuildinfo $(dir $(BUILT))

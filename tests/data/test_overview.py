@@ -86,7 +86,7 @@ def test_texts_that_never_repeat_are_told_by_example() -> None:
         [1, "a", None],
         [1 + 2j],
         [dt.date(2024, 1, 1), None],
-        [object()],
+        pytest.param([object()], id="[object]"),
         [10**400, 1],
         pd.arrays.IntervalArray.from_breaks([0, 1, 2]),
         [b"\x00", b"\xff"],

@@ -49,8 +49,10 @@ def test_another_model_or_parameter_makes_another_key(changes: dict[str, Any]) -
         {"api_base": "https://proxy.example/v1"},
         {"api_key": "OTHER_KEY"},
         {"seconds": 1.0},
-        {"params": {**CONFIG.params, "timeout": 3, "api_key": "s", "extra_headers": {"a": "b"}}},
-        {"params": dict(reversed(CONFIG.params.items()))},
+        pytest.param(
+            {"params": {**CONFIG.params, "timeout": 3, "api_key": "s", "extra_headers": {"a": "b"}}}, id="connection"
+        ),
+        pytest.param({"params": dict(reversed(CONFIG.params.items()))}, id="order"),
     ],
     ids=str,
 )

@@ -1,0 +1,68 @@
+"""What holds for all tests: which machinery each needs, and which run side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+NEEDS = {
+    "chromium": "browser",
+    "kernel": "kernel",
+    "executed": "kernel",
+    "house": "kernel",
+    "any_house": "kernel",
+    "image": "docker",
+    "containers_of": "docker",
+    "dangling": "docker",
+}
+"""Fixtures that start something, and the marker of every test that uses one."""
+
+LONGEST_FIRST = ("browser", "kernel", "docker", "local_sandbox", "slow")
+"""What takes most of the time begins first, so that two workers end together."""
+
+ENGINE = re.compile(r"[\[-]docker[\]-]")
+"""In the id of a test that a Docker engine runs."""
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark what needs a kernel, an engine or a browser before `-m` chooses, and put the longest rooms first."""
+    for item in items:
+        for marker in {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}:
+            item.add_marker(marker)
+    yield
+    ranks: dict[str, int] = {}
+    for item in items:
+        room = room_of(item.nodeid)
+        ranks[room] = min(ranks.get(room, len(LONGEST_FIRST)), rank_of(item))
+    items.sort(key=lambda item: ranks[room_of(item.nodeid)])
+
+
+def rank_of(item: pytest.Item) -> int:
+    """The place among what takes long; what is quick comes last."""
+    names = {mark.name for mark in item.iter_markers()}
+    return next((rank for rank, name in enumerate(LONGEST_FIRST) if name in names), len(LONGEST_FIRST))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of one module stay on one worker, in their order, and so do all that look at one engine or browser."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Rooms(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return room_of(nodeid)
+
+    return Rooms(config, log)
+
+
+def room_of(nodeid: str) -> str:
+    """The part of the suite that a test shares its worker with."""
+    path, _, name = nodeid.partition("::")
+    if path.startswith("tests/browser/"):
+        return "browser"
+    if path.startswith("tests/sandbox/docker/") or ENGINE.search(name):
+        return "docker"
+    return path
