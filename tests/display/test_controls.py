@@ -88,14 +88,14 @@ def test_a_flood_of_events_makes_at_most_four_messages_a_second(monkeypatch: pyt
     card.start()
     card(StageStarted("code", 1, 3))
     began, told = time.monotonic(), 0
-    while time.monotonic() - began < 1.5:
+    while len(sent) < 6:
         card(TextStreamed("code", "import pandas\n"))
         told += 1
-    updates = len(sent)
+    updates, seconds = len(sent), time.monotonic() - began
     card(Finished("ready"))
     assert card.wait(5)
     assert told > 500
-    assert 3 <= updates <= 1.5 / UPDATE_SECONDS + 1
+    assert updates <= seconds / UPDATE_SECONDS + 1
 
 
 def test_the_strip_closes_at_the_end_and_stays_closed() -> None:
