@@ -303,7 +303,7 @@ def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
     if facts.distinct is not None and len(categories) > facts.distinct:
         facts.notes.append(f"{len(categories)} categories")
     if dtype.ordered:
-        shown = [cell_text(value, 30) for value in list(categories[:10])]
+        shown = [cell_text(value) for value in list(categories[:10])]
         facts.contents.append("order " + " < ".join(shown) + (" < …" if len(categories) > 10 else ""))
 
 
@@ -343,7 +343,7 @@ def _keys(values: list[Any]) -> str:
     for value in values:
         if isinstance(value, dict):
             for key, inner in list(value.items())[:20]:
-                found.setdefault(cell_text(key, 30), type(inner).__name__)
+                found.setdefault(cell_text(key), type(inner).__name__)
     if not found:
         return ""
     shown = [f"{key}: {kind}" for key, kind in list(found.items())[:12]]

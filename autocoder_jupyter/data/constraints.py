@@ -21,7 +21,7 @@ from autocoder_jupyter.data.checks import CheckKind, ColumnCheck, Scalar
 from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.constraint_forms import Condition, is_sane, parse_sentence
 from autocoder_jupyter.data.keys import fold
-from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.types import OutputSpec
 
 _MAX_COLUMNS = 100
@@ -199,7 +199,7 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
     for name, columns in tables.columns.items():
         role = "output" if name in tables.outputs else "input"
         shown = [
-            f"{masker.mask(label_literal(column), secrets_only=True)} {dtype}".strip()
+            f"{masker.mask(label_literal(column), bare_numbers=False)} {dtype}".strip()
             for column, dtype in list(columns.items())[:_MAX_COLUMNS]
         ]
         more = f" and {len(columns) - _MAX_COLUMNS} more" if len(columns) > _MAX_COLUMNS else ""

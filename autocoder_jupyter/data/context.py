@@ -12,12 +12,12 @@ from autocoder_jupyter.data.checks import ColumnCheck, evaluate
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.keys import Link, find_links
-from autocoder_jupyter.data.masking import Masker, count_masked
 from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.schema import schema_source
+from autocoder_jupyter.discretion.masking import Masker, count_masked
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Dir, File
@@ -144,7 +144,7 @@ def _checks_on(name: str, checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:
 def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker: Masker, share: Share) -> str:
     outcome = evaluate(check, value, show_values=share == "rows")
     verdict = "holds on this sample" if outcome.passed else f"does NOT hold on this sample: {outcome.message}"
-    return neutral(masker.mask(f"constraint {outcome.name[:200]!r} {verdict[:300]}"))
+    return neutral(f"constraint {masker.mask(outcome.name)[:200]!r} {masker.mask(verdict)[:300]}")
 
 
 def _link_text(link: Link, masker: Masker, share: Share) -> str:
@@ -154,7 +154,7 @@ def _link_text(link: Link, masker: Masker, share: Share) -> str:
     text = (
         f"Likely join: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {share_text}, {unique}{dtypes}."
     )
-    return neutral(masker.mask(text, secrets_only=True))[:400]
+    return neutral(masker.mask(text, bare_numbers=False))[:400]
 
 
 def _render_fairly(sections: Mapping[str, _Section], budget: int) -> dict[str, Rendered]:

@@ -6,13 +6,18 @@ import json
 from itertools import islice
 from typing import Any
 
+from autocoder_jupyter.data.cells import RAW_CHARACTERS, shorten
+
 
 def structure(value: Any, depth: int = 0) -> str:
     """The shape of a JSON value: names and types, no values."""
     if isinstance(value, dict):
         if depth >= 4:
             return "object"
-        inner = [f"{str(key)[:40]}: {structure(one, depth + 1)}" for key, one in islice(value.items(), 25)]
+        inner = [
+            f"{shorten(str(key), RAW_CHARACTERS)}: {structure(one, depth + 1)}"
+            for key, one in islice(value.items(), 25)
+        ]
         more = f", … {len(value) - 25} more" if len(value) > 25 else ""
         return "{" + ", ".join(inner) + more + "}"
     if isinstance(value, list):
@@ -31,10 +36,9 @@ def _merged_structure(values: list[Any], depth: int) -> str:
         inner = []
         for key in keys[:25]:
             present = [one[key] for one in objects if key in one]
+            name = shorten(str(key), RAW_CHARACTERS)
             mark = "?" if len(present) < len(objects) else ""
-            inner.append(
-                f"{str(key)[:40]}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else str(key)[:40]
-            )
+            inner.append(f"{name}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else name)
         more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
         kinds.insert(0, "{" + ", ".join(inner) + more + "}")
     return " or ".join(kinds) or "nothing"
@@ -42,4 +46,4 @@ def _merged_structure(values: list[Any], depth: int) -> str:
 
 def excerpt(value: Any) -> str:
     """How a value begins."""
-    return "begins " + json.dumps(value, ensure_ascii=False)[:600]
+    return "begins " + shorten(json.dumps(value, ensure_ascii=False), 600)

@@ -15,10 +15,10 @@ import pandas as pd
 from autocoder_jupyter.data.cells import CELL_CHARACTERS, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.files import DirProfile, FileProfile, describe_path
-from autocoder_jupyter.data.masking import Masker
 from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, profile_frame
 from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
 from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.overview import Bar, ColumnOverview, Drawing, Overview
 from autocoder_jupyter.request import Share
@@ -99,13 +99,13 @@ class _Describer:
         """What there is to say of the whole table."""
         if self._share == "schema":
             return ()
-        index = (f"index {self._masker.mask(profile.index, secrets_only=True)}",) if profile.index else ()
+        index = (f"index {self._name(profile.index)}",) if profile.index else ()
         repeated = (f"{profile.duplicates:,} rows repeat an earlier one",) if profile.duplicates else ()
         return (*index, *repeated)
 
     def _column(self, series: pd.Series[Any], sampled: pd.Series[Any], column: ColumnProfile) -> ColumnOverview:
         name = column.label if isinstance(column.label, str) else label_literal(column.label)
-        name = shorten(self._masker.mask(name, secrets_only=True), _NAME_CHARACTERS)
+        name = shorten(self._name(name), _NAME_CHARACTERS)
         if self._share == "schema":
             return ColumnOverview(name, column.dtype)
         with np.errstate(all="ignore"):
@@ -120,6 +120,9 @@ class _Describer:
             drawing=drawing,
             bars=bars,
         )
+
+    def _name(self, text: str) -> str:
+        return self._masker.mask(text, secrets_only=self._share is None, bare_numbers=False)
 
     def _facts(self, series: pd.Series[Any], column: ColumnProfile, *, ranked: bool) -> list[tuple[str, str]]:
         shown = self._mask_for(column)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from autocoder_jupyter.data.cells import shorten
 from autocoder_jupyter.data.files import DirProfile, FileProfile
-from autocoder_jupyter.data.masking import Masker
 from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.request import Share
 
 _LISTED = 40

@@ -13,10 +13,10 @@ import pandas as pd
 
 from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
-from autocoder_jupyter.data.masking import Masker
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
 from autocoder_jupyter.data.sample import cells_of, sample_positions
 from autocoder_jupyter.data.tokens import estimate_tokens
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.request import Share
 
 ROWS_SHARE = 0.4
@@ -28,6 +28,7 @@ SET_MAX_VALUES = 20
 
 _NAME_CHARACTERS = 100
 _PHRASE_CHARACTERS = 2_000
+_RAW_PHRASE = 10_000
 _ROW_CELL = 32
 _ROW_COLUMNS = 60
 _ROW_CHARACTERS = 1200
@@ -78,12 +79,15 @@ class TableText:
         self._view = view
         self._share = share
         self._masker = masker
+        self._mask_name = masker.for_column(
+            text for column in view.profile.detailed if (text := label_literal(column.label)).isdigit()
+        )
         self._head = self._head_lines()
         columns = view.profile.detailed
         self._full = [self._column_line(column) for column in columns]
         brief = (replace(column, top=(), examples=(), contents=(), formats=()) for column in columns)
         self._brief = [self._column_line(column) for column in brief]
-        self._bare = [f"{self._name(column.label)} {column.dtype}" for column in columns]
+        self._bare = [f"{self._column_name(column)} {column.dtype}" for column in columns]
         self._rows = self._row_lines(max_rows)
 
     def render(self, budget: int) -> Rendered:
@@ -162,7 +166,7 @@ class TableText:
     # Columns
 
     def _column_line(self, column: ColumnProfile) -> str:
-        name = f"{self._name(column.label)} {column.dtype}"
+        name = f"{self._column_name(column)} {column.dtype}"
         if self._share == "schema":
             return name
         texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high]
@@ -269,12 +273,18 @@ class TableText:
 
     # Words
 
+    def _column_name(self, column: ColumnProfile) -> str:
+        """A name that code can use; for a private one, as a pivot makes them, the position by which it must go."""
+        literal, name = label_literal(column.label), self._name(column.label)
+        private = self._mask_name(literal) != literal
+        return f"{name} (a private name; say columns[{column.position}])" if private else name
+
     def _name(self, label: Any) -> str:
         return shorten(self._plain(label_literal(label)), _NAME_CHARACTERS)
 
     def _plain(self, text: str) -> str:
-        """Names and phrases that hold names: only secrets are masked, for code must use names as they are."""
-        return neutral(self._masker.mask(shorten(text, _PHRASE_CHARACTERS), secrets_only=True))
+        """Names, and phrases that hold names."""
+        return shorten(neutral(self._mask_name(shorten(text, _RAW_PHRASE))), _PHRASE_CHARACTERS)
 
     def _value(self, text: str) -> str:
         return neutral(shorten(self._masker.mask(text), CELL_CHARACTERS))

