@@ -40,6 +40,7 @@ def connect(
     *,
     network: bool = False,
     preload: Sequence[str] = (),
+    scratch: Sequence[str] = (),
     hide_memory: bool = True,
     address_space: int | None = None,
     seconds: float = START_SECONDS,
@@ -51,6 +52,7 @@ def connect(
         limits: what the worker may use; the sandbox enforces memory and processes, the worker the rest.
         network: allow internet sockets inside.
         preload: further modules to import before anything runs; missing ones are passed over.
+        scratch: folders inside the sandbox that belong to this worker alone, emptied after each program.
         hide_memory: close the zygote's /proc entries to its children. False under a supervisor that reads its memory.
         address_space: bytes of address space of one process, where the sandbox has no better limit of memory.
         seconds: how long starting may take.
@@ -66,6 +68,7 @@ def connect(
             "threads": max(1, math.ceil(limits.cpu)),
             "network": network,
             "preload": list(preload),
+            "scratch": list(scratch),
             "file_bytes": limits.disk,
             "text_bytes": limits.text_bytes,
             "hide_memory": hide_memory,

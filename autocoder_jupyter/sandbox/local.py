@@ -87,11 +87,13 @@ class LocalSandbox:
         prefixes = interpreter_of(environment).prefixes
 
         def start(limits: Limits) -> Worker:
+            process = _start(command, prefixes, [environment.location], limits, network=network)
             return connect(
-                _start(command, prefixes, [environment.location], limits, network=network),
+                process,
                 limits,
                 network=network,
                 preload=preload,
+                scratch=[process.folder],
                 hide_memory=False,  # sandlock reads the memory of who asks it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
             )

@@ -67,6 +67,7 @@ class LocalProcess:
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
+        self.folder = policy.folder
         self._lock = threading.Lock()
         self._reason: ExitReason | None = None
         self._killed = False

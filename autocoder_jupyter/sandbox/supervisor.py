@@ -18,13 +18,13 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.sandbox import process_tree
+from autocoder_jupyter.sandbox.worker import removal
 
 WATCH_SECONDS = 0.05
 """How often memory, processes and threads are looked at."""
@@ -103,7 +103,7 @@ def main(lifeline: int, report: int, claim: int) -> None:
         ending = _watch(worker, policy, lifeline, parent)
     process_tree.kill_descendants(os.getpid())
     _tell(report, ending)
-    shutil.rmtree(policy.folder, ignore_errors=True)
+    removal.remove(policy.folder)
     # sandlock's threads are not ours to join.
     os._exit(0)
 

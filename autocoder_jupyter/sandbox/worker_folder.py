@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from autocoder_jupyter.sandbox.worker import removal
 
 _PREFIX = "autocode-worker-"
 _YOUNG_SECONDS = 60.0
@@ -51,6 +52,6 @@ def _remove_unless_claimed(path: Path) -> None:
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
+        removal.remove(path)
     finally:
         os.close(claim)

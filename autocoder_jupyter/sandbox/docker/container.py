@@ -23,6 +23,8 @@ Transport = Literal["sockets", "attach"]
 
 USER = "65532:65532"
 """Nobody in particular: no such user exists in the image or, as a rule, on the host."""
+WRITABLE = ("/tmp", "/dev/shm", "/dev/mqueue")
+"""All that a process in a container can write; none of it is on a disk."""
 START_SECONDS = 60
 CONNECT_SECONDS = 10.0
 EVENT_SECONDS = 3.0

@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
 from autocoder_jupyter.sandbox import bundle, environments, upkeep
 from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.docker import apt, layers
-from autocoder_jupyter.sandbox.docker.container import Start, Transport
+from autocoder_jupyter.sandbox.docker.container import WRITABLE, Start, Transport
 from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
@@ -116,7 +116,8 @@ class DockerSandbox:
 
         def start(limits: Limits) -> Worker:
             container = Start(engine, environment.location, bundle.LOADER, limits, network=network)
-            return connect(container.launch(transport), limits, network=network, preload=preload)
+            process = container.launch(transport)
+            return connect(process, limits, network=network, preload=preload, scratch=WRITABLE)
 
         return start_within(start, limits)
 

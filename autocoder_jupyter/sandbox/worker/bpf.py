@@ -220,9 +220,6 @@ def worker_rules(*, network: bool) -> tuple[Rule, ...]:
     """What neither the zygote nor a program may do. With `network`, internet sockets are left, and only those."""
     return (
         *(Rule(call) for call in _NEVER),
-        *(Rule(call, _PRETEND) for call in _PRETENDED),
-        # Without times it means now, and tells `Path.touch` whether the file is there.
-        *(Rule(call, _PRETEND, argument=times, others=(0,)) for call, times in _PRETENDED_WITH_TIMES),
         Rule("clone3", _ENOSYS),  # its flags lie in memory, where a filter cannot look; libc falls back to clone
         Rule("clone", argument=0, any_bit=_NEW_NAMESPACES),
         Rule("ioctl", argument=1, values=(_TIOCSTI, _TIOCLINUX)),
@@ -233,8 +230,17 @@ def worker_rules(*, network: bool) -> tuple[Rule, ...]:
 
 
 def child_rules() -> tuple[Rule, ...]:
-    """What a program may not do besides: leave its process group, by which it is killed."""
-    return (Rule("setsid"), Rule("setpgid"))
+    """What a program may not do besides: leave its process group, by which it is killed, and change modes and times.
+
+    The zygote may change modes, because it removes what programs leave, and they can make folders closed to all.
+    """
+    return (
+        Rule("setsid"),
+        Rule("setpgid"),
+        *(Rule(call, _PRETEND) for call in _PRETENDED),
+        # Without times it means now, and tells `Path.touch` whether the file is there.
+        *(Rule(call, _PRETEND, argument=times, others=(0,)) for call, times in _PRETENDED_WITH_TIMES),
+    )
 
 
 _LOAD = 0x20

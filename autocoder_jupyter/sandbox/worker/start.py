@@ -12,10 +12,8 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import traceback
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from . import frames, heap, lockdown
@@ -38,7 +36,6 @@ def main() -> None:
     if start is None:
         os._exit(0)
     setup = json.loads(start)
-    root = Path(tempfile.mkdtemp(prefix="autocode-"))
     try:
         _load(setup)
         lock = lockdown.lock_worker(
@@ -51,15 +48,17 @@ def main() -> None:
         failed = {"kind": "failed", "text": traceback.format_exc(limit=-3), "payload": 0}
         frames.write_all(control, [frames.pack(failed)])
         os._exit(1)
+    from .workplace import Workplace
     from .zygote import Zygote
 
-    zygote = Zygote(requests, data, control, root, keep_text=setup["text_bytes"])
+    workplace = Workplace(setup["scratch"])
+    zygote = Zygote(requests, data, control, workplace, keep_text=setup["text_bytes"])
     zygote.report(
         "ready",
         python=list(sys.version_info[:3]),
         machine=platform.machine(),
         pid=os.getpid(),
-        folder=str(root),
+        folder=str(workplace.root),
         lockdown=asdict(lock),
     )
     try:

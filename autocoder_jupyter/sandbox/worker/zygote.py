@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from pathlib import Path
 from typing import Any
 
 from . import frames
 from .child import Child, Deaths, spawn
 from .passage import HostGone, MemoryKills, Passage, Streams
+from .workplace import Workplace
 
 
 class Zygote:
     """One request after the other, each in its own child, which has been forked ahead of time."""
 
-    def __init__(self, requests: int, data: int, control: int, root: Path, *, keep_text: int) -> None:
+    def __init__(self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int) -> None:
         deaths = Deaths()
         self.streams = Streams(requests, data, control, deaths)
         self.kills = MemoryKills()
         self._not_for_child = (requests, data, control, *deaths.descriptors, *self.kills.descriptors)
-        self.root = root
+        self.workplace = workplace
         self.keep_text = keep_text
         self.spare: Child | None = None
         self.kept: Child | None = None
-        self._folders = 0
 
     def serve(self) -> None:
         """Take requests until there are no more."""
@@ -55,7 +53,7 @@ class Zygote:
         for child in (self.kept, self.spare):
             if child is not None:
                 child.kill()
-        shutil.rmtree(self.root, ignore_errors=True)
+        self.workplace.clear()
 
     def _one(self, raw: bytes, header: dict[str, Any]) -> None:
         child = self._child_for(header)
@@ -106,17 +104,12 @@ class Zygote:
         if spare is not None:
             spare.kill()
             spare.close()
-            shutil.rmtree(spare.folder, ignore_errors=True)
 
     def _spawn(self) -> Child:
-        self._folders += 1
-        folder = self.root / str(self._folders)
-        folder.mkdir()
-        return spawn(folder, not_for_child=self._not_for_child)
+        return spawn(self.workplace.new_folder(), not_for_child=self._not_for_child)
 
     def _bury(self, child: Child) -> None:
-        """Close, reap and clean up after a killed child; what escaped its group ends the whole worker."""
+        """Close, reap and clean up after a killed child; what does not go away ends the whole worker."""
         child.close()
-        if not child.reap(self.streams.deaths):
+        if not (child.reap(self.streams.deaths) and self.workplace.clear()):
             os._exit(1)
-        shutil.rmtree(child.folder, ignore_errors=True)

@@ -1,0 +1,95 @@
+"""Removing what a program wrote, however it wrote it: deeper than any path reaches, closed to its owner, full of links.
+
+Nobody else may change the folder meanwhile: whoever wrote it has ended. Links are removed and never followed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+
+def remove(folder: str | Path) -> bool:
+    """Remove a folder with all that is in it. False when something of it stays."""
+    if not clear(folder):
+        return False
+    with suppress(OSError):
+        Path(folder).rmdir()
+    return not os.path.lexists(folder)
+
+
+def clear(folder: str | Path) -> bool:
+    """Remove all that is in a folder. False when something of it stays."""
+    try:
+        top = _open(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        return _clear(top)
+    except OSError:
+        return False
+    finally:
+        os.close(top)
+
+
+def _clear(top: int) -> bool:
+    """Empty the folders one after the other into the topmost: no path gets long, and no stack deep."""
+    mark = secrets.token_hex(8)
+    free_names = (f"{mark}-{number}" for number in itertools.count())
+    while folders := _unlink_files(top):
+        if not sum(_dissolve(top, name, free_names) for name in folders):
+            return False
+    return not os.listdir(top)
+
+
+def _dissolve(top: int, name: str, free_names: Iterator[str]) -> bool:
+    """Remove the folder `name`; the folders in it come to lie beside it. Whether that worked."""
+    try:
+        folder = _open(name, top)
+    except OSError:
+        return False
+    try:
+        for inner in _unlink_files(folder):
+            with suppress(OSError):
+                os.close(_open(inner, folder))  # moving a folder takes the right to write in it
+                os.rename(inner, next(free_names), src_dir_fd=folder, dst_dir_fd=top)
+        os.rmdir(name, dir_fd=top)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+def _unlink_files(folder: int) -> list[str]:
+    """Remove all that is no folder, and give the names of the folders."""
+    folders = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                with suppress(OSError):
+                    os.unlink(entry.name, dir_fd=folder)
+    return folders
+
+
+def _open(name: str | Path, parent: int | None = None) -> int:
+    """A descriptor of a folder that we may list and change, also when its owner had closed it to themselves."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    usable = 0o700
+    try:
+        folder = os.open(name, flags, dir_fd=parent)
+    except PermissionError:
+        os.chmod(name, usable, dir_fd=parent)
+        return os.open(name, flags, dir_fd=parent)
+    if os.fstat(folder).st_mode & usable != usable:
+        with suppress(OSError):
+            os.fchmod(folder, usable)
+    return folder
