@@ -61,12 +61,13 @@ def _path_overview(value: File | Dir, share: Share | None) -> Overview:
     except AutocodeError as error:
         return Overview(kind, f"It cannot be described any more: {error.what}")
     mask = Masker().mask
+    name = profile.name if share is None else kind
     if isinstance(profile, DirProfile):
         size = sum(size for _, size in profile.entries)
         suffixes = ", ".join(f"{suffix} ×{count}" for suffix, count in profile.suffixes[:10])
         count = f"{len(profile.entries):,}" if profile.complete else f"more than {len(profile.entries):,}"
-        return Overview(kind, mask(f"{profile.name}: {count} files, {size:,} bytes; {suffixes}"))
-    summary = mask("; ".join((f"{profile.name}: {profile.kind}, {profile.size:,} bytes", *profile.facts)))
+        return Overview(kind, mask(f"{name}: {count} files, {size:,} bytes; {suffixes}"))
+    summary = mask("; ".join((f"{name}: {profile.kind}, {profile.size:,} bytes", *profile.facts)))
     return _file_overview(profile, summary, share)
 
 

@@ -8,6 +8,7 @@ from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.discretion.names import FileNames, suffixes_of
 from autocoder_jupyter.request import Share
 
 _LISTED = 40
@@ -22,16 +23,16 @@ class PathText:
         self._share = share
         self._masker = masker
         self._max_rows = max_rows
+        self._names = FileNames()
 
     def render(self, budget: int) -> Rendered:
         """The most detailed text that fits."""
         if isinstance(self._profile, DirProfile):
             return self._dir(self._profile, budget)
-        return self._file(self._profile, budget, "file")
+        return self._file(self._profile, budget, f"file file-1{suffixes_of(self._profile.name)}")
 
     def _file(self, profile: FileProfile, budget: int, word: str) -> Rendered:
-        name = self._text(profile.name)
-        head = [f"{word} {name}, {profile.size} bytes, {profile.kind}", *map(self._text, profile.facts)]
+        head = [f"{word}, {profile.size} bytes, {profile.kind}", *map(self._text, profile.facts)]
         line = shorten("; ".join(head), 3_000)
         if profile.frame is not None:
             rows = sample_rows(profile.frame, self._max_rows) if self._share == "rows" else None
@@ -60,20 +61,27 @@ class PathText:
     def _dir(self, profile: DirProfile, budget: int) -> Rendered:
         total = sum(size for _, size in profile.entries)
         count = f"{len(profile.entries)} files" if profile.complete else f"more than {len(profile.entries)} files"
-        kinds = ", ".join(f"{self._text(suffix)} ×{number}" for suffix, number in profile.suffixes[:10])
-        head = [f"folder {self._text(profile.name)}, {count}, {total} bytes" + (f": {kinds}" if kinds else "")]
-        listed = [f"{self._text(name)} {size}" for name, size in profile.entries[:_LISTED]]
+        kinds = ", ".join(f"{self._suffix(suffix)} ×{number}" for suffix, number in profile.suffixes[:10])
+        head = [f"folder, {count}, {total} bytes" + (f": {kinds}" if kinds else "")]
+        listed = [f"{self._name(name)} {size}" for name, size in profile.entries[:_LISTED]]
         if len(profile.entries) > _LISTED:
             listed.append(f"and {len(profile.entries) - _LISTED} more")
         head.append(shorten("files and bytes: " + ", ".join(listed), 2_000))
         room = budget - sum(map(cost, head))
         left_out: tuple[str, ...] = ()
         for left, (name, example) in enumerate(profile.examples):
-            part = self._file(example, room // (len(profile.examples) - left), f"for instance {self._text(name)}:")
+            part = self._file(example, room // (len(profile.examples) - left), f"for instance {self._name(name)}")
             head.append(part.text)
             left_out += part.left_out
             room -= cost(part.text)
         return Rendered("\n".join(head), left_out)
+
+    def _name(self, path: str) -> str:
+        """The path of a file in a folder: code may need it to find the file, so it is told where values are."""
+        return self._text(path) if self._share == "rows" else self._names.of(path)
+
+    def _suffix(self, suffix: str) -> str:
+        return suffixes_of(f"x{suffix}") or "others"
 
     def _text(self, text: str) -> str:
         return neutral(self._masker.mask(text))

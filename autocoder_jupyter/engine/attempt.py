@@ -45,7 +45,7 @@ class Trials:
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: two workers do for all
         sample, vacuous = rest.result()
         sample, checks = await work.stage("verify", lambda: self._verify(program, sample))
-        failures = (*(sample.failures(show_values=self._show_values) if sample else ()), *failures_of(checks))
+        failures = (*(sample.failures(work.discretion) if sample else ()), *failures_of(checks))
         verdict = Verdict(work.suite, run.result(), sample, checks, vacuous, failures, tests_changed)
         work.emit(EvidenceGathered(work.attempt, verdict.evidence))
         return verdict
@@ -62,7 +62,7 @@ class Trials:
         )
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
-        sample = await run_on_sample(self._work.bench, program, self._work.request.samples)
+        sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.discretion)
         return sample, await self._stub_passes(program)
 
     async def _stub_passes(self, program: Program) -> tuple[str, ...]:
@@ -77,16 +77,13 @@ class Trials:
     async def _verify(
         self, program: Program, first: SampleRun | None
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...]]:
-        work, samples, show_values = self._work, self._work.request.samples, self._show_values
-        sample = await run_again(work.bench, program, samples, first, show_values=show_values)
+        work, samples, discretion = self._work, self._work.request.samples, self._work.discretion
+        sample = await run_again(work.bench, program, samples, first, discretion)
         if sample is None or sample.error is not None:
             return sample, ()
         values = sample.values
-        own = await run_checks(work.bench, work.request.checks, program, samples, values, show_values=show_values)
-        stated = await call_blocking(lambda: work.constraints.evaluate(values, samples, show_values=show_values))
+        own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
+        stated = await call_blocking(
+            lambda: work.constraints.evaluate(values, samples, show_values=discretion.shows_values)
+        )
         return sample, (*own, *stated)
-
-    @property
-    def _show_values(self) -> bool:
-        """Whether the model may see values of the data, also where a failure quotes them."""
-        return self._work.config.share == "rows"

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
+
+_KEPT, _TOLD = 2_000, 500
+"""Characters of what a check says: those that leave the sandbox to be masked, and those that are told."""
 
 _CHECKER = """\
 import numpy as np
@@ -24,13 +28,11 @@ def run(**values):
         try:
             value = eval(expression, {{"pd": pd, "np": np, **values}})
             passed = bool(np.all(value))
-            message = "it is " + repr(value)[:200]
+            message = "it is " + repr(value)
         except Exception as error:
-            passed, message = False, type(error).__name__ + ": " + str(error)[:500]
-        if passed:
-            message = ""
-        elif not SHOW_VALUES:
-            message = "it is not true, or cannot be evaluated"
+            passed, message = False, type(error).__name__ + ": " + str(error)
+        cut = "…(+" + str(len(message) - {longest}) + ")" if len(message) > {longest} else ""
+        message = message[:{longest}] + cut if SHOW_VALUES and not passed else ""
         outcomes.append({{"passed": passed, "message": message}})
     return outcomes
 """
@@ -42,13 +44,12 @@ async def run_checks(
     program: Program,
     samples: Mapping[str, Any],
     values: Mapping[str, Any],
-    *,
-    show_values: bool,
+    discretion: Discretion,
 ) -> tuple[CheckOutcome, ...]:
     """Evaluate the person's expressions over inputs and outputs, in the sandbox, since outputs are not to be trusted.
 
-    A name that is both an input and an output means the output. `show_values`: whether messages, which the model will
-    see, may hold values of the data.
+    A name that is both an input and an output means the output. `discretion` decides what the messages, which the model
+    will see, may hold.
     """
     if not checks:
         return ()
@@ -61,7 +62,7 @@ async def run_checks(
         if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(
-        code=_CHECKER.format(expressions=list(checks), show_values=show_values),
+        code=_CHECKER.format(expressions=list(checks), show_values=discretion.shows_values, longest=_KEPT),
         inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
         outputs=(OutputSpec(name="outcomes", type="list"),),
     )
@@ -69,8 +70,16 @@ async def run_checks(
     try:
         outcome = await bench.work(lambda worker: worker.call(checker, arguments))
     except PROGRAM_FAILURES as error:
-        return tuple(CheckOutcome(name=check, passed=False, message=str(error)) for check in checks)
+        return tuple(CheckOutcome(name=check, passed=False, message=discretion.error(error)) for check in checks)
     return tuple(
-        CheckOutcome(name=check, passed=bool(told["passed"]), message=str(told["message"]))
+        CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, discretion))
         for check, told in zip(checks, outcome.values["outcomes"], strict=True)
     )
+
+
+def _message(told: Mapping[str, Any], discretion: Discretion) -> str:
+    if told["passed"]:
+        return ""
+    if not discretion.shows_values:
+        return "it is not true, or cannot be evaluated"
+    return discretion.words(str(told["message"]), _TOLD)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
-from autocoder_jupyter.errors import SolutionError, UnusableAnswer
+from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
 
@@ -31,25 +32,17 @@ LONGEST_MESSAGE = 3000
 """Characters of one test's message that are shown; a longer one is cut in the middle."""
 
 
-def told_by_program(name: str, error: Exception, *, show_values: bool) -> TestFailure:
+def told_by_program(name: str, error: Exception, discretion: Discretion) -> TestFailure:
     """A failure outside of any test (on the sample, in a check), which can only be the function's."""
-    said = said_by_program(error, show_values=show_values)
+    said = discretion.error(error)
     return TestFailure(
         test_name=name,
         error_message=said,
         expected_behavior="The function runs and keeps to the interface.",
         actual_behavior=said,
-        root_cause=getattr(error, "traceback", "") if show_values else "",
+        root_cause=discretion.traceback(error),
         error_type="logic",
     )
-
-
-def said_by_program(error: Exception, *, show_values: bool) -> str:
-    """The words of an error, for the model. What a function raises may quote its data: then only kind and place."""
-    if show_values or not isinstance(error, SolutionError):
-        return str(error)
-    place = f" in line {error.line}, `{error.source.strip()}`" if error.line is not None else ""
-    return f"{error.exception_type}{place}. What it says is withheld, because it may quote the data."
 
 
 def diagnosis_messages(

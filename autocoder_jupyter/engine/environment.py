@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
-from autocoder_jupyter.engine.packages import PackageNeeds, missing_packages, package_needs, requirement_name
+from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.engine.packages import (
+    PackageNeeds,
+    distribution_of,
+    imported_modules,
+    missing_packages,
+    package_needs,
+    requirement_name,
+)
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
@@ -60,7 +68,10 @@ class Packages:
         """Note the packages that failed imports ask for; False when there is none that is not here already."""
         environment = self._work.bench.environment
         installed = {requirement_name(line) for line in (environment.lock if environment else ())}
-        missing = missing_packages(verdict.complaints, self._work.plan.packages)
+        declared = self._work.plan.packages
+        missing = missing_packages(verdict.complaints, declared)
+        # A cell in the place of a module's name must reach neither an index nor the model.
+        missing |= missing_packages([verdict.complaint_on_sample], declared) & self._plausible
         new = missing - installed - self._extra - set(self._refused)
         self._extra |= new
         return bool(new)
@@ -83,6 +94,13 @@ class Packages:
     def state(self) -> tuple[frozenset[str], ...]:
         """All that was learned, to see whether anything changed."""
         return frozenset(self._extra), frozenset(self._extra_system), frozenset(self._refused)
+
+    @property
+    def _plausible(self) -> set[str]:
+        """Packages that a run may lack: well-known ones, declared ones, and those of the code's own imports."""
+        declared = self._work.plan.packages
+        imported = (distribution_of(module, declared) for module in imported_modules(self._work.code))
+        return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}
 
     def _needs(self, sources: tuple[str, ...]) -> PackageNeeds:
         return package_needs(

@@ -108,7 +108,7 @@ def _told(failures: Sequence[TestFailure]) -> str:
             ("cause", failure.root_cause),
             ("to do", failure.suggested_fix),
         ]
-        told = "\n".join(f"  {label}: {masker.mask(shortened(text))}" for label, text in rows if text.strip())
+        told = "\n".join(f"  {label}: {shortened(masker.mask(text))}" for label, text in rows if text.strip())
         blocks.append(f"- {failure.test_name}\n{told}")
     return "\n".join(blocks)
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.discretion.records import for_file
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.folder import Folder, Refused
 from autocoder_jupyter.plain_json import parse
@@ -122,7 +123,8 @@ class Journal:
             self._write("solution.py", report.solution.code)
         if report.tests:
             self._write("test_solution.py", report.tests)
-        self._write("report.json", report.model_dump_json(indent=1, exclude={"conversation_history"}))
+        record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
+        self._write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
     def _write(self, name: str, text: str) -> None:
         content = (text.rstrip("\n") + "\n").encode()

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter.engine.diagnose import said_by_program, told_by_program
+from autocoder_jupyter.discretion.words import Discretion
+from autocoder_jupyter.engine.diagnose import told_by_program
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import (
     OutOfMemory,
@@ -46,14 +47,16 @@ class SampleRun:
     worker: str = ""
     error: SandboxError | None = None
 
-    def failures(self, *, show_values: bool) -> tuple[TestFailure, ...]:
+    def failures(self, discretion: Discretion) -> tuple[TestFailure, ...]:
         """What does not hold, as the function's faults; with values of the data in their words only on leave."""
         if self.error is not None:
-            return (told_by_program(ON_SAMPLE, self.error, show_values=show_values),)
+            return (told_by_program(ON_SAMPLE, self.error, discretion),)
         return failures_of(self.checks)
 
 
-async def run_on_sample(bench: Workbench, program: Program, samples: Mapping[str, Any]) -> SampleRun | None:
+async def run_on_sample(
+    bench: Workbench, program: Program, samples: Mapping[str, Any], discretion: Discretion
+) -> SampleRun | None:
     """Run the function on the real sample.
 
     Returns:
@@ -64,7 +67,7 @@ async def run_on_sample(bench: Workbench, program: Program, samples: Mapping[str
     try:
         outcome, worker = await bench.work(lambda worker: (_call(worker, program, samples, seed=1), worker.id))
     except PROGRAM_FAILURES as error:
-        return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=str(error)),), error=error)
+        return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=discretion.error(error)),), error=error)
     changed = ", ".join(outcome.mutated)
     message = f"The function changes its input {changed} in place; it must work on a copy." if changed else ""
     checks = (
@@ -75,19 +78,19 @@ async def run_on_sample(bench: Workbench, program: Program, samples: Mapping[str
 
 
 async def run_again(
-    bench: Workbench, program: Program, samples: Mapping[str, Any], first: SampleRun | None, *, show_values: bool
+    bench: Workbench, program: Program, samples: Mapping[str, Any], first: SampleRun | None, discretion: Discretion
 ) -> SampleRun | None:
     """Run it a second time, in another interpreter and with another seed, and compare.
 
-    Two interpreters differ in the hash seed too, so an answer that hangs on the order of a set shows. `show_values`:
-    whether words about it, which the model will see, may hold values of the data.
+    Two interpreters differ in the hash seed too, so an answer that hangs on the order of a set shows.
+    `discretion` decides what may be told of it.
     """
     if first is None or first.error is not None:
         return first
     try:
         second = await bench.work(lambda worker: _call(worker, program, samples, seed=2), other_than=first.worker)
     except PROGRAM_FAILURES as error:
-        message = f"The second run on the same input failed: {said_by_program(error, show_values=show_values)}"
+        message = f"The second run on the same input failed: {discretion.error(error)}"
     else:
         differing = ", ".join(name for name, digest in first.digests.items() if second.digests.get(name) != digest)
         message = (

@@ -93,15 +93,18 @@ class Verdict:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """All error messages, in which a missing package may be named."""
+        """All error messages of the tests, in which a missing package may be named."""
         told = [outcome.message for outcome in self.failing]
         if self.run is not None:
             told.append(self.run.collection_error)
             if self.run.missing_module:
                 told.append(f"No module named '{self.run.missing_module}'")
-        if self.sample is not None and self.sample.error is not None:
-            told.append(str(self.sample.error))
         return tuple(told)
+
+    @property
+    def complaint_on_sample(self) -> str:
+        """What the function said when it failed on the sample. It may quote the data: for reading, not for telling."""
+        return str(self.sample.error) if self.sample is not None and self.sample.error is not None else ""
 
     @property
     def summary(self) -> str:

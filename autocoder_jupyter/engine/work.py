@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from autocoder_jupyter.data.constraints import tables_of
+from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
@@ -54,6 +56,15 @@ class Work:
     def context(self) -> str:
         """What the model is told about the data."""
         return self.prepared.context.text
+
+    @property
+    def discretion(self) -> Discretion:
+        """What may be told of a run of the present solution on the real sample."""
+        tables = tables_of(self.request.samples, self.plan.outputs).columns
+        columns = [column for names in tables.values() for column in names]
+        inputs, outputs = self.plan.inputs, self.plan.outputs
+        names = (*(spec.name for spec in inputs), *(spec.name for spec in outputs), *columns)
+        return Discretion.over(self.config.share, self.code, names)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.discretion.secrets import hidden_values
 from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady
 from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.services import Services
@@ -92,7 +93,7 @@ class Workbench:
         """Run a job on a worker of the current environment.
 
         A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
-        `sandbox_retries` says. What the worker says of its program holds no secret.
+        `sandbox_retries` says. What the worker says of its program holds no secret and no variable's value.
 
         Args:
             job: gets the worker; its value is returned.
@@ -100,7 +101,7 @@ class Workbench:
         """
         environment = self.environment
         assert environment is not None, "provide() comes first"
-        secrets = secret_values(self._config.secrets)
+        secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
         held: list[Worker] = []
         abandoned = threading.Event()
 

@@ -7,25 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
 from autocoder_jupyter.types import TestOutcome
-
-
-def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
-    """The text with `<NAME>` in the place of each secret's value."""
-    for name, value in sorted(secrets.items(), key=lambda item: -len(item[1])):  # one may hold another
-        if value:
-            text = text.replace(value, f"<{name}>")
-    return text
-
-
-def hush(error: AutocodeError, secrets: Mapping[str, str]) -> None:
-    """Take the values of secrets out of everything that an error says."""
-    for attribute, content in vars(error).items():
-        if isinstance(content, str):
-            setattr(error, attribute, without_secrets(content, secrets))
-    error.args = (error.what, error.why, error.hint)
 
 
 class DiscreetWorker:

@@ -8,9 +8,9 @@ from typing import Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited, tell
+from autocoder_jupyter.discretion.secrets import hidden_values, hush
 from autocoder_jupyter.errors import AutocodeError, EngineGone, SandboxUnavailable
 from autocoder_jupyter.request import secret_values
-from autocoder_jupyter.sandbox.discretion import hush
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.tasks import outcome_cache
@@ -45,7 +45,7 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
     except AutocodeError as error:
         if options.name:
             error.what = f"{options.name}: {error.what}"
-        hush(error, secrets)
+        hush(error, hidden_values(secrets, options.env_vars))
         raise
     return packed(values, function.outputs)
 

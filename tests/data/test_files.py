@@ -5,6 +5,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -191,3 +192,20 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
         describe_path(Dir(tmp_path / "nope"))
     with pytest.raises(InvalidRequest, match="no file"):
         describe_path(File(tmp_path))
+
+
+@pytest.mark.parametrize("share", ["rows", "stats", "schema"])
+def test_the_name_of_a_file_stays_but_its_ending(tmp_path: Path, share: Any) -> None:
+    path = tmp_path / "layoffs of Mary Smith.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    text = build_context({"f": File(path)}, share=share).text
+    assert "Smith" not in text and "file file-1.csv" in text
+
+
+@pytest.mark.parametrize("share", ["stats", "schema"])
+def test_names_in_a_folder_are_told_only_with_rows(tmp_path: Path, share: Any) -> None:
+    (tmp_path / "Smith").mkdir()
+    (tmp_path / "Smith" / "mary.csv").write_text("a,b\n1,2\n3,4\n")
+    text = build_context({"d": Dir(tmp_path)}, share=share).text
+    assert "mary" not in text and "Smith" not in text and "folder-1/file-1.csv" in text
+    assert "Smith/mary.csv" in build_context({"d": Dir(tmp_path)}, share="rows").text

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
-from autocoder_jupyter.types import InputSpec, OutputSpec, Resources, Secret
+from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from tests.scripted_model import Answer
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
 
@@ -266,6 +266,57 @@ async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(theatre:
     for share, told in (("rows", "it is False"), ("schema", "it is not true")):
         played = await play(theatre, checks=("total < 100",), settings={"max_iterations": 1, "share": share})
         assert told in played.report.error
+
+
+CELL = "zelda-cell-77"
+LEAKS = {
+    "a message": "raise ValueError('bad row: ' + cell)",
+    "a missing key": "raise KeyError(cell)",
+    "the name of an exception": "raise type(cell, (ValueError,), {'__module__': 'pandas.errors'})('x')",
+    "an exit": "raise SystemExit(cell)",
+    "a missing module": "raise ModuleNotFoundError(f'No module named {cell!r}')",
+    "a type": "return type(cell, (dict,), {})()",
+    "attrs": "return pd.DataFrame({'total': [1.0]}).pipe(lambda f: (f.attrs.update({cell: object()}), f)[1])",
+    "a pivot": "return pd.DataFrame({'total': [1.0], cell: [2]})",
+    "columns that stand twice": "return pd.DataFrame([[1.0, 2, 3]], columns=['total', cell, cell])",
+}
+TOTALS = OutputSpec(name="totals", type="DataFrame", columns=(ColumnSpec(name="total", dtype="float64"),))
+
+
+@pytest.mark.parametrize("share", ["stats", "schema"])
+@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
+async def test_no_cell_reaches_the_model_or_a_file_by_the_words_of_a_failure(theatre: Theatre, leak, share):
+    code = CODE.replace("-> float", "-> pd.DataFrame").replace(
+        CODE.splitlines()[-1], f"    cell = str(sales['buyer'].iloc[-1])\n    {leak}"
+    )
+    samples = {"sales": sales().assign(buyer=CELL)}
+    script = {"plan": [PLAN], "code": [fenced(code)], "fix_code": [fix("runs on the sample")] * 9}
+    settings = {"share": share, "skip_tests": True, "max_iterations": 2}
+    played = await theatre.play(script, samples=samples, outputs=(TOTALS,), settings=settings)
+    assert not played.report.success
+    sent = json.dumps([request["messages"] for request in played.model.requests])
+    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    for text in (sent, kept, repr(played.events), played.report.model_dump_json()):
+        assert CELL not in text
+    assert not theatre.approvals
+
+
+async def test_what_is_raised_on_the_sample_is_kept_masked(theatre: Theatre):
+    samples = {"sales": sales().assign(buyer=PRIVATE)}
+    played = await play(theatre, QUOTING, samples=samples, settings={"max_iterations": 1})
+    assert "bad row: <email-1>" in played.report.model_dump_json()
+    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    assert "bad row: <email-1>" in kept and PRIVATE not in kept
+
+
+async def test_the_value_of_a_variable_that_the_function_quotes_is_told_to_nobody(theatre: Theatre):
+    quoting = CODE.replace("import pandas", "import os\n\nimport pandas").replace(
+        "    return float(", "    raise ValueError(repr(os.environ['WAREHOUSE']))\n    return float("
+    )
+    settings = {"env_vars": {"WAREHOUSE": "pg-host-17.internal"}, "max_iterations": 1}
+    played = await play(theatre, quoting, settings=settings)
+    kept = "".join(path.read_text() for path in theatre.root.rglob("*") if path.is_file())
+    assert "<WAREHOUSE>" in played.report.error and "pg-host-17" not in kept + repr(played.events)
 
 
 async def test_a_secret_that_is_not_set_is_told_before_any_question(theatre: Theatre):

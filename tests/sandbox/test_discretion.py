@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import SolutionError
-from autocoder_jupyter.sandbox.discretion import DiscreetWorker, hush, without_secrets
+from autocoder_jupyter.sandbox.discretion import DiscreetWorker
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun
 from autocoder_jupyter.types import OutputSpec, TestOutcome
 

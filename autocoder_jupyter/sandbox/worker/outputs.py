@@ -54,7 +54,9 @@ def _check_columns(name: str, frame: pd.DataFrame, declared: list[Mapping[str, s
         note = "; the index has that name, reset it" if any(column in index for column in missing) else ""
         faults.append(f"missing columns {', '.join(map(repr, missing))}{note}")
     if extra:
-        faults.append(f"columns that are not declared: {', '.join(map(repr, extra[:20]))}")
+        dtypes = [str(dtype) for label, dtype in zip(present, frame.dtypes, strict=True) if label not in wanted]
+        count = f"({len(extra)} in all, of {', '.join(dict.fromkeys(dtypes[:20]))})"
+        faults.append(f"columns that are not declared: {', '.join(map(repr, extra[:20]))} {count}")
     for label, dtype in zip(present, frame.dtypes, strict=True):
         if label in wanted and not fits(str(dtype), wanted[label], rows=len(frame)):
             faults.append(f"column {label!r} is declared {wanted[label]} and is {dtype}")
