@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from autocoder_jupyter import background
-from autocoder_jupyter.engine.events import Emit, Event, StageStarted
+from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled
 from autocoder_jupyter.models.protocol import ModelConfig
@@ -35,6 +35,7 @@ async def generate_report(
             model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
         ),
         limited=config.max_cost is not None,
+        on_loading=lambda begins: emit(LoadingClient(done=not begins)),
     )
     services = engine.Services(
         model=ReplayingModel(model, journal, config.cache),

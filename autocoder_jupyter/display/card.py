@@ -58,6 +58,7 @@ def render_html(state: CardState) -> str:
         markup.head(state.name, title(state), COLOURS[state.phase], (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Asks", _approval_html(state)),
+        markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(_reason(state))),
         markup.row("Fails", _failures_html(state)),
         markup.row("Does", markup.text(plan.description) if plan else ""),
@@ -77,6 +78,7 @@ def render_html(state: CardState) -> str:
 def render_text(state: CardState) -> str:
     """The card in a few lines of text."""
     lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state), *_last_step(state)))]
+    lines.extend(f"  {words}" for words in _held_up(state))
     if _reason(state):
         lines.append(f"  {_reason(state)}")
     if state.approval:
@@ -97,7 +99,8 @@ def render_text(state: CardState) -> str:
 def status_line(state: CardState) -> str:
     """One line of text: what it is doing."""
     took = "" if state.finished else clock(state.seconds)
-    return markup.plain(" · ".join(filter(None, (f"{state.name}  {title(state)}", took, *_facts(state)))))
+    said = (f"{state.name}  {title(state)}", took, *_held_up(state), *_facts(state))
+    return markup.plain(" · ".join(filter(None, said)))
 
 
 def title(state: CardState) -> str:
@@ -120,6 +123,12 @@ def _facts(state: CardState) -> list[str]:
         "slower than usual" if slow else "",
     )
     return [fact for fact in facts if fact]
+
+
+def _held_up(state: CardState) -> list[str]:
+    """What it waits for that is no work of its own."""
+    loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
+    return [*loading, *(f"{fault[:1].upper()}{fault[1:]}" for fault in state.faults)]
 
 
 def _last_step(state: CardState) -> list[str]:

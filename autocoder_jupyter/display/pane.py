@@ -86,13 +86,20 @@ def _columns(state: CardState) -> list[_Column]:
 def _answer(state: CardState, stage: Stage) -> _Column:
     answer = next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
     if not answer.tail:
-        return _Column(HEADINGS[stage], _lines((_line("Nothing has arrived yet.", markup.MUTED),)))
+        return _Column(HEADINGS[stage], _lines((_why_nothing(state, answer),)))
     said = "\n".join(answer.tail[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
     # Auto margins take what room is left, so a short text stands at the top; a long one overflows upwards.
     text = (
         f'<div style="{_CODE};white-space:pre-wrap;overflow-wrap:anywhere;margin-bottom:auto">{markup.text(said)}</div>'
     )
     return _Column(f"{HEADINGS[stage]} · {answer.written:,} characters", _window(text))
+
+
+def _why_nothing(state: CardState, answer: Answer) -> str:
+    if answer.fault:
+        return _line(f"The service of the model: {answer.fault}.", f"color:{markup.WARN}")
+    words = "The model client is being loaded, once in a kernel." if state.loading else "Nothing has arrived yet."
+    return _line(words, markup.MUTED)
 
 
 def _tests(state: CardState, stage: Stage) -> _Column:

@@ -42,12 +42,16 @@ class LogLine:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says in a stage: how many characters, and the last of them; `whole` when it has ended."""
+    """What the model says in a stage: how many characters, and the last of them; `whole` when it has ended.
+
+    `fault` is why it says nothing yet, after a call that failed and is tried again.
+    """
 
     stage: Stage
     written: int = 0
     tail: str = ""
     whole: bool = False
+    fault: str = ""
 
     def and_then(self, text: str) -> Answer:
         """The answer with another piece; after a whole one it is the next, to another question of the same stage."""
@@ -67,6 +71,7 @@ class CardState:
         heard: when something last happened, in seconds since the start.
         answers: what the model says in each stage that runs, the first to begin first.
         building: the last lines of what is done to the environment; empty when it stands.
+        loading: whether the model's client is imported at this moment.
     """
 
     name: str
@@ -92,6 +97,7 @@ class CardState:
     answers: tuple[Answer, ...] = ()
     environment: str = ""
     building: tuple[str, ...] = ()
+    loading: bool = False
     log: tuple[LogLine, ...] = ()
     sent: str = ""
 
@@ -136,6 +142,11 @@ class CardState:
     def written(self) -> int:
         """How many characters the model has said in the answers that it gives at this moment."""
         return sum(answer.written for answer in self.answers)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the model says nothing at this moment, in the stages that wait for its service; each reason once."""
+        return tuple(dict.fromkeys(answer.fault for answer in self.answers if answer.fault))
 
     @property
     def quiet(self) -> float:
@@ -202,9 +213,15 @@ def _(event: events.TokensUsed, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.Retrying, state: CardState) -> CardState:
-    anew = (Answer(event.stage) if answer.stage == event.stage else answer for answer in state.answers)
-    state = replace(state, answers=tuple(anew))
-    return _noted(state, f"{event.stage}: {event.reason}; again in {event.seconds:.0f} s")
+    fault = f"{event.reason}; next try after {max(event.seconds, 1):.0f} s"
+    anew = (Answer(event.stage, fault=fault) if answer.stage == event.stage else answer for answer in state.answers)
+    return _noted(replace(state, answers=tuple(anew)), f"{event.stage}: {fault}")
+
+
+@_after.register
+def _(event: events.LoadingClient, state: CardState) -> CardState:
+    words = "the model client is loaded" if event.done else "loading the model client"
+    return _noted(replace(state, loading=not event.done), words)
 
 
 @_after.register
@@ -263,7 +280,7 @@ def _(event: events.EvidenceGathered, state: CardState) -> CardState:
 @_after.register
 def _(event: events.Finished, state: CardState) -> CardState:
     state = replace(state, phase=event.state, reason=event.reason, approval=(), answers=(), building=(), stage=None)
-    return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+    return _noted(replace(state, loading=False), f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 
 def _others(state: CardState, stage: Stage) -> tuple[Answer, ...]:

@@ -71,6 +71,13 @@ class Retrying:
 
 
 @dataclass(frozen=True)
+class LoadingClient:
+    """What speaks to the model is imported, which takes seconds once in a kernel; `done` when that is over."""
+
+    done: bool = False
+
+
+@dataclass(frozen=True)
 class TestsCollected:
     """The ids that must all be reported as passed."""
 
@@ -158,6 +165,7 @@ Event = (
     | TextStreamed
     | TokensUsed
     | Retrying
+    | LoadingClient
     | TestsCollected
     | TestReported
     | Diagnosed

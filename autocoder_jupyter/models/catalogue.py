@@ -1,15 +1,21 @@
-"""The names of models that are known, read from litellm's table without loading litellm: that takes seconds."""
+"""The names of models and providers, read from litellm's files without loading litellm: that takes seconds."""
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 _TABLE = "model_prices_and_context_window_backup.json"
+_COMPATIBLE = "llms/openai_like/providers.json"
+_TYPES = "types/utils.py"
+_ENUM = re.compile(r"^class LlmProviders\(.*\):\n((?:[ \t].*\n|\n)+)", re.MULTILINE)
+_MEMBER = re.compile(r"""^\s+\w+ = ["']([^"']+)["']""", re.MULTILINE)
 
 
 def known_models(provider: str | None = None) -> list[str]:
@@ -33,12 +39,61 @@ def _chat_models() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(models, key=lambda pair: pair[1]))
 
 
+@cache
+def provider_names() -> frozenset[str]:
+    """What litellm accepts before the slash of a model's name; empty where that cannot be read."""
+    enum = _ENUM.search(_text(_TYPES))
+    if enum is None:
+        return frozenset()
+    return frozenset({*_MEMBER.findall(enum[1]), *json.loads(_text(_COMPATIBLE) or "{}")})
+
+
+def provider_of(model: str) -> str:
+    """Who serves a model, by its prefix or by the table; "" when neither tells."""
+    prefix, slash, _ = model.partition("/")
+    return prefix if slash and prefix in provider_names() else _owners().get(model, "")
+
+
+def similar_names(model: str) -> list[str]:
+    """Up to three names that look like `model`: with another provider before the slash, or another name without one."""
+    prefix, slash, name = model.partition("/")
+    if slash:
+        return [f"{each}/{name}" for each in difflib.get_close_matches(prefix, sorted(provider_names()), n=3)]
+    return difflib.get_close_matches(model, sorted(each for each in _owners() if "/" not in each), n=3)
+
+
+def is_family(model: str) -> bool:
+    """Whether a known model or provider begins with the same word: `gpt` in `gpt-77`, `petals` in `petals-team/x`."""
+    word = _first_word(model)
+    return not word or word in _families()
+
+
+@cache
+def _families() -> frozenset[str]:
+    return frozenset(map(_first_word, (*_owners(), *provider_names())))
+
+
+def _first_word(name: str) -> str:
+    return re.split(r"[^a-z]", name.casefold(), maxsplit=1)[0]
+
+
+@cache
+def _owners() -> Mapping[str, str]:
+    """The provider of each model in the table, by the model's name."""
+    return {model: facts["litellm_provider"] for model, facts in _table().items() if facts.get("litellm_provider")}
+
+
 def _table() -> Mapping[str, Mapping[str, Any]]:
     """Litellm's table of models, as it was installed; empty where there is none."""
+    table: dict[str, dict[str, Any]] = json.loads(_text(_TABLE) or "{}")
+    return table
+
+
+def _text(name: str) -> str:
+    """A file of litellm's package; "" where there is none."""
     package = importlib.util.find_spec("litellm")
     for folder in (package and package.submodule_search_locations) or ():
-        path = Path(folder) / _TABLE
+        path = Path(folder) / name
         if path.is_file():
-            table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-            return table
-    return {}
+            return path.read_text(encoding="utf-8")
+    return ""

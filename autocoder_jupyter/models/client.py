@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.errors import ModelError, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import credentials, faults, library
+from autocoder_jupyter.models import credentials, faults, library, preflight
 from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
@@ -20,6 +20,9 @@ from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.types import Exchange, Usage
+
+DECIDED_SECONDS = 1.0
+"""What was not found out by then is left to the call itself: the name of a machine may take long to be looked up."""
 
 CONTINUATIONS = 3
 """How often a cut-off answer is continued."""
@@ -55,12 +58,22 @@ class LiteLLMModel:
         config: which model, and how it is reached. `config.params` go to litellm and win over the question's own.
         patience: how passing faults are waited out.
         limited: whether money is limited. Then nothing is asked of a model whose price is not known.
+        on_loading: is told when litellm's import begins and when it is over, where that takes seconds.
     """
 
-    def __init__(self, config: ModelConfig, patience: Patience | None = None, *, limited: bool = False) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        patience: Patience | None = None,
+        *,
+        limited: bool = False,
+        on_loading: Callable[[bool], None] | None = None,
+    ) -> None:
         self._config = config
         self._patience = patience or Patience()
         self._limited = limited
+        self._on_loading = on_loading
+        self._checked = False
 
     @property
     def config(self) -> ModelConfig:
@@ -85,13 +98,15 @@ class LiteLLMModel:
             AuthenticationFailed: no key, a refused one, or no credit. Without a single retry, as the next two.
             UnknownModel: the hint has names that look alike.
             UnusableAnswer: too long a question, a filter, or an answer that never came to its end.
-            ModelUnavailable: passing faults outlasted the patience.
+            ModelUnavailable: passing faults outlasted the patience, or the first question met a dead address.
             ModelError: the service refused for another reason, or money is limited and the price not known.
             InvalidRequest: a parameter cannot be sent.
         """
         content_key = question_key(question, self._config)
-        litellm = await library.preload()
-        dialect, key = await background.call_blocking(lambda: self._readied(litellm))
+        await self._preflight()
+        with self._told_of_loading():
+            litellm = await library.preload()
+            dialect, key = await background.call_blocking(lambda: self._readied(litellm))
         session = _Session(litellm, dialect, key, question, on_text, on_retry)
         started = time.monotonic()
         messages, reply = await self._whole_answer(session)
@@ -110,6 +125,24 @@ class LiteLLMModel:
             usage=usage,
             seconds=seconds,
         )
+
+    async def _preflight(self) -> None:
+        """Before the first question, which comes before the seconds of an import. Later ones wait faults out."""
+        if not self._checked:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(background.call_blocking(lambda: preflight.check(self._config)), DECIDED_SECONDS)
+            self._checked = True
+
+    @contextlib.contextmanager
+    def _told_of_loading(self) -> Iterator[None]:
+        if self._on_loading is None or library.is_loaded():
+            yield
+            return
+        self._on_loading(True)
+        try:
+            yield
+        finally:
+            self._on_loading(False)
 
     def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
         """All that must be in order, and imported, before anything is sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from types import ModuleType
 
 from autocoder_jupyter.errors import AuthenticationFailed
@@ -21,20 +22,34 @@ def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
     if "api_key" in config.params:
         return None
     if config.api_key:
-        key = os.environ.get(config.api_key, "").strip()
-        if not key:
-            raise AuthenticationFailed(
-                f"There is no key for {config.model}.",
-                why=f"api_key names the environment variable {config.api_key}, which is not set.",
-                hint=f"Set it before the kernel starts, or run: %env {config.api_key}=…",
-            )
-        return key
+        return named_key(config)
     missing = missing_variables(config, litellm)
     if not missing:
         return None
     if config.api_base is not None:
         return _UNNEEDED
-    raise AuthenticationFailed(
+    raise no_key(config, missing)
+
+
+def named_key(config: ModelConfig) -> str:
+    """The key in the variable that `config.api_key` names.
+
+    Raises:
+        AuthenticationFailed: it is not set.
+    """
+    key = os.environ.get(config.api_key or "", "").strip()
+    if not key:
+        raise AuthenticationFailed(
+            f"There is no key for {config.model}.",
+            why=f"api_key names the environment variable {config.api_key}, which is not set.",
+            hint=f"Set it before the kernel starts, or run: %env {config.api_key}=…",
+        )
+    return key
+
+
+def no_key(config: ModelConfig, missing: Sequence[str]) -> AuthenticationFailed:
+    """The error for a provider whose usual variables are not set; any one of `missing` would do."""
+    return AuthenticationFailed(
         f"There is no key for {config.model}.",
         why=f"The environment variable {' or '.join(missing)} is not set.",
         hint=f"Set it, name another variable with api_key=…, or choose another model. For this session: "

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import credentials
+from autocoder_jupyter.models.preflight import HOW_TO_NAME
 from autocoder_jupyter.models.protocol import ModelConfig
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
@@ -108,7 +109,7 @@ def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> Unkno
     return UnknownModel(
         f"There is no model {config.model!r}.",
         why=said,
-        hint=f"{meant}Models are named provider/model: -m openai/gpt-4.1, or %config Autocode.model = '…'.",
+        hint=f"{meant}{HOW_TO_NAME}",
     )
 
 

@@ -57,9 +57,14 @@ def load_client(model: str) -> None:
         importlib.import_module("openai.resources")
 
 
+def is_loaded() -> bool:
+    """Whether `load` returns at once."""
+    return _litellm is not None
+
+
 async def preload() -> ModuleType:
     """`load` for an event loop: start it early to hide the import behind other work."""
-    if _litellm is not None:
+    if is_loaded():
         return cast(ModuleType, _litellm)
     return await background.call_blocking(load)
 

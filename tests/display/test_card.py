@@ -56,7 +56,7 @@ def hostile_state() -> CardState:
         outcomes=(outcome,),
         evidence=evidence,
         approval=(HOSTILE,),
-        answers=(Answer("plan", 7, HOSTILE),),
+        answers=(Answer("plan", 7, HOSTILE), Answer("code", fault=HOSTILE)),
         building=(HOSTILE,),
         log=(LogLine(1.0, HOSTILE),),
         sent=HOSTILE,
@@ -92,6 +92,16 @@ def test_the_header_says_where_it_is_and_what_it_costs(read: Any) -> None:
     text = read(render_html(RUNNING)).text
     assert text.startswith("growth ● Running the tests 1 of 3 tests passed · attempt 2 of 4 · 12.3K tokens in")
     assert "12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50" in text
+
+
+def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:
+    retrying = replace(RUNNING, answers=(Answer("code", fault="rate limit; next try after 4 s"),))
+    loading = replace(RUNNING, loading=True)
+    for state, words in ((retrying, "Rate limit; next try after 4 s"), (loading, "Loading the model client")):
+        assert words in read(render_html(state)).text.split("Log")[0]
+        assert words in render_text(state)
+        assert words in status_line(state)
+        assert words not in read(render_html(replace(state, answers=(), loading=False))).text
 
 
 def test_every_stage_has_its_place_from_the_start(read: Any) -> None:

@@ -13,6 +13,8 @@ from autocoder_jupyter.engine.events import (
     EnvironmentProgress,
     EnvironmentReady,
     Event,
+    LoadingClient,
+    Retrying,
     StageFinished,
     StageStarted,
     TestReported,
@@ -51,6 +53,17 @@ def test_the_beat_goes_on_where_it_was_and_ends_when_updates_end() -> None:
         for state in (replace(CardState("growth"), seconds=seconds) for seconds in (3.25, 3.5))
     ]
     assert [beat and beat[1] for beat in beats] == ["1.25", "1.50"]
+
+
+def test_it_says_why_nothing_arrives(read: Any) -> None:
+    waiting = fold(StageStarted("plan", 1, 3))
+    assert "Nothing has arrived yet." in read(render_html(waiting)).text
+    loading = waiting.apply(LoadingClient())
+    assert "The model client is being loaded" in read(render_html(loading)).text
+    retrying = waiting.apply(Retrying("plan", "no connection to the service", 4.0))
+    assert "no connection to the service; next try after 4 s." in read(render_html(retrying)).text
+    answering = retrying.apply(TextStreamed("plan", "{}"))
+    assert "no connection" not in read(render_html(answering)).text
 
 
 def test_who_wants_no_motion_gets_none() -> None:

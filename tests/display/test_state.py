@@ -14,6 +14,7 @@ from autocoder_jupyter.engine.events import (
     EnvironmentReady,
     EvidenceGathered,
     Finished,
+    LoadingClient,
     PlanReady,
     Retrying,
     SourceWritten,
@@ -103,6 +104,21 @@ def test_an_answer_starts_anew(event: Any) -> None:
     assert (state.answers[0].tail, state.answers[0].written) == ("again", 5)
 
 
+def test_a_fault_of_the_service_is_known_until_it_answers() -> None:
+    state = fold(StageStarted("code", 1, 3), StageStarted("tests", 1, 3), Retrying("code", "rate limit", 2.0))
+    assert state.faults == ("rate limit; next try after 2 s",)
+    assert state.apply(Retrying("tests", "rate limit", 2.0)).faults == state.faults
+    for event in (TextStreamed("code", "x"), StageFinished("code", 1, True), Finished("failed", "no")):
+        assert state.apply(event).faults == ()
+
+
+def test_the_loading_of_the_client_has_a_beginning_and_an_end() -> None:
+    state = fold(StageStarted("plan", 1, 3), LoadingClient())
+    assert state.loading and state.log[-1].text == "loading the model client"
+    assert not state.apply(LoadingClient(done=True)).loading
+    assert not state.apply(Finished("cancelled")).loading
+
+
 def test_a_whole_answer_stays_in_view_until_its_stage_ends() -> None:
     state = fold(StageStarted("code", 1, 3), TextStreamed("code", "x = 1"), TokensUsed("code", Usage(), Usage()))
     assert state.answers[0].tail == "x = 1"
@@ -179,7 +195,7 @@ def test_the_log_tells_what_happened_and_when_and_is_bounded() -> None:
     diagnosis = ErrorDiagnosis(failures=(TestFailure(test_name="a", error_message="m", error_type="logic"),))
     state = CardState("growth").apply(Retrying("code", "rate limit", 2.0), at=1.5).apply(Diagnosed(diagnosis), at=3.0)
     assert [(line.at, line.text) for line in state.log] == [
-        (1.5, "code: rate limit; again in 2 s"),
+        (1.5, "code: rate limit; next try after 2 s"),
         (3.0, "diagnosis: logic"),
     ]
     for _ in range(500):

@@ -1,0 +1,170 @@
+"""What can be known to fail before litellm is imported, which takes seconds: said at once.
+
+Only what is certain is refused here. Wherever litellm may find another way (a key among the parameters, a provider of
+one's own, a proxy), it decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import sys
+import urllib.request
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from autocoder_jupyter.errors import ModelUnavailable, UnknownModel
+from autocoder_jupyter.models import catalogue, credentials
+from autocoder_jupyter.models.protocol import ModelConfig
+
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "cerebras": ("CEREBRAS_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+}
+"""By provider, the variables that can hold its key; only of those that take a key from nowhere else."""
+
+_OLLAMA = ("OLLAMA_API_BASE", "http://localhost:11434", "Start it in a terminal: ollama serve")
+_LOCAL = {"ollama": _OLLAMA, "ollama_chat": _OLLAMA}
+"""By provider on one's own machine: the variable of its address, its usual address, and how it is started."""
+
+_ADDRESSES = ("base_url", "api_base")
+_OTHER_WAYS = ("api_key", "custom_llm_provider", "headers", "extra_headers", "default_headers", *_ADDRESSES)
+"""Parameters that litellm may find a key or a provider in."""
+
+_VARIABLES = ("api_key", "api_base", "custom_provider_map", "use_litellm_proxy")
+"""The same of litellm itself."""
+
+_CONNECT_SECONDS = 0.5
+_NO_WAY = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH})
+_NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+
+def check(config: ModelConfig) -> None:
+    """Refuse what cannot work. Blocks: it opens a connection to an address that a person named, and closes it.
+
+    Raises:
+        AuthenticationFailed: the variable that must hold the key is not set.
+        UnknownModel: nobody is known who serves a model of this name.
+        ModelUnavailable: nothing answers at the address.
+    """
+    require_provider(config)
+    require_key(config)
+    require_address(config)
+
+
+def require_key(config: ModelConfig) -> None:
+    """See to it that there is a key.
+
+    Raises:
+        AuthenticationFailed: there is none for certain.
+    """
+    if "api_key" in config.params:
+        return
+    if config.api_key:
+        credentials.named_key(config)
+        return
+    if _may_have_another_way(config):
+        return
+    variables = KEYS.get(catalogue.provider_of(config.model), ())
+    if variables and not any(os.environ.get(variable, "").strip() for variable in variables):
+        raise credentials.no_key(config, [name for name in variables if name.endswith("_API_KEY")])
+
+
+def require_provider(config: ModelConfig) -> None:
+    """See to it that somebody may serve the model.
+
+    Raises:
+        UnknownModel: nobody does for certain; the hint has names that look alike.
+    """
+    model = config.model
+    if not catalogue.provider_names() or ":" in model or _may_have_another_way(config):
+        return
+    if catalogue.provider_of(model) or catalogue.is_family(model):
+        return
+    prefix, slash, _ = model.partition("/")
+    close = catalogue.similar_names(model)
+    meant = f"Did you mean {' or '.join(close)}? " if close else ""
+    raise UnknownModel(
+        f"There is no model {model!r}.",
+        why=f"No provider {prefix!r} is known." if slash else "Its name does not say which provider serves it.",
+        hint=f"{meant}{HOW_TO_NAME}",
+    )
+
+
+HOW_TO_NAME = "Models are named provider/model: -m openai/gpt-4.1, or %config Autocode.model = '…'."
+
+
+def require_address(config: ModelConfig) -> None:
+    """See to it that something listens where the model is to be reached, as far as the person's own words tell where.
+
+    Raises:
+        ModelUnavailable: the connection is refused, or there is no machine of this name.
+    """
+    address, advice = _address(config)
+    place = urlsplit(address)
+    if place.scheme not in ("http", "https") or not place.hostname or _behind_proxy(place):
+        return
+    why = _obstacle(place.hostname, _port(place))
+    if why:
+        raise ModelUnavailable(
+            f"{config.model} cannot be asked: nothing answers at {address}.",
+            why=why,
+            hint=f"{advice}, then run the cell again. Is it elsewhere? Say it with api_base=….",
+        )
+
+
+def _may_have_another_way(config: ModelConfig) -> bool:
+    given = config.api_base is not None or any(name in config.params for name in _OTHER_WAYS)
+    return given or bool(os.environ.get("USE_LITELLM_PROXY")) or _told_to_litellm()
+
+
+def _told_to_litellm() -> bool:
+    """Whether the person imported litellm and set one of its variables."""
+    litellm = sys.modules.get("litellm")
+    return litellm is not None and any(vars(litellm).get(name) for name in _VARIABLES)
+
+
+def _address(config: ModelConfig) -> tuple[str, str]:
+    """Where the model is reached, as far as that is known, and what to do when nothing answers there."""
+    if _told_to_litellm():
+        return "", ""
+    variable, usual, advice = _LOCAL.get(catalogue.provider_of(config.model), ("", "", "Start the service"))
+    given: tuple[Any, ...] = (*(config.params.get(name) for name in _ADDRESSES), config.api_base)
+    address = next((each for each in given if each), os.environ.get(variable) or usual)
+    return str(address), advice
+
+
+def _port(place: SplitResult) -> int:
+    with contextlib.suppress(ValueError):  # not a number
+        if place.port is not None:
+            return place.port
+    return 443 if place.scheme == "https" else 80
+
+
+def _behind_proxy(place: SplitResult) -> bool:
+    """Whether somebody else makes the connection, who may know more names and ways than this machine."""
+    proxies = urllib.request.getproxies()
+    return bool(proxies.keys() & {place.scheme, "all"}) and not urllib.request.proxy_bypass(place.hostname or "")
+
+
+def _obstacle(host: str, port: int) -> str:
+    """Why no connection can be made; "" when one can, or when that is not certain."""
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS, all_errors=True).close()
+    except socket.gaierror as error:
+        return f"There is no machine called {host}." if error.errno in _NO_SUCH_NAME else ""
+    except ExceptionGroup as refused:  # one of each address that the name stands for
+        numbers = {getattr(error, "errno", None) for error in refused.exceptions}
+        return "The connection is refused." if errno.ECONNREFUSED in numbers and numbers <= _NO_WAY else ""
+    except OSError:
+        return ""
+    return ""
