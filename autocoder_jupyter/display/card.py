@@ -57,6 +57,7 @@ def render_html(state: CardState) -> str:
         COLOURS[state.phase],
         markup.head(state.name, title(state), COLOURS[state.phase], (*_facts(state), *_last_step(state))),
         _stages_html(state),
+        markup.row("Folder", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
         markup.row("Asks", _approval_html(state)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(_reason(state))),
@@ -81,6 +82,7 @@ def render_text(state: CardState) -> str:
     lines.extend(f"  {words}" for words in _held_up(state))
     if _reason(state):
         lines.append(f"  {_reason(state)}")
+    lines.extend(f"  {line}" for line in state.notice)
     if state.approval:
         lines.append(f"  {_question(state)} {_how_to_answer(state)}")
     failed = next((test for test in state.outcomes if test.outcome != "passed"), None)

@@ -67,6 +67,7 @@ class CardState:
     Args:
         name: what the person calls it.
         max_cost: the budget in US dollars.
+        notice: what the person should know of the run before anything happens in it, a sentence a line.
         seconds: time since the start.
         heard: when something last happened, in seconds since the start.
         answers: what the model says in each stage that runs, the first to begin first.
@@ -76,6 +77,7 @@ class CardState:
 
     name: str
     max_cost: float | None = None
+    notice: tuple[str, ...] = ()
     phase: Phase = "running"
     reason: str = ""
     seconds: float = 0.0

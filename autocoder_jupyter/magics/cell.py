@@ -17,6 +17,7 @@ from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
 from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
+from autocoder_jupyter.magics.wishes import notice
 from autocoder_jupyter.request import AgentConfig, Request
 
 
@@ -37,7 +38,8 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         show_preview(notebook, request, settings.agent_config())
         return
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
-    launch(notebook, request, settings.agent_config(), waits=waits(notebook, settings))
+    config, said = settings.agent_config(), notice(notebook, settings)
+    launch(notebook, request, config, waits=waits(notebook, settings), said=said)
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:
@@ -76,14 +78,17 @@ def waits(notebook: Notebook, settings: Settings) -> bool:
     return notebook.is_headless or notebook.is_terminal
 
 
-def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: bool) -> None:
-    """Start a job, bind its name to the pending result at once, and show its card.
+def launch(
+    notebook: Notebook, request: Request, config: AgentConfig, *, waits: bool, said: tuple[str, ...] = ()
+) -> None:
+    """Start a job, bind its name to the pending result at once, and show its card, with what is to be said before.
 
     Raises:
         GenerationFailed, Cancelled: the cell waited, and that is how it ended.
     """
     root = notebook.journal_root
-    card = LiveCard(CardState(request.name, config.max_cost), sent=lambda: read_sent(root, request.name, job.run_id))
+    state = CardState(request.name, config.max_cost, notice=() if notebook.is_terminal else said)
+    card = LiveCard(state, sent=lambda: read_sent(root, request.name, job.run_id))
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,))
     notebook.namespace[request.name] = job.result
     started = Launch(job, card, notebook.cell_id)
@@ -91,6 +96,8 @@ def launch(notebook: Notebook, request: Request, config: AgentConfig, *, waits: 
     for view in _views(notebook, started):
         card.add_view(view)
     card.start()
+    if notebook.is_terminal:  # before it waits, not with the card at the end
+        print("\n".join(said), end="\n" * bool(said))
     if waits:
         if notebook.is_headless:
             wait_in_cell(started, progress=lambda: _decline(job))  # nobody is there to be asked

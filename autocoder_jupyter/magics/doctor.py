@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.amounts import amount
+from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
@@ -42,6 +43,7 @@ def examine(settings: Settings) -> list[Row]:
     parts: tuple[tuple[str, Callable[[], Iterable[Row]]], ...] = (
         ("sandbox", lambda: _sandboxes(settings)),
         ("model", lambda: _model(settings)),
+        ("folder", lambda: _folder(settings)),
         ("versions", _versions),
         ("cache", _caches),
     )
@@ -91,6 +93,18 @@ def _model(settings: Settings) -> Iterable[Row]:
         yield ("  price", "unknown", "so --max-cost is refused; name it in litellm_params, or limit max_tokens")
     else:
         yield ("  price", f"${prices[0]:g} in, ${prices[1]:g} out", "a million tokens")
+
+
+def _folder(settings: Settings) -> Iterable[Row]:
+    place = visible(settings.folder)
+    if not settings.wishes:
+        yield ("folder", "asks for nothing", place)
+    elif not settings.waiting:
+        yield ("folder", "what it asks for is agreed to, or set by you", place)
+    else:
+        yield ("folder", "not trusted: %autocode trust asks you", place)
+        for wish in settings.waiting:
+            yield (f"  {wish.name}", f"pyproject.toml asks for {visible(wish.value)}", f"then {visible(wish.why)}")
 
 
 def _versions() -> Iterable[Row]:

@@ -127,6 +127,7 @@ class Notebook:
         launched: what was started here, the newest of each name.
         front_end: what a page of ours adds.
         prepared: whether somebody has begun to.
+        told: what the person was told in full already, and is reminded of in a line.
     """
 
     shell: Any
@@ -135,6 +136,7 @@ class Notebook:
     launched: dict[str, Launch] = field(default_factory=dict)
     front_end: FrontEnd = field(default_factory=FrontEnd)
     prepared: threading.Event = field(default_factory=threading.Event)
+    told: set[str] = field(default_factory=set)
 
     @property
     def jobs(self) -> Jobs:

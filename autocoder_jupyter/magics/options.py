@@ -3,6 +3,8 @@
 The parser, the `%config` traits, the settings file, the environment, completion and the help text are all made from
 `OPTIONS`. An option is either about *this function* (`-o`, `-c` …; only in a cell) or about *how* it is made
 (`--model`, `--share` …; also `%config Autocode.model`, `[tool.autocode] model`, `AUTOCODE_MODEL`).
+
+The pyproject.toml of a folder may be a stranger's. What an option may do there, until the person agreed, is its `rule`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,14 @@ Kind = Literal[
     "text", "integer", "number", "choice", "flag", "names", "mapping", "variable", "variables", "size", "version"
 ]
 
+Rule = Literal["free", "stricter", "asks"]
+"""What a folder that nobody agreed to may do with a setting: use it, because it can hurt nobody; make it stricter than
+what holds otherwise, and nothing else; or only ask for it."""
+
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off", "")
+
+_LONGEST_QUOTE = 200
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}")
 _PYTHON = re.compile(r"3\.\d{1,2}")
@@ -41,6 +49,10 @@ class Option:
         field: the field of `AgentConfig` that holds it and its default, dotted within a record of it; empty when there
             is no such field.
         minimum: the smallest number allowed.
+        rule: what a folder that nobody agreed to may do with it; None for what no folder can set.
+        order: of a `stricter` choice or flag its values, from the one that allows most. Of numbers and sizes, the
+            smaller is the stricter, and none at all allows most.
+        risk: what it means to let a folder have it, in words for a person; empty for what is free.
     """
 
     name: str
@@ -53,6 +65,9 @@ class Option:
     is_setting: bool = True
     field: str = ""
     minimum: float | None = None
+    rule: Rule | None = None
+    order: tuple[str | bool, ...] = ()
+    risk: str = ""
 
     @property
     def takes_value(self) -> bool:
@@ -85,7 +100,13 @@ class Option:
 
     def quoted(self, value: object) -> str:
         """A value for an error message; what may be a secret, put in the wrong place, is not repeated."""
-        return "what is set" if self.kind in ("variable", "variables", "mapping") else repr(value)
+        if self.kind in ("variable", "variables", "mapping"):
+            return "what is set"
+        try:
+            shown = repr(value)
+        except ValueError:  # Python writes no number of thousands of digits
+            return "what is set"
+        return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]} …"
 
     def from_text(self, text: str) -> Any:
         """The value that a word on the command line or in the environment stands for.
@@ -139,6 +160,19 @@ class Option:
         if self.kind == "mapping" and isinstance(value, Mapping):
             return dict(value)
         raise ValueError(self.expects)
+
+    def allows_more(self, value: Any, other: Any) -> bool:
+        """Whether one value of a `stricter` option allows more than another."""
+        if self.order:
+            return self.order.index(value) < self.order.index(other)
+        if value is None or other is None:
+            return other is not None
+        return self._amount(value) > self._amount(other)
+
+    def _amount(self, value: Any) -> float:
+        from autocoder_jupyter.types import parse_memory
+
+        return parse_memory(value) if self.kind == "size" else value
 
     def _size(self, value: int | str) -> int | str:
         from autocoder_jupyter.types import parse_memory
@@ -206,7 +240,15 @@ OPTIONS: tuple[Option, ...] = (
         is_setting=False,
     ),
     # How it is made
-    Option("model", "the language model", flags=("-m", "--model"), placeholder="MODEL", field="model"),
+    Option(
+        "model",
+        "the language model",
+        flags=("-m", "--model"),
+        placeholder="MODEL",
+        field="model",
+        rule="asks",
+        risk="your requests, and what is shared of your data, go to this model, and you pay for it",
+    ),
     Option(
         "backend",
         "who does the work",
@@ -214,6 +256,8 @@ OPTIONS: tuple[Option, ...] = (
         kind="choice",
         choices=("litellm", "claude"),
         field="backend",
+        rule="asks",
+        risk="another program does the work, with your keys",
     ),
     Option(
         "packages",
@@ -223,6 +267,8 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="PACKAGE",
         repeatable=True,
         field="base_packages",
+        rule="asks",
+        risk="these are installed without asking you",
     ),
     Option(
         "max_iterations",
@@ -232,6 +278,8 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="N",
         field="max_iterations",
         minimum=1,
+        rule="stricter",
+        risk="more attempts cost more",
     ),
     Option(
         "max_cost",
@@ -241,6 +289,8 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="DOLLARS",
         field="max_cost",
         minimum=0,
+        rule="stricter",
+        risk="a generation may cost you more",
     ),
     Option(
         "timeout",
@@ -250,6 +300,8 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="SECONDS",
         field="timeout",
         minimum=0.1,
+        rule="stricter",
+        risk="generated code may run longer",
     ),
     Option(
         "memory",
@@ -258,6 +310,8 @@ OPTIONS: tuple[Option, ...] = (
         kind="size",
         placeholder="SIZE",
         field="resources.memory",
+        rule="stricter",
+        risk="generated code may use more memory",
     ),
     Option(
         "cpu",
@@ -267,8 +321,19 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="CORES",
         field="resources.cpu",
         minimum=0.1,
+        rule="stricter",
+        risk="generated code may use more processor cores",
     ),
-    Option("skip_tests", "write no tests and run none", flags=("--skip-tests",), kind="flag", field="skip_tests"),
+    Option(
+        "skip_tests",
+        "write no tests and run none",
+        flags=("--skip-tests",),
+        kind="flag",
+        field="skip_tests",
+        rule="stricter",
+        order=(True, False),
+        risk="what is written is not tested",
+    ),
     Option(
         "cache",
         "replay the answers in the journal, ask anew, or keep none",
@@ -276,6 +341,8 @@ OPTIONS: tuple[Option, ...] = (
         kind="choice",
         choices=("auto", "override", "disable"),
         field="cache",
+        rule="asks",
+        risk="answers are asked for, and paid for, anew",
     ),
     # What it may touch
     Option(
@@ -285,6 +352,9 @@ OPTIONS: tuple[Option, ...] = (
         kind="choice",
         choices=("auto", "docker", "local"),
         field="sandbox",
+        rule="stricter",
+        order=("local", "auto", "docker"),
+        risk="generated code runs in the sandbox of fewer walls",
     ),
     Option(
         "share",
@@ -293,41 +363,135 @@ OPTIONS: tuple[Option, ...] = (
         kind="choice",
         choices=("rows", "stats", "schema"),
         field="share",
+        rule="stricter",
+        order=("rows", "stats", "schema"),
+        risk="the model sees more of your data",
     ),
-    Option("allow_network", "let generated code reach the network", flags=("--allow-network",), kind="flag"),
+    Option(
+        "allow_network",
+        "let generated code reach the network",
+        flags=("--allow-network",),
+        kind="flag",
+        rule="stricter",
+        order=(True, False),
+        risk="generated code may send your data anywhere",
+    ),
     # What the cell does
-    Option("wait", "wait in the cell until it is done", flags=("--wait",), kind="flag"),
-    Option("dry_run", "show what would be sent to the model, and send nothing", flags=("--dry-run",), kind="flag"),
-    Option("replace", "take the name even if another variable has it", flags=("--replace",), kind="flag"),
+    Option(
+        "wait",
+        "wait in the cell until it is done",
+        flags=("--wait",),
+        kind="flag",
+        rule="free",
+    ),
+    Option(
+        "dry_run",
+        "show what would be sent to the model, and send nothing",
+        flags=("--dry-run",),
+        kind="flag",
+        rule="stricter",
+        order=(False, True),
+        risk="the model is asked although you wanted to see it first",
+    ),
+    Option(
+        "replace",
+        "take the name even if another variable has it",
+        flags=("--replace",),
+        kind="flag",
+        rule="stricter",
+        order=(True, False),
+        risk="a result takes the place of a variable of yours",
+    ),
     Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False),
     # Settings without a flag
-    Option("api_key", "NAME of the environment variable that holds the model's key", kind="variable", field="api_key"),
-    Option("api_base", "address of the model's service, for proxies and local models", field="api_base"),
-    Option("litellm_params", "passed to every call of the model", kind="mapping", field="litellm_params"),
-    Option("system_prompt", "instructions to the writer of code, in place of ours", field="system_prompt"),
+    Option(
+        "api_key",
+        "NAME of the environment variable that holds the model's key",
+        kind="variable",
+        field="api_key",
+        rule="asks",
+        risk="the value of this environment variable is sent as the key of the model",
+    ),
+    Option(
+        "api_base",
+        "address of the model's service, for proxies and local models",
+        field="api_base",
+        rule="asks",
+        risk="your requests, what is shared of your data, and the key of the model go to this address",
+    ),
+    Option(
+        "litellm_params",
+        "passed to every call of the model",
+        kind="mapping",
+        field="litellm_params",
+        rule="asks",
+        risk="these go with every request; an address or a key among them takes the place of yours",
+    ),
+    Option(
+        "system_prompt",
+        "instructions to the writer of code, in place of ours",
+        field="system_prompt",
+        rule="asks",
+        risk="these instructions take the place of ours",
+    ),
     Option(
         "max_sample_rows",
         "rows of a sample that the model may see",
         kind="integer",
         field="max_sample_rows",
         minimum=0,
+        rule="stricter",
+        risk="the model sees more rows of your data",
     ),
-    Option("max_tokens", "tokens at most, in and out", kind="integer", field="max_tokens", minimum=1),
-    Option("max_seconds", "wall-clock seconds at most", kind="number", field="max_seconds", minimum=1),
-    Option("env_vars", "environment variables of the sandbox", kind="mapping", field="env_vars"),
+    Option(
+        "max_tokens",
+        "tokens at most, in and out",
+        kind="integer",
+        field="max_tokens",
+        minimum=1,
+        rule="stricter",
+        risk="a generation may cost you more",
+    ),
+    Option(
+        "max_seconds",
+        "wall-clock seconds at most",
+        kind="number",
+        field="max_seconds",
+        minimum=1,
+        rule="stricter",
+        risk="a generation may take longer",
+    ),
+    Option(
+        "env_vars",
+        "environment variables of the sandbox",
+        kind="mapping",
+        field="env_vars",
+        rule="asks",
+        risk="these environment variables change what programs in the sandbox do",
+    ),
     Option(
         "secrets",
         "NAMES of environment variables of the notebook that the sandbox may see",
         kind="variables",
         field="secrets",
+        rule="asks",
+        risk="generated code reads the values of these variables of yours",
     ),
     Option(
         "python_version",
         "Python inside the sandbox; the notebook's own by default",
         kind="version",
         field="image_config.python_version",
+        rule="asks",
+        risk="this Python is fetched and used",
     ),
-    Option("base_image", "Docker image to build upon", field="image_config.base_image"),
+    Option(
+        "base_image",
+        "Docker image to build upon",
+        field="image_config.base_image",
+        rule="asks",
+        risk="this Docker image is fetched, and generated code runs in it",
+    ),
 )
 
 SETTINGS: dict[str, Option] = {option.name: option for option in OPTIONS if option.is_setting}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from traitlets import TraitError, TraitType
 from traitlets.config import Configurable
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS, Option
+from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.trust import Wish, trust_in
 
 if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig
@@ -71,10 +72,22 @@ Autocode: type[AutocodeTraits] = type(
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for one cell: each setting's value, and where it comes from ("flag", "%config" …)."""
+    """What holds for one cell.
+
+    Args:
+        values: by setting.
+        origins: where each value comes from: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
+            `default`.
+        folder: which holds the pyproject.toml.
+        wishes: what that file asks for and no folder has without the person's yes.
+        waiting: those of them that would hold now, had the person agreed.
+    """
 
     values: Mapping[str, Any]
     origins: Mapping[str, str]
+    folder: Path
+    wishes: tuple[Wish, ...] = ()
+    waiting: tuple[Wish, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -112,6 +125,10 @@ def resolve(
 ) -> Settings:
     """The settings that hold.
 
+    A folder may be a stranger's. What its pyproject.toml sets holds as far as each option's rule goes; beyond that only
+    where the person agreed to it, and never where it allows more than they themselves do on JupyterLab's page or in the
+    environment. Flags and `%config` are theirs too, and win.
+
     Args:
         flags: what the cell gives.
         traits: what `%config` gives.
@@ -122,18 +139,46 @@ def resolve(
     Raises:
         InvalidRequest: pyproject.toml or the environment give something that cannot be used.
     """
-    layers = (
-        ("flag", flags),
-        ("%config", traits),
-        ("pyproject.toml", read_pyproject(folder)),
-        ("JupyterLab", lab or {}),
-        ("environment", read_environment(environ)),
-        ("default", defaults()),
-    )
-    values, origins = {}, {}
-    for name in SETTINGS:
-        origins[name], values[name] = next((origin, layer[name]) for origin, layer in layers if name in layer)
-    return Settings(values, origins)
+    default = defaults()
+    otherwise = _merged(("default", default), ("environment", read_environment(environ)), ("JupyterLab", lab or {}))
+    first = _merged(("%config", traits), ("flag", flags))
+    project = read_project(folder)
+    wishes = project.wishes(default)
+    agreed = not wishes or trust_in(project.folder).covers(wishes)
+    values, origins, waiting = {}, {}, set()
+    for name, option in SETTINGS.items():
+        origin, value = otherwise[name]
+        if name in project.values:
+            standing = _standing(option, project.values[name], value, own=origin != "default")
+            if standing == "holds" or (standing == "waits" and agreed):
+                origin, value = NAME, project.values[name]
+            elif standing == "waits" and name not in first:
+                waiting.add(name)
+        origins[name], values[name] = first.get(name, (origin, value))
+    return Settings(values, origins, project.folder, wishes, tuple(wish for wish in wishes if wish.name in waiting))
+
+
+def _merged(*layers: tuple[str, Mapping[str, Any]]) -> dict[str, tuple[str, Any]]:
+    """By setting, where it comes from and its value; a later layer wins."""
+    return {name: (origin, value) for origin, layer in layers for name, value in layer.items()}
+
+
+def _standing(option: Option, wanted: Any, otherwise: Any, *, own: bool) -> Literal["holds", "waits", "never"]:
+    """How it is with what a folder sets: it holds, it waits for the person's yes, or they have ruled it out.
+
+    Args:
+        option: the setting.
+        wanted: what the folder sets.
+        otherwise: what holds else.
+        own: whether that is the person's own choice.
+    """
+    if option.rule == "free":
+        return "holds"
+    if option.rule == "stricter":
+        if not option.allows_more(wanted, otherwise):
+            return "holds"
+        return "never" if own else "waits"
+    return "waits"
 
 
 def defaults() -> dict[str, Any]:
@@ -142,39 +187,6 @@ def defaults() -> dict[str, Any]:
 
     config = AgentConfig()
     return {option.name: attrgetter(option.field)(config) if option.field else False for option in SETTINGS.values()}
-
-
-def read_pyproject(folder: Path) -> dict[str, Any]:
-    """`[tool.autocode]` of the nearest pyproject.toml that can be reached upwards from a folder.
-
-    Raises:
-        InvalidRequest: the file is not TOML, or a key or a value of the table is wrong. A misspelled limit must not
-            be a limit that silently does not hold.
-    """
-    path = next((place / "pyproject.toml" for place in (folder, *folder.parents) if _is_file(place)), None)
-    if path is None:
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("autocode", {})
-    except (OSError, ValueError) as error:
-        raise InvalidRequest("pyproject.toml cannot be read.", why=f"{path}: {error}") from None
-    where = f"[tool.autocode] in {path}"
-    if not isinstance(table, dict):
-        raise InvalidRequest(f"{where} is not a table.")
-    values = {}
-    for key, value in table.items():
-        option = SETTINGS.get(key)
-        if option is None:
-            raise InvalidRequest(
-                f"There is no setting {key!r}.", why=f"It stands under {where}.", hint=did_you_mean(key, SETTINGS)
-            )
-        try:
-            values[key] = option.check(value)
-        except ValueError:
-            raise InvalidRequest(
-                f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It stands under {where}."
-            ) from None
-    return values
 
 
 def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -217,10 +229,3 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
                 f"The environment variable {option.variable} takes {option.expects}, not {option.quoted(text)}."
             ) from None
     return values
-
-
-def _is_file(folder: Path) -> bool:
-    try:
-        return (folder / "pyproject.toml").is_file()
-    except OSError:
-        return False

@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from types import ModuleType
 
 from autocoder_jupyter.errors import AuthenticationFailed
+from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
 
 _UNNEEDED = "not-needed"
 """For services of one's own that ask for no key; the client library insists on one."""
+
+_FURTHER_PROVIDERS = (
+    "aleph_alpha",
+    "cohere",
+    "google",
+    "huggingface",
+    "nvidia_nim",
+    "openrouter",
+    "palm",
+    "perplexityai",
+)
+"""As their variables call them, where the table of models does not."""
+
+_CLOUDS = frozenset({"cloudflare", "databricks", "heroku", "oci", "ovhcloud", "sagemaker", "scaleway", "snowflake"})
+"""Their keys open more than a model."""
+
+_OTHER_KEYS = frozenset({"ANTHROPIC_AUTH_TOKEN", "HF_TOKEN", "REPLICATE_API_TOKEN"})
+
+
+def belongs_to_provider(variable: str) -> bool:
+    """Whether an environment variable is, by its name, the key of a provider of models: `OPENAI_API_KEY`."""
+    owner = variable.removesuffix("_API_KEY")
+    if owner == variable:
+        return variable in _OTHER_KEYS
+    providers = {*known_providers(), *_FURTHER_PROVIDERS} - _CLOUDS
+    return _letters(owner) in map(_letters, providers)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:

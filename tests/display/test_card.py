@@ -45,6 +45,7 @@ def hostile_state() -> CardState:
     )
     return CardState(
         name=HOSTILE,
+        notice=(HOSTILE,),
         phase="failed",
         reason=HOSTILE,
         stages=(("plan", StageState("failed", HOSTILE)),),
@@ -67,7 +68,7 @@ def test_nothing_from_outside_becomes_markup(read: Any) -> None:
     page = read(render_html(hostile_state()))
     assert page.tags <= {"div", "span", "strong", "details", "summary", "pre", "ul", "li"}
     assert page.attributes <= {"style", "class", "title", "open"}
-    assert page.text.count("<script>alert(1)</script>") >= 14
+    assert page.text.count("<script>alert(1)</script>") >= 15
 
 
 @pytest.mark.parametrize("render", [render_html, render_text, status_line])

@@ -121,8 +121,10 @@ def test_settings_hold_between_pyproject_and_the_environment(kernel: Kernel, pag
     assert told["settings"]["timeout"]["origin"] == "default"
     shown = kernel.run("%autocode config").displays[0]["text/plain"]
     assert "openai/mine" in shown and "JupyterLab" in shown
-    (tmp_path / "pyproject.toml").write_text('[tool.autocode]\nmodel = "openai/project"\n')
-    assert page.set(model="openai/mine")["settings"]["model"]["origin"] == "pyproject.toml"
+    (tmp_path / "pyproject.toml").write_text('[tool.autocode]\nmodel = "openai/project"\nmax_iterations = 2\n')
+    told = page.set(model="openai/mine", max_iterations=3)
+    assert told["settings"]["max_iterations"] == {"value": 2, "origin": "pyproject.toml"}
+    assert told["settings"]["model"]["origin"] == "JupyterLab"  # the person has not agreed to another one
     kernel.run("%config Autocode.model = 'openai/config'")
     told = page.set(model="openai/mine")
     assert told["settings"]["model"] == {"value": "openai/config", "origin": "%config"}

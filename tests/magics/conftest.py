@@ -126,6 +126,14 @@ class RaisingShell(InteractiveShell):
         return "\n".join(str(output.get("data", output)) for output in self.display_pub.outputs)
 
 
+@pytest.fixture(autouse=True)
+def own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the person keeps what they agreed to; empty, and not that of whoever runs the tests."""
+    place = tmp_path_factory.mktemp("config")
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name: place / name)
+    return place
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, and no settings from outside."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.settings import Autocode, read_lab, resolve
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.trust import agree
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 
@@ -38,6 +40,7 @@ def test_the_nearest_setting_wins(
     origin: str,
 ) -> None:
     write(tmp_path, toml)
+    agree(tmp_path, resolve({}, {}, tmp_path, {}).wishes)
     settings = resolve(flags, traits, tmp_path, environ)
     assert (settings["model"], settings.origins["model"]) == (value, origin)
 
@@ -45,7 +48,7 @@ def test_the_nearest_setting_wins(
 def test_jupyterlab_stands_between_pyproject_and_the_environment(tmp_path: Path) -> None:
     write(tmp_path, 'share = "stats"')
     environ = {"AUTOCODE_SHARE": "rows", "AUTOCODE_MODEL": "e"}
-    settings = resolve({}, {}, tmp_path, environ, {"share": "schema", "model": "lab"})
+    settings = resolve({}, {}, tmp_path, environ, {"share": "rows", "model": "lab"})
     assert (settings["share"], settings.origins["share"]) == ("stats", "pyproject.toml")
     assert (settings["model"], settings.origins["model"]) == ("lab", "JupyterLab")
 
@@ -61,6 +64,19 @@ def test_what_jupyterlab_gives_is_checked_value_by_value() -> None:
         "share": "share takes rows or stats or schema, not ['rows'].",
         "api_key": "api_key takes the name of an environment variable, not what is set.",
     }
+
+
+def test_a_link_to_a_pyproject_is_followed_and_a_device_is_not_one(tmp_path: Path) -> None:
+    write(tmp_path, 'share = "schema"')
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "pyproject.toml").symlink_to(tmp_path / "pyproject.toml")
+    assert resolve({}, {}, tmp_path / "linked", {})["share"] == "schema"
+    (tmp_path / "endless").mkdir()
+    (tmp_path / "endless" / "pyproject.toml").symlink_to("/dev/zero")
+    (tmp_path / "waiting").mkdir()
+    os.mkfifo(tmp_path / "waiting" / "pyproject.toml")
+    for place in ("endless", "waiting"):  # as if there were none: the one above counts
+        assert resolve({}, {}, tmp_path / place, {})["share"] == "schema"
 
 
 def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
@@ -86,6 +102,10 @@ def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
         pytest.param('secrets = ["not a name"]', "takes a list of names of environment", id="secret for its name"),
         pytest.param("packages = [1]", "takes a list of names", id="list of numbers"),
         pytest.param("model = ", "cannot be read", id="no TOML"),
+        pytest.param(f"max_cost = 0x{'f' * 9000}", "takes a number", id="number without an end"),
+        pytest.param(f"{'x' * 5000} = 1", f"There is no setting '{'x' * 60}'.", id="endless key"),
+        pytest.param(f"packages = {'[' * 20_000}", "cannot be read", id="nested without an end"),
+        pytest.param(f"# {' ' * 2**19}", "larger than", id="too large"),
     ],
 )
 def test_a_mistake_in_pyproject_is_an_error(tmp_path: Path, toml: str, message: str) -> None:

@@ -66,6 +66,13 @@ _ALL = (
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
     Subcommand("preview", "runs", "NAME", "what the last run sent to the model", 1, 1, True),
     Subcommand("history", "runs", "NAME", "the runs in the journal", 1, 1, True),
+    Subcommand(
+        "trust",
+        "folder",
+        "[--show|--withdraw]",
+        "what this folder's files ask for, and whether you agree",
+        options=(_flag("show", "show it, and ask nothing"), _flag("withdraw", "take your yes back")),
+    ),
     Subcommand("models", "surroundings", "[PROVIDER]", "models that can be asked", 0, 1),
     Subcommand("doctor", "surroundings", "", "which sandbox and model will be used, and why"),
     Subcommand("config", "surroundings", "", "every setting, and where its value comes from"),

@@ -8,6 +8,8 @@ from autocoder_jupyter.magics.doctor import examine
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.magics.project import NAME
+from autocoder_jupyter.visible import visible
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
@@ -34,12 +36,15 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
     """Every setting: its value, and where that comes from."""
     settings = notebook.settings()
     refused = notebook.traits.refused
+    waiting = {wish.name: f"{NAME}, not trusted, asks for {visible(wish.value)}" for wish in settings.waiting}
     rows = [
         (
             name,
             _shown(settings[name]),
             settings.origins[name],
-            f"refused: {option.quoted(refused[name])}; it takes {option.expects}" if name in refused else option.help,
+            f"refused: {option.quoted(refused[name])}; it takes {option.expects}"
+            if name in refused
+            else waiting.get(name, option.help),
         )
         for name, option in SETTINGS.items()
     ]

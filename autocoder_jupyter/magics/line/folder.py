@@ -1,0 +1,69 @@
+"""The subcommand about a folder that somebody else may have written."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.wishes import FolderWishes, collected, rows
+from autocoder_jupyter.trust import agree, withdraw
+from autocoder_jupyter.visible import visible
+
+YES = "yes"
+
+
+def trust(notebook: Notebook, arguments: Arguments) -> None:
+    """Show what the folder asks for, and ask the person whether they agree.
+
+    Only an answer that is typed counts: a cell of a stranger's notebook can hold this line too.
+    """
+    if arguments.given.get("show") and arguments.given.get("withdraw"):
+        raise InvalidRequest("--show and --withdraw exclude each other.")
+    if arguments.given.get("withdraw"):
+        _withdraw(notebook)
+        return
+    found = collected(notebook)
+    if not found:
+        print("This folder asks for nothing that needs your yes.")
+    for asking in found:
+        _show(notebook, asking)
+        if not asking.agreed and not arguments.given.get("show"):
+            _ask(notebook, asking)
+
+
+def _withdraw(notebook: Notebook) -> None:
+    folders = dict.fromkeys((notebook.settings().folder, notebook.journal_root.parent))
+    withdrawn = [folder for folder in folders if withdraw(folder)]
+    for folder in withdrawn:
+        print(f"{visible(folder)} is no longer trusted.")
+    if not withdrawn:
+        print("You had agreed to nothing here.")
+
+
+def _show(notebook: Notebook, asking: FolderWishes) -> None:
+    how = "You agreed to this:" if asking.agreed else "You have not agreed to this; it does not hold:"
+    title = f"{visible(asking.folder)} asks for more than a folder may have by itself. {how}"
+    shown = rows(asking.wishes)
+    notebook.show(
+        f"<div>{markup.text(title)}</div>{markup.table(('asks for', 'value', 'if you agree'), shown)}",
+        f"{markup.plain(title)}\n{markup.columns(shown)}",
+    )
+
+
+def _ask(notebook: Notebook, asking: FolderWishes) -> None:
+    if notebook.is_headless:
+        raise InvalidRequest(
+            "Nobody is here to agree.",
+            why="A notebook cannot agree by itself: somebody else may have written it.",
+            hint="Run %autocode trust in this folder where you can answer; that holds on this machine in every run.",
+        )
+    try:
+        answer = input(f"Type {YES} if you agree, anything else if not: ")
+    except EOFError:
+        answer = ""
+    if answer.strip().casefold() != YES:
+        print("Nothing was agreed to.")
+        return
+    agree(asking.folder, asking.wishes)
+    print("Agreed, until one of these changes. %autocode trust --withdraw takes it back.")

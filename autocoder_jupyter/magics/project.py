@@ -1,0 +1,144 @@
+"""`[tool.autocode]` of the nearest pyproject.toml, which a stranger may have written; and what of it needs a yes."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.magics.options import SETTINGS, Option
+from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.trust import Wish
+from autocoder_jupyter.visible import visible
+
+NAME = "pyproject.toml"
+
+PART = "settings"
+"""The part of a folder that these wishes are."""
+
+MOST_BYTES = 2**19
+"""A larger file is refused unread."""
+
+_LONGEST_KEY = 60
+
+_KEY = re.compile(r"key|token|secret|passw|auth|credential|cookie|signature", re.IGNORECASE)
+_NAME_OF_A_VARIABLE = re.compile(r"os\.environ/\w+")
+
+
+@dataclass(frozen=True)
+class Project:
+    """The settings of a folder.
+
+    Args:
+        folder: which holds the pyproject.toml; where there is none, where the search for one began.
+        values: by setting, checked.
+    """
+
+    folder: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def wishes(self, defaults: Mapping[str, Any]) -> tuple[Wish, ...]:
+        """What of it nobody may have without a person's yes; the same on every machine, whatever its person set.
+
+        Args:
+            defaults: what holds when nobody says anything; what allows no more than that needs no yes.
+        """
+        return tuple(
+            _wish(SETTINGS[name], value, self.values)
+            for name, value in sorted(self.values.items())
+            if _asks(SETTINGS[name], value, defaults[name])
+        )
+
+
+def read_project(folder: Path) -> Project:
+    """The settings of the nearest pyproject.toml that can be reached upwards from a folder.
+
+    Raises:
+        InvalidRequest: the file cannot be read or is not TOML, or a key or a value of the table is wrong. A misspelled
+            limit must not be a limit that silently does not hold.
+    """
+    place = next((place for place in (folder, *folder.parents) if _has_one(place)), None)
+    if place is None:
+        return Project(folder)
+    where = f"[tool.autocode] in {visible(place / NAME)}"
+    table = _read(place / NAME).get("tool", {})
+    table = table.get("autocode", {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise InvalidRequest(f"{where} is not a table.")
+    return Project(place, {key: _checked(key, value, where) for key, value in table.items()})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        real = path.resolve(strict=True)  # a link of a folder's file is followed, to a plain file
+        return tomllib.loads(Folder(real.parent).read_text(real.name, MOST_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else visible(error)
+        raise InvalidRequest("pyproject.toml cannot be read.", why=f"{visible(path)}: {why}") from None
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    option = SETTINGS.get(key)
+    if option is None:
+        written = key[:_LONGEST_KEY]
+        raise InvalidRequest(
+            f"There is no setting {written!r}.", why=f"It stands under {where}.", hint=did_you_mean(written, SETTINGS)
+        )
+    try:
+        return option.check(value)
+    except (ValueError, OverflowError):
+        raise InvalidRequest(
+            f"{key} takes {option.expects}, not {option.quoted(value)}.", why=f"It stands under {where}."
+        ) from None
+
+
+def _has_one(folder: Path) -> bool:
+    try:
+        return (folder / NAME).is_file()
+    except OSError:
+        return False
+
+
+def _asks(option: Option, value: Any, default: Any) -> bool:
+    if option.rule == "stricter":
+        return option.allows_more(value, default)
+    return option.rule != "free"
+
+
+def _wish(option: Option, value: Any, values: Mapping[str, Any]) -> Wish:
+    shown = _shown(value)
+    risk = _risk_of_key(value, values) if option.name == "api_key" else option.risk
+    return Wish(PART, option.name, shown, risk, hidden=json.dumps(value, sort_keys=True, default=str))
+
+
+def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
+    """Where the value of a variable would go, and whether it is meant for that."""
+    from autocoder_jupyter.models.credentials import belongs_to_provider
+
+    where = "the address in api_base" if "api_base" in values else "the service of the model"
+    goes = f"the value of this environment variable is sent to {where}, as the key"
+    return goes if belongs_to_provider(variable) else f"{goes}; it belongs to no provider of models"
+
+
+def _shown(value: Any) -> str:
+    """A value in words; of what may be a key within it, only that there is one."""
+    if isinstance(value, tuple | list):
+        return ", ".join(str(item) for item in value) or "none"
+    if isinstance(value, Mapping):
+        return json.dumps(_without_keys(value), ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _without_keys(value: Any, name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_keys(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_keys(inner, name) for inner in value]
+    names_a_variable = isinstance(value, str) and _NAME_OF_A_VARIABLE.fullmatch(value)
+    return "(not shown)" if _KEY.search(name) and isinstance(value, str) and not names_a_variable else value

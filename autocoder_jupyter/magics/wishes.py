@@ -1,0 +1,73 @@
+"""What the folder of a notebook asks for, in words: for the card of a run and for `%autocode trust`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.project import NAME
+from autocoder_jupyter.magics.settings import Settings
+from autocoder_jupyter.trust import Wish, trust_in
+from autocoder_jupyter.trust.wishes import digests
+from autocoder_jupyter.visible import visible
+
+LONGEST = 120
+"""Characters of a value that a card shows; `%autocode trust` shows all."""
+
+SOURCES: tuple[Callable[[Path], Iterable[Wish]], ...] = ()
+"""Who finds further wishes in the folder that holds `.autocode`."""
+
+
+@dataclass(frozen=True)
+class FolderWishes:
+    """What one folder asks for.
+
+    Args:
+        folder: which asks.
+        wishes: all of them, agreed to or not; never empty.
+    """
+
+    folder: Path
+    wishes: tuple[Wish, ...]
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the person said yes to exactly these."""
+        return trust_in(self.folder).covers(self.wishes)
+
+
+def collected(notebook: Notebook) -> list[FolderWishes]:
+    """What the folders of this notebook ask for: the one of the pyproject.toml, and the one that holds `.autocode`."""
+    settings = notebook.settings()
+    beside = notebook.journal_root.parent
+    found: dict[Path, list[Wish]] = {settings.folder: list(settings.wishes)}
+    found.setdefault(beside, []).extend(wish for source in SOURCES for wish in source(beside))
+    return [FolderWishes(folder, tuple(wishes)) for folder, wishes in found.items() if wishes]
+
+
+def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
+    """What a run does without until the person agrees, a sentence a line; in full once a kernel, then in a line."""
+    if not settings.waiting:
+        return ()
+    key = str(sorted(digests(settings.wishes).items()))
+    names = ", ".join(wish.name for wish in settings.waiting)
+    if key in notebook.told:
+        return (f"Without what {NAME} asks for and you have not agreed to: {names}. %autocode trust asks you.",)
+    notebook.told.add(key)
+    return (
+        f"{visible(settings.folder / NAME)} asks for what needs your yes. This run goes on without it.",
+        *(f"{wish.name} = {_shortened(wish.value)}: {visible(wish.why)}." for wish in settings.waiting),
+        "%autocode trust asks you whether you agree. If somebody else wrote this folder, look first.",
+    )
+
+
+def rows(wishes: Iterable[Wish]) -> list[tuple[str, str, str]]:
+    """Of each wish what is asked for, as it is, and what it means to agree."""
+    return [(wish.name, visible(wish.value), visible(wish.why)) for wish in wishes]
+
+
+def _shortened(value: str) -> str:
+    shown = visible(value)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} …"
