@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.magics.kernel import Kernel
+from tests.magics.warm import SOURCES, WarmKernel
+
 NEEDS = {
     "chromium": "browser",
+    "lend_kernel": "kernel",
     "kernel": "kernel",
     "executed": "kernel",
     "house": "kernel",
@@ -66,3 +72,26 @@ def room_of(nodeid: str) -> str:
     if path.startswith("tests/sandbox/docker/") or ENGINE.search(name):
         return "docker"
     return path
+
+
+LendKernel = Callable[[dict[str, str]], AbstractContextManager[Kernel]]
+
+
+@pytest.fixture(scope="session")
+def warm_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmKernel]:
+    warm = WarmKernel(tmp_path_factory.mktemp("kernel"))
+    yield warm
+    warm.close()
+
+
+@pytest.fixture
+def lend_kernel(warm_kernel: WarmKernel, tmp_path: Path, request: pytest.FixtureRequest) -> LendKernel:
+    """Lends a kernel in the test's folder, by its environment variables; marked `own_kernel`, a test gets a new one."""
+
+    def lend(env: dict[str, str]) -> AbstractContextManager[Kernel]:
+        (tmp_path / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
+        if request.node.get_closest_marker("own_kernel"):
+            return Kernel(tmp_path, {**SOURCES, **env})
+        return warm_kernel.lent(tmp_path, env)
+
+    return lend

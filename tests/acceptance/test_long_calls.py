@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import autocoder_jupyter
 from tests.acceptance.leftovers import alive, children, eventually, worker_roots
 from tests.magics.kernel import Kernel
+from tests.magics.warm import SOURCES
 
 SETUP = """\
 %load_ext autocoder_jupyter
@@ -31,14 +30,21 @@ def run(seconds):
 """
 
 
-@pytest.fixture
-def kernel(sandbox_name: str, tmp_path: Path) -> Iterator[Kernel]:
+@pytest.fixture(scope="module")
+def warm(sandbox_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """A kernel with a function in this sandbox that has worked once."""
-    (tmp_path / "pyproject.toml").write_text("")
-    with Kernel(tmp_path, {"PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1])}) as kernel:
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "pyproject.toml").write_text("")
+    with Kernel(folder, SOURCES) as kernel:
         made = kernel.run(SETUP.format(sandbox=sandbox_name, code=SLEEP))
         assert made.text.strip() == "0.0", made.error
         yield kernel
+
+
+@pytest.fixture
+def kernel(warm: Kernel) -> Kernel:
+    warm.forget()
+    return warm
 
 
 def lines(kernel: Kernel) -> list[str]:

@@ -3,14 +3,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import autocoder_jupyter
 from autocoder_jupyter.lab.link import Link
 from autocoder_jupyter.magics.notebook import Notebook
+from tests.conftest import LendKernel
 from tests.lab.page import Page
 from tests.magics.conftest import PlayedJobs, RaisingShell, here, jobs, shell
 from tests.magics.kernel import Kernel
@@ -121,17 +120,15 @@ def play(model: ScriptedModel) -> Play:
 
 
 @pytest.fixture
-def kernel(play: Play, model: ScriptedModel, tmp_path: Path) -> Iterator[Kernel]:
+def kernel(play: Play, model: ScriptedModel, lend_kernel: LendKernel) -> Iterator[Kernel]:
     """A real kernel that has not loaded the extension."""
-    (tmp_path / "pyproject.toml").write_text("")
     env = {
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
         "AUTOCODE_MAX_ITERATIONS": "1",
-        "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
     }
-    with Kernel(tmp_path, env) as kernel:
+    with lend_kernel(env) as kernel:
         yield kernel
 
 

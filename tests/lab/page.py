@@ -35,9 +35,16 @@ class Page:
         self.opening: dict[str, Any] = {}
         self.traffic: list[dict[str, Any]] = []
         """All iopub messages so far."""
+        self._subshells: list[str] = []
 
     def close(self) -> None:
-        """Go away without a word, as browsers do."""
+        """Go away without a word, as browsers do; what the kernel started for it ends."""
+        for subshell in self._subshells:
+            self.client.control_channel.send(
+                self.client.session.msg("delete_subshell_request", {"subshell_id": subshell})
+            )
+            self.client.get_control_msg(timeout=PATIENCE)
+        self._subshells.clear()
         self.client.stop_channels()
 
     def wait_for_open(self) -> None:
@@ -79,7 +86,8 @@ class Page:
         if "kernel subshells" not in self.client.kernel_info(reply=True)["content"].get("supported_features", ()):
             pytest.skip("this ipykernel has no subshells")
         self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
-        return str(self.client.get_control_msg(timeout=PATIENCE)["content"]["subshell_id"])
+        self._subshells.append(str(self.client.get_control_msg(timeout=PATIENCE)["content"]["subshell_id"]))
+        return self._subshells[-1]
 
     def wait_for(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda data: True) -> dict[str, Any]:
         """The first message of a kind that is as wanted, among those that came or will come."""

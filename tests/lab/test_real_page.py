@@ -50,6 +50,7 @@ def held(answer: str = fenced(CODE)) -> tuple[threading.Event, Answer]:
     return release, Answer(answer, hold=release)
 
 
+@pytest.mark.own_kernel
 def test_a_person_who_writes_a_cell_need_not_wait_for_imports_later(kernel: Kernel, page: Page) -> None:
     there = "import sys; print('litellm' in sys.modules and hasattr(sys.modules['litellm'], 'acompletion'))"
     assert kernel.run(there).text == "False\n"
@@ -284,6 +285,7 @@ def test_a_page_without_the_extension_closes_the_comm_and_the_others_keep_it(
     assert later.find() and later.comm == page.comm
 
 
+@pytest.mark.own_kernel
 def test_reload_ext_opens_a_new_comm_and_unload_ext_leaves_none(kernel: Kernel, page: Page) -> None:
     first = page.comm
     del page.traffic[:]
@@ -297,6 +299,7 @@ def test_reload_ext_opens_a_new_comm_and_unload_ext_leaves_none(kernel: Kernel, 
     assert kernel.printed(hooks) == "[]"
 
 
+@pytest.mark.own_kernel
 def test_unloading_cancels_what_runs_and_hurts_nothing(kernel: Kernel, page: Page, play: Play) -> None:
     release, answer = held()
     play(code=answer)
@@ -355,7 +358,7 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
 
 def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page: Page, play: Play) -> None:
     """Many small pieces come in each second; what goes out is bounded, for each thing that is shown."""
-    words = "# one more word of a long explanation before the code\n" * 1000
+    words = "# one more word of a long explanation before the code\n" * 400
     play(code=Answer(f"{words}{fenced(CODE)}", piece=8))
     kernel.run(DATA)
     page.wait_for("data", lambda data: bool(data["variables"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Kernel:
         env: further environment variables.
     """
 
-    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self._manager = KernelManager(kernel_name="python3")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AUTOCODE_")}
         self._manager.start_kernel(cwd=str(folder), env={**inherited, **env})
@@ -45,13 +46,29 @@ class Kernel:
         """Of each display with an id, what it shows now."""
         self.updates: list[tuple[float, str]] = []
         """When each update of a display came, and its id."""
+        self._unanswered: set[str] = set()
 
     def __enter__(self) -> Kernel:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it at once."""
         self.client.stop_channels()
         self._manager.shutdown_kernel(now=True)
+
+    def forget(self) -> None:
+        """Whatever was shown so far."""
+        self._drain()
+        self.shown.clear()
+        self.updates.clear()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it lives, and every cell that was sent is done."""
+        return self._manager.is_alive() and not self._unanswered
 
     @property
     def process_id(self) -> int:
@@ -63,7 +80,9 @@ class Kernel:
 
     def start(self, code: str, *, allow_stdin: bool = True) -> str:
         """Send a cell and do not wait for it."""
-        return str(self.client.execute(code, allow_stdin=allow_stdin))
+        message_id = str(self.client.execute(code, allow_stdin=allow_stdin))
+        self._unanswered.add(message_id)
+        return message_id
 
     def run(self, code: str, *, allow_stdin: bool = True) -> Answered:
         """Send a cell and wait until the kernel is idle again."""
@@ -96,6 +115,7 @@ class Kernel:
                     reply = self.client.get_shell_msg(timeout=PATIENCE)
                 answered.status = reply["content"]["status"]
                 answered.seconds = time.monotonic() - began
+                self._unanswered.discard(message_id)
                 return answered
 
     def card(self) -> str:

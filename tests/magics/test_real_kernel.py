@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import autocoder_jupyter
+from tests.conftest import LendKernel
 from tests.magics.kernel import Kernel
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 
@@ -91,10 +92,8 @@ def play() -> Iterator[Play]:
 
 
 @pytest.fixture
-def kernel(play: Play, tmp_path: Path) -> Iterator[Kernel]:
-    (tmp_path / "pyproject.toml").write_text("")
-    model = play()
-    with Kernel(tmp_path, environment(model)) as kernel:
+def kernel(play: Play, lend_kernel: LendKernel) -> Iterator[Kernel]:
+    with lend_kernel(environment(play())) as kernel:
         loaded = kernel.run("%load_ext autocoder_jupyter")
         assert (loaded.status, loaded.text) == ("ok", ""), loaded.error
         kernel.run(DATA)
@@ -106,6 +105,7 @@ def held() -> tuple[threading.Event, Answer]:
     return release, Answer(CODE, hold=release)
 
 
+@pytest.mark.own_kernel
 def test_the_extension_loads_nothing_heavy(kernel: Kernel, tmp_path: Path) -> None:
     loaded = kernel.run(
         "import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])"

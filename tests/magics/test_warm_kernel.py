@@ -1,0 +1,52 @@
+"""A kernel that is lent from test to test looks new to each, or the test that left something in it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.magics.warm import WarmKernel
+
+TRACES = """\
+%load_ext autocoder_jupyter
+%config Autocode.model = 'openai/other'
+%env AUTOCODE_SHARE=rows
+import os
+mine = 1"""
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> Iterator[WarmKernel]:
+    warm = WarmKernel(tmp_path)
+    yield warm
+    warm.close()
+
+
+def test_what_one_borrower_did_the_next_does_not_see(warm: WarmKernel, tmp_path: Path) -> None:
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    with warm.lent(folders[0], {"AUTOCODE_MODEL": "openai/first"}) as kernel:
+        process = kernel.process_id
+        assert kernel.run(TRACES).status == "ok"
+    with warm.lent(folders[1], {}) as kernel:
+        assert kernel.process_id == process
+        assert "not found" in kernel.run("%autocode status").text
+        assert kernel.printed("'mine' in globals(), 'os' in globals()") == "False False"
+        seen = "[n for n in __import__('os').environ if n.startswith('AUTOCODE')], __import__('os').getcwd()"
+        assert kernel.printed(seen) == f"[] {folders[1]}"
+        kernel.run("%load_ext autocoder_jupyter")
+        assert "openai/other" not in kernel.run("%autocode config").displays[0]["text/plain"]
+
+
+def test_what_cannot_be_put_back_fails_its_test_and_ends_the_kernel(warm: WarmKernel, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="hook post_run_cell"), warm.lent(tmp_path, {}) as kernel:
+        process = kernel.process_id
+        kernel.run("import autocoder_jupyter as a")
+        kernel.run("get_ipython().events.register('post_run_cell', a.unload_ipython_extension)")
+    with warm.lent(tmp_path, {}) as kernel:
+        assert kernel.process_id != process

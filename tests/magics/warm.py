@@ -1,0 +1,63 @@
+"""One kernel for many tests: to start one, with all that a first generation imports, takes most of a test's time."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking import BlockingKernelClient
+
+import autocoder_jupyter
+from tests.magics.kernel import PATIENCE, Kernel
+
+SOURCES = {"PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1])}
+"""This package, and the tests, where a kernel finds neither installed."""
+
+
+class WarmKernel:
+    """Lends a kernel that looks new, and starts another when a test broke the one before.
+
+    Args:
+        home: a folder for it between two tests.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._idle: Kernel | None = None
+
+    def close(self) -> None:
+        """End it."""
+        if self._idle is not None:
+            self._idle.close()
+
+    @contextmanager
+    def lent(self, folder: Path, env: Mapping[str, str]) -> Iterator[Kernel]:
+        """A kernel in this folder, with these environment variables. What a test leaves in it fails that test."""
+        kernel, self._idle = self._idle or Kernel(self._home, SOURCES), None
+        ask(kernel.client, f"enter({str(folder)!r}, {dict(env)!r})")
+        kernel.forget()
+        yield kernel
+        if not kernel.is_idle:
+            kernel.close()
+            return
+        left = ask(kernel.client, "leave()")
+        if left == []:
+            self._idle = kernel
+        else:
+            kernel.close()
+        assert left == [], f"This test left in its kernel: {left}"
+
+
+def ask(client: BlockingKernelClient, call: str) -> Any:
+    """What a function of `renewal` returns in a kernel, by no cell that anybody would notice."""
+    told = f"__import__('json').dumps(__import__('tests.magics.renewal', fromlist=['_']).{call})"
+    message_id = client.execute("", silent=True, user_expressions={"told": told})
+    while (reply := client.get_shell_msg(timeout=PATIENCE))["parent_header"].get("msg_id") != message_id:
+        continue
+    answer = reply["content"]["user_expressions"]["told"]
+    assert answer["status"] == "ok", "\n".join(answer.get("traceback", ()))
+    return json.loads(ast.literal_eval(answer["data"]["text/plain"]))
