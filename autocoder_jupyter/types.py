@@ -381,6 +381,11 @@ class Report(_Record):
     started: dt.datetime | None = None
 
     @property
+    def pins(self) -> tuple[str, ...]:
+        """The exact versions of `lock` (`pandas==3.1.1`), without the hashes of their files."""
+        return tuple(line.partition(" ")[0] for line in self.lock)
+
+    @property
     def total_input_tokens(self) -> int:
         """Input tokens over all exchanges, cached ones included."""
         return self.usage.input_tokens

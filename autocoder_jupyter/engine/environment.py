@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.packages import (
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
 
@@ -33,10 +34,11 @@ class Packages:
         self._refused_system: dict[str, str] = {}
         self._approved: set[str] = set(work.config.approved_packages)
         self._declined: set[str] = set()
+        self._unwanted: set[str] = set()  # of recorded locks, and of no code
 
     async def provide_base(self) -> None:
         """The environment before there is code, with two workers starting in it while the model thinks."""
-        await self._work.bench.provide(self._needs(()).distributions, ())
+        await self._build(self._needs(()).distributions, ())
         self._work.bench.warm(count=2)
 
     async def provide(self) -> TestFailure | None:
@@ -51,7 +53,7 @@ class Packages:
         try:
             self._require_none_refused(needs)
             await self._ask_consent(needs.unknown)
-            await self._work.bench.provide(needs.distributions, system_packages)
+            await self._build(needs.distributions, system_packages)
         except (PackageError, SandboxUnavailable) as error:
             if self._can_go_without(system_packages, error):
                 return await self.provide()
@@ -67,7 +69,7 @@ class Packages:
     def learn(self, verdict: Verdict) -> bool:
         """Note the packages that failed imports ask for; False when there is none that is not here already."""
         environment = self._work.bench.environment
-        installed = {requirement_name(line) for line in (environment.lock if environment else ())}
+        installed = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
         declared = self._work.plan.packages
         missing = missing_packages(verdict.complaints, declared)
         # A cell in the place of a module's name must reach neither an index nor the model.
@@ -116,18 +118,45 @@ class Packages:
             if name in self._refused:
                 raise PackageRefused(self._refused[name], package=name)
 
+    async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
+        """Make the environment, from the recorded lock where that is no way to install what nobody agreed to."""
+        bench = self._work.bench
+        lock = bench.recorded_lock(packages, system_packages)
+        if lock and not await self._may_install(lock, packages):
+            lock = ()
+        await bench.provide(packages, system_packages, lock)
+
+    async def _may_install(self, lock: tuple[str, ...], packages: tuple[str, ...]) -> bool:
+        """Whether each package of a recorded lock is well known, agreed to or needed by those that are.
+
+        Who is asked and says no loses nothing: the versions are then resolved anew.
+        """
+        agreed = {requirement_name(requirement) for requirement in (*packages, *self._approved)}
+        strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
+        if strange:
+            strange -= await self._work.bench.resolved_names(packages)
+        if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
+            return True
+        self._unwanted |= strange
+        return False
+
     async def _ask_consent(self, unknown: tuple[str, ...]) -> None:
-        if not unknown:
-            return
-        self._work.emit(ApprovalNeeded(unknown))
-        approved = await self._work.services.approve(unknown)
-        self._work.emit(ApprovalGiven(unknown, approved))
-        if not approved:
+        if not await self._agrees(unknown):
             refusal = f"The package {', '.join(unknown)} may not be installed here."
             self._refused |= dict.fromkeys(unknown, refusal)  # none of them is asked about again
             self._declined.update(unknown)
             raise PackageRefused(refusal, package=unknown[0])
-        self._approved.update(unknown)
+
+    async def _agrees(self, unknown: tuple[str, ...]) -> bool:
+        """Whether a person agrees to packages; nobody is asked about none."""
+        if not unknown:
+            return True
+        self._work.emit(ApprovalNeeded(unknown))
+        approved = await self._work.services.approve(unknown)
+        self._work.emit(ApprovalGiven(unknown, approved))
+        if approved:
+            self._approved.update(unknown)
+        return approved
 
     def _can_go_without(self, system_packages: tuple[str, ...], error: PackageError | SandboxUnavailable) -> bool:
         """Leave out system packages that cannot be had: models like to name some, and a run shows what is needed."""

@@ -57,11 +57,11 @@ cachetools cairosvg calamine cartopy category-encoders certifi cftime chardet ch
 colorama colorcet connectorx contourpy cvxpy cycler cython dask dateparser datasets datashader deepdiff defusedxml
 dill distributed duckdb ephem et-xmlfile fastparquet feather-format feature-engine fiona folium fonttools formulaic
 fsspec ftfy fuzzywuzzy gensim geojson geopandas geopy gitpython gmpy2 graphviz great-tables h3 h5py holidays
-holoviews html5lib hvplot hypothesis idna imageio imbalanced-learn isodate jellyfish jinja2 joblib jsonlines
+holoviews html5lib hvplot hypothesis idna iniconfig imageio imbalanced-learn isodate jellyfish jinja2 joblib jsonlines
 jsonpath-ng jsonschema kiwisolver kneed langdetect levenshtein lightgbm lifelines llvmlite lxml mapclassify markdown
 markupsafe marshmallow matplotlib mlxtend more-itertools mpmath msgpack multidict narwhals natsort ndjson networkx
 nltk numba numexpr numpy odfpy openpyxl opencv-python-headless orjson osqp packaging pandas pandas-stubs pandera
-parsel passlib patsy pdfplumber peewee phonenumbers pillow pint plotly polars pooch prettytable prophet pmdarima
+parsel passlib patsy pdfplumber peewee phonenumbers pillow pint plotly pluggy polars pooch prettytable prophet pmdarima
 psutil psycopg2-binary pulp pyarrow pycountry pycryptodome pydantic pyfaidx pygments pyjwt pykalman pymupdf
 pynndescent pyparsing pypdf pyproj pyreadstat pyshp pytest python-calamine python-dateutil python-docx python-dotenv
 python-igraph python-pptx python-slugify python-snappy pytz pywavelets pyxlsb pyyaml qrcode rapidfuzz rasterio rdkit
@@ -69,8 +69,8 @@ regex requests rich rtree ruamel.yaml ruptures scikit-image scikit-learn scipy s
 simplejson six sktime sniffio sortedcontainers soupsieve sparse spacy sqlalchemy sqlglot sqlparse squarify
 statsforecast statsmodels sympy tables tabulate tenacity textblob texttable thefuzz threadpoolctl tiktoken
 tokenizers toolz tomli tomlkit tqdm tsfresh typing-extensions tzdata tzlocal ujson umap-learn unidecode urllib3
-usaddress vega-datasets wcwidth wordcloud wrapt xarray xgboost xlrd xlsxwriter xmltodict xxhash yarl zarr zipp
-zstandard
+usaddress vega-datasets wcwidth wordcloud wrapt xarray xgboost xlrd xlsxwriter xmltodict xxhash yarl zarr zipp zstandard
+exceptiongroup
 """
 
 KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())

@@ -16,7 +16,9 @@ from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
 from autocoder_jupyter.request import AgentConfig, secret_values
+from autocoder_jupyter.sandbox import environments
 from autocoder_jupyter.sandbox.discretion import DiscreetWorker
+from autocoder_jupyter.sandbox.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import parse_memory
@@ -48,29 +50,56 @@ class Workbench:
         """(major, minor) inside the sandbox."""
         return self._config.image_config.python_version or sys.version_info[:2]
 
-    async def provide(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> Environment:
+    def recorded_lock(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> tuple[str, ...]:
+        """The lock that the journal has for these packages; () when it has none, or one without hashes.
+
+        The journal may be a stranger's, and so may each name in it.
+        """
+        recorded = self._services.journal.find_step("environment", self._key(packages, system_packages)) or {}
+        lock = recorded.get("lock")
+        return tuple(lock) if is_lock(lock) and isinstance(lock, list) else ()
+
+    async def resolved_names(self, packages: tuple[str, ...]) -> frozenset[str]:
+        """The distributions that these packages need, as the index has it now; only the base's when it cannot say."""
+        spec = EnvironmentSpec(packages, self.python_version)
+        stop = Stop()
+        try:
+            lock = await call_blocking(lambda: environments.lock(spec, stop=stop), on_cancel=stop.ask)
+        except PackageError:
+            return frozenset(environments.BASE_PACKAGES)
+        return frozenset(map(name_of, lock))
+
+    async def provide(
+        self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...] = ()
+    ) -> Environment:
         """Build an environment and make it the current one.
 
         The lock is journalled, so that a recorded run finds the same versions a year later.
 
+        Args:
+            packages: requirements.
+            system_packages: of apt.
+            lock: the recorded lock, when it may be used.
+
         Raises:
             PackageError: with the distribution at fault.
         """
-        key = content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
-        recorded = self._services.journal.find_step("environment", key)
         started = time.monotonic()
-        lock = tuple(map(str, recorded.get("lock", ()))) if recorded else ()
         try:
             environment = await self._build(packages, system_packages, lock)
         except PackageError:
             if not lock:
                 raise
             environment = await self._build(packages, system_packages, ())  # a version of the lock is gone
+        key = self._key(packages, system_packages)
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
         self.environment = environment
         seconds = time.monotonic() - started
         self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds))
         return environment
+
+    def _key(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> str:
+        return content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
 
     async def _build(
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]

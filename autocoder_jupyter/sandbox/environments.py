@@ -1,8 +1,8 @@
 """Environments by content: which exact packages one holds, what it is called, and how they are installed.
 
-An `EnvironmentSpec` becomes a *lock* (exact versions, wheels only, resolved by uv), and the lock with the Python
-version, the platform and the system packages becomes the *key* under which the environment is kept. `local` makes a
-virtual environment of it (`local_environments`), `docker` an image layer.
+An `EnvironmentSpec` becomes a *lock* (exact versions with hashes, wheels only, resolved by uv), and the lock with the
+Python, the platform, the package index and the system packages becomes the *key* under which the environment is kept.
+`local` makes a virtual environment of it (`local_environments`), `docker` an image layer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import importlib.metadata
 import json
 import os
 import platform as machine
-import re
 import sys
 import sysconfig
 import tempfile
@@ -25,11 +24,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import PackageError, PackageRefused
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.sandbox.pins import check_pins, is_lock, name_of, pin_of, read_lock
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop
-from autocoder_jupyter.sandbox.uv import IndexUnreachable, run_uv
+from autocoder_jupyter.sandbox.uv import IndexUnreachable, index_identity, run_uv
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key; raised when environments or locks are made differently."""
 
 BASE_PACKAGES = ("numpy", "pandas", "pyarrow", "pytest")
@@ -43,14 +45,13 @@ LOCK_SECONDS = 7 * 24 * 3600
 
 INSTALL = (
     *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+    "--require-hashes",
     "--no-compile-bytecode",  # uv's own compiler runs `.pth` files of packages, here, outside of any sandbox
 )
-"""How uv installs a lock, which it reads: nothing is resolved, built or run."""
+"""How uv installs a lock, which it reads: nothing is resolved, built or run, and contents are the lock's."""
 
 LEFT_OVER = ".tmp-"
 """After its key, the name of a folder in which an environment is being made or removed."""
-
-_PIN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$")
 
 Progress = Callable[[str], None]
 
@@ -58,7 +59,7 @@ Progress = Callable[[str], None]
 def cache_folder() -> Path:
     """Where environments, locks and temporary folders are kept; `AUTOCODE_CACHE_DIR` overrides."""
     chosen = os.environ.get("AUTOCODE_CACHE_DIR")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("autocoder-jupyter")
+    return Path(chosen).absolute() if chosen else platformdirs.user_cache_path("autocoder-jupyter")
 
 
 def host_platform() -> str:
@@ -68,10 +69,23 @@ def host_platform() -> str:
 
 
 def environment_key(
-    python_version: tuple[int, int], platform: str, lock: Sequence[str], system_packages: Sequence[str] = ()
+    python_version: tuple[int, int],
+    platform: str,
+    lock: Sequence[str],
+    system_packages: Sequence[str] = (),
+    *,
+    index: str,
 ) -> str:
-    """Hash of all that an environment holds."""
-    return _digest([python_version, platform, sorted(lock), sorted(system_packages)])
+    """Hash of all that an environment holds, and of where it comes from.
+
+    Args:
+        python_version: (major, minor).
+        platform: the machine and the interpreter, or the image below.
+        lock: exact requirements with their hashes.
+        system_packages: of apt.
+        index: see `index_identity`. What one project's index gave is never another project's environment.
+    """
+    return _digest([python_version, platform, sorted(lock), sorted(system_packages), index])
 
 
 def lock(
@@ -81,9 +95,10 @@ def lock(
     on_progress: Progress | None = None,
     stop: Stop | None = None,
 ) -> tuple[str, ...]:
-    """Exact versions of all that `spec` needs, its dependencies and `BASE_PACKAGES`.
+    """Exact versions, with hashes, of all that `spec` needs, its dependencies and `BASE_PACKAGES` (see `pins`).
 
-    A lock that `spec` brings along is used as it is. One that was resolved lately is taken from the cache.
+    A lock that `spec` brings along is used as it is; when it has no hashes, the index is asked for those of its
+    versions. One that was resolved lately is taken from the cache.
 
     Args:
         spec: what is wanted.
@@ -97,9 +112,10 @@ def lock(
         PackageError: unknown package, conflict, or no network.
         Cancelled: it was stopped.
     """
+    if is_lock(spec.lock) and spec.lock:
+        return spec.lock
     if spec.lock:
-        _check_pins(spec.lock)
-        return tuple(spec.lock)
+        return _hashed(spec, platform, on_progress, stop)
     wanted = _check_requirements(spec.packages)
     pinned = _base(spec.python_version, pinned=True)
     plain = _base(spec.python_version, pinned=False)
@@ -133,7 +149,7 @@ def install_target(
     """Install a lock into a plain folder, for a Python and a platform that need not be this one's.
 
     Args:
-        lock: exact requirements; nothing is resolved.
+        lock: exact requirements with hashes; nothing is resolved.
         python_version: (major, minor) that will import from the folder.
         platform: as in `lock()`.
         target: the folder; made when missing.
@@ -143,7 +159,7 @@ def install_target(
     Raises:
         PackageError, Cancelled: as in `lock()`.
     """
-    _check_pins(lock)
+    check_pins(lock)
     if on_progress is not None:
         on_progress(f"installing {len(lock)} packages")
     run_uv(
@@ -153,7 +169,7 @@ def install_target(
             *_for_target(python_version, platform),
         ],
         input="\n".join(lock),
-        suspects=_names(lock),
+        suspects=list(map(name_of, lock)),
         on_progress=on_progress,
         stop=stop,
     )
@@ -173,6 +189,23 @@ def write_atomically(file: Path, text: str) -> None:
     Path(temporary).replace(file)
 
 
+def _hashed(
+    spec: EnvironmentSpec, platform: str | None, on_progress: Progress | None, stop: Stop | None
+) -> tuple[str, ...]:
+    """The versions of a lock that has no hashes, with those that the index gives."""
+    check_pins(spec.lock)
+    versions = sorted(map(pin_of, spec.lock))
+    remembered = _remembered_lock_file(spec.python_version, platform, ("exactly", *versions))
+    if found := _read_lock(remembered):
+        return found
+    if on_progress is not None:
+        on_progress("looking up the hashes of the packages")
+    resolved = _resolve(versions, spec.python_version, platform, versions, on_progress, stop)
+    locked = tuple(line for line in resolved if pin_of(line) in versions)
+    _write_lock(remembered, locked)
+    return locked
+
+
 def _resolve(
     requirements: Sequence[str],
     python_version: tuple[int, int],
@@ -184,7 +217,7 @@ def _resolve(
     printed = run_uv(
         [
             *("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "-"),
-            *("--python", host_python()),
+            *("--generate-hashes", "--python", host_python()),
             *_for_target(python_version, platform),
         ],
         input="\n".join(requirements),
@@ -192,7 +225,7 @@ def _resolve(
         on_progress=on_progress,
         stop=stop,
     )
-    return tuple(line.split(" ")[0] for line in printed.splitlines() if _PIN.match(line.split(" ")[0]))
+    return read_lock(printed)
 
 
 def _for_target(python_version: tuple[int, int], platform: str | None) -> list[str]:
@@ -225,14 +258,6 @@ def _check_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(checked))
 
 
-def _check_pins(lock: Iterable[str]) -> None:
-    for text in lock:
-        if not _PIN.match(text):
-            raise PackageRefused(
-                f"{text!r} is not an exact requirement.", hint="A lock holds lines such as pandas==3.0.1.", package=text
-            )
-
-
 def _refused(text: str) -> PackageRefused:
     return PackageRefused(
         f"{text!r} is not the name of a package, with or without versions.",
@@ -247,17 +272,19 @@ def _names(requirements: Iterable[str]) -> list[str]:
 
 
 def _remembered_lock_file(python_version: tuple[int, int], platform: str | None, requirements: Sequence[str]) -> Path:
-    key = _digest([python_version, platform or host_platform(), list(requirements)])
+    key = _digest([python_version, platform or host_platform(), list(requirements), index_identity()])
     return cache_folder() / "locks" / f"{key}.json"
 
 
 def _read_lock(file: Path) -> tuple[str, ...]:
+    """A lock of lately; () when there is none, or the file holds anything else."""
     try:
         if time.time() - file.stat().st_mtime > LOCK_SECONDS:
             return ()
-        return tuple(str(pin) for pin in json.loads(file.read_text("utf-8")))
+        found = parse(Folder(file.parent).read_bytes(file.name))
     except (OSError, ValueError):
         return ()
+    return tuple(found) if is_lock(found) else ()
 
 
 def _write_lock(file: Path, lock: Sequence[str]) -> None:

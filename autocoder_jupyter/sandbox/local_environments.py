@@ -30,9 +30,10 @@ from autocoder_jupyter.sandbox.environments import (
     host_python,
     lock,
 )
+from autocoder_jupyter.sandbox.pins import name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop, build_lock
-from autocoder_jupyter.sandbox.uv import run_uv
+from autocoder_jupyter.sandbox.uv import index_identity, run_uv
 
 _MARKER = "autocode.json"
 """Written last; its presence says that the environment is whole."""
@@ -40,10 +41,11 @@ _MARKER = "autocode.json"
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python below virtual environments: its program, and the folders that it needs to read."""
+    """A Python below virtual environments: its program, the folders that it needs to read, and what it says it is."""
 
     python: str
     prefixes: tuple[str, ...]
+    release: str
 
 
 def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: Stop | None = None) -> Environment:
@@ -56,7 +58,8 @@ def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: S
     stop = stop or Stop()
     interpreter = find_interpreter(spec.python_version)
     packages = lock(spec, on_progress=on_progress, stop=stop)
-    key = environment_key(spec.python_version, f"{host_platform()} {interpreter.python}", packages)
+    below = f"{host_platform()} {interpreter.python} {interpreter.release}"
+    key = environment_key(spec.python_version, below, packages, index=index_identity())
     folder = cache_folder() / "environments" / key
     environment = Environment(key, str(folder), packages, spec.python_version)
     use(environment)  # before it is looked for, so that nobody removes it in between
@@ -89,7 +92,7 @@ def interpreter_of(environment: Environment) -> Interpreter:
             hint="Build it again: run the cell once more.",
         )
     recorded = _read_marker(Path(environment.location))["interpreter"]
-    return Interpreter(recorded["python"], tuple(recorded["prefixes"]))
+    return Interpreter(recorded["python"], tuple(recorded["prefixes"]), recorded["release"])
 
 
 def python_of(environment: Environment) -> Path:
@@ -104,17 +107,18 @@ def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
         PackageError: there is none.
     """
     if python_version == sys.version_info[:2]:
-        return _interpreter(host_python(), (sys.base_prefix, sys.base_exec_prefix))
+        return _interpreter(host_python(), (sys.base_prefix, sys.base_exec_prefix), sys.version)
     wanted = ".".join(map(str, python_version))
     try:
         python = run_uv(["python", "find", "--no-project", "--system", "--resolve-links", wanted]).strip()
         printed = subprocess.run(
-            [python, "-I", "-c", "import json, sys; print(json.dumps([sys.base_prefix, sys.base_exec_prefix]))"],
+            [python, "-I", "-S", "-c", _SAY],
             capture_output=True,
             text=True,
             check=True,
         )
-        return _interpreter(python, json.loads(printed.stdout))
+        *prefixes, release = json.loads(printed.stdout)
+        return _interpreter(python, prefixes, release)
     except (PackageError, OSError, subprocess.CalledProcessError, ValueError):
         raise PackageError(
             f"There is no Python {wanted} on this machine, and the local sandbox cannot bring one along.",
@@ -122,9 +126,12 @@ def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
         ) from None
 
 
-def _interpreter(python: str, prefixes: Any) -> Interpreter:
+_SAY = "import json, sys; print(json.dumps([sys.base_prefix, sys.base_exec_prefix, sys.version]))"
+
+
+def _interpreter(python: str, prefixes: Any, release: str) -> Interpreter:
     both = dict.fromkeys(path for prefix in prefixes for path in (str(prefix), str(Path(prefix).resolve())))
-    return Interpreter(python, tuple(both))
+    return Interpreter(python, tuple(both), release)
 
 
 def _is_whole(environment: Environment) -> bool:
@@ -174,7 +181,7 @@ def _install(environment: Environment, folder: Path, on_progress: Progress | Non
     run_uv(
         [*INSTALL, "--python", str(folder / "bin" / "python")],
         input="\n".join(environment.lock),
-        suspects=[pin.partition("==")[0] for pin in environment.lock],
+        suspects=list(map(name_of, environment.lock)),
         on_progress=on_progress,
         stop=stop,
     )

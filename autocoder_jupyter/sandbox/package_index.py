@@ -1,20 +1,28 @@
-"""Make uv find packages where this machine's pip finds them.
+"""Make uv find packages where this machine's pip finds them, and where the folder wishes only when it may.
 
 People and administrators configure pip: an index of the company, a proxy, a CA bundle. uv reads none of it. This module
 reads pip's settings and says them in uv's environment variables, for the subprocess only. Where uv is configured
-itself (`UV_…` variables, `uv.toml`, `[tool.uv]`), uv's own settings stand alone.
+itself (`UV_…` variables, `uv.toml` of the person or the machine), uv's own settings stand alone.
+
+A `uv.toml` or `[tool.uv]` beside the notebook may be a stranger's. uv never sees it (see `uv`): of such a file only the
+addresses of indexes are read here, and they hold when the person agreed to them.
 """
 
 from __future__ import annotations
 
 import configparser
+import hashlib
+import json
 import os
+import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from autocoder_jupyter.folder import Folder
 
 _UV_INDEX_VARIABLES = (
     "UV_DEFAULT_INDEX",
@@ -23,8 +31,15 @@ _UV_INDEX_VARIABLES = (
     "UV_EXTRA_INDEX_URL",
     "UV_FIND_LINKS",
 )
-_UV_INDEX_SETTINGS = ("index", "index-url", "extra-index-url", "find-links", "no-index")
+_CREDENTIALS = re.compile(r"://[^/@\s\"]*@")
 _CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+Address = tuple[str, str]
+"""A kind (`default index`, `index`, `find-links`, `no-index`), and where; a named index is `name=https://…`."""
+
+FILE_BYTES = 2**20
+"""A larger file of settings is passed over."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +50,53 @@ class UvSettings:
     options: tuple[str, ...] = ()
 
 
-def uv_settings(environ: Mapping[str, str], folder: Path) -> UvSettings:
+def uv_settings(environ: Mapping[str, str], folder: Sequence[Address] = ()) -> UvSettings:
     """Pip's settings, translated.
 
     Args:
         environ: the notebook's environment variables.
-        folder: where uv runs; its own configuration is searched from there upwards.
+        folder: where the notebook's folder wants packages from, when the person agreed to it (see `folder_indexes`).
     """
     pip = pip_settings(environ)
     connection = _connection(pip, environ)
-    if any(environ.get(name) for name in _UV_INDEX_VARIABLES) or _uv_files_name_an_index(environ, folder):
+    if any(environ.get(name) for name in _UV_INDEX_VARIABLES):
+        return UvSettings(connection)
+    if folder:
+        return UvSettings(connection | _variables_of(folder), ("--no-index",) if _forbids_index(folder) else ())
+    if any(_addresses(file) for file in _uv_files(environ)):
         return UvSettings(connection)
     no_index = pip.get("no-index", "").strip().lower() in ("1", "true", "yes", "on")
     return UvSettings(connection | _indexes(pip, environ), ("--no-index",) if no_index else ())
+
+
+def folder_indexes(folder: Path) -> tuple[Address, ...]:
+    """Where the notebook's folder wants packages from: its nearest `uv.toml` or `[tool.uv]` upwards, if it says so."""
+    for parent in (folder, *folder.parents):
+        for name in ("uv.toml", "pyproject.toml"):
+            table = _uv_table(parent / name)
+            if table:
+                return tuple(_addresses_in(table, parent))
+    return ()
+
+
+def index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
+    """Where packages come from, as a hash without credentials: equal for equal addresses, "" for the usual index.
+
+    Args:
+        environ: what uv runs with, `settings.variables` among it.
+        settings: the rest.
+    """
+    said = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
+    files = [address for file in _uv_files(environ) for address in _addresses(file)]
+    if not said and not files and not settings.options:
+        return ""
+    bare = _CREDENTIALS.sub("://", json.dumps([said, files, settings.options]))
+    return hashlib.sha256(bare.encode()).hexdigest()[:20]
+
+
+def without_credentials(address: str) -> str:
+    """An address as it may be shown."""
+    return _CREDENTIALS.sub("://", address)
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
@@ -124,28 +173,76 @@ def _connection(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str,
     return added
 
 
-def _uv_files_name_an_index(environ: Mapping[str, str], folder: Path) -> bool:
-    return any(_names_an_index(file) for file in _uv_files(environ, folder))
-
-
-def _uv_files(environ: Mapping[str, str], folder: Path) -> Iterator[Path]:
+def _uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The files of the person and the machine, which uv reads by itself."""
     if chosen := environ.get("UV_CONFIG_FILE"):
         yield Path(chosen)
         return
-    for parent in (folder, *folder.parents):
-        yield parent / "uv.toml"
-        yield parent / "pyproject.toml"
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
     configuration = environ.get("APPDATA") if sys.platform == "win32" else environ.get("XDG_CONFIG_HOME")
     yield Path(configuration or home / ".config") / "uv" / "uv.toml"
     yield Path("/etc/uv/uv.toml")
 
 
-def _names_an_index(file: Path) -> bool:
+def _addresses(file: Path) -> list[Address]:
     try:
-        settings: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
+        return list(_addresses_in(tomllib.loads(file.read_text("utf-8")), file.parent))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False
+        return []
+
+
+def _uv_table(file: Path) -> dict[str, Any]:
+    """The settings for uv in a file that may be a stranger's."""
+    try:
+        settings: Any = tomllib.loads(Folder(file.parent).read_text(file.name, FILE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
     if file.name == "pyproject.toml":
-        settings = settings.get("tool", {}).get("uv", {})
-    return any(name in table for table in (settings, settings.get("pip", {})) for name in _UV_INDEX_SETTINGS)
+        tool = settings.get("tool")
+        settings = tool.get("uv") if isinstance(tool, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _addresses_in(settings: Mapping[str, Any], place: Path) -> Iterator[Address]:
+    """The addresses, in the order of their strength; `place` is where relative folders begin."""
+    for index in _tables(settings.get("index")):
+        name = index.get("name")
+        named = f"{name}=" if isinstance(name, str) and name.isidentifier() else ""
+        kind = "default index" if index.get("default") else "index"
+        yield from ((kind, f"{named}{url}") for url in _texts(index.get("url")) if not index.get("explicit"))
+    for table in (settings, settings.get("pip")):
+        if isinstance(table, dict):
+            yield from (("default index", url) for url in _texts(table.get("index-url")))
+            yield from (("index", url) for url in _texts(table.get("extra-index-url")))
+            yield from (("find-links", _absolute(url, place)) for url in _texts(table.get("find-links")))
+            if table.get("no-index") is True:
+                yield ("no-index", "true")
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    return [text for text in texts if isinstance(text, str) and text and not any(map(str.isspace, text))]
+
+
+def _absolute(address: str, place: Path) -> str:
+    return address if "://" in address else str(place / address)
+
+
+def _variables_of(addresses: Sequence[Address]) -> dict[str, str]:
+    by_kind: dict[str, list[str]] = {}
+    for kind, where in addresses:
+        by_kind.setdefault(kind, []).append(where)
+    joined = {
+        "UV_DEFAULT_INDEX": " ".join(by_kind.get("default index", ())[:1]),
+        "UV_INDEX": " ".join(by_kind.get("index", ())),
+        "UV_FIND_LINKS": ",".join(by_kind.get("find-links", ())),
+    }
+    return {name: value for name, value in joined.items() if value}
+
+
+def _forbids_index(addresses: Sequence[Address]) -> bool:
+    return any(kind == "no-index" for kind, _ in addresses)

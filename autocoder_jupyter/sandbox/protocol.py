@@ -44,7 +44,7 @@ class EnvironmentSpec:
         packages: requirements (`"pandas"`, `"scikit-learn>=1.5"`), without URLs and paths.
         system_packages: apt packages; only Docker can install them.
         python_version: (major, minor).
-        lock: exact requirements from an earlier lock (`"pandas==3.1.1"`), to be used as they are when given.
+        lock: lines of an earlier lock (see `pins`), to be used as they are when given.
     """
 
     packages: tuple[str, ...]

@@ -77,9 +77,14 @@ class Stop:
 
 
 def run_stoppable(
-    command: Sequence[str], *, stop: Stop, input: str = "", env: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    stop: Stop,
+    input: str = "",
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, and all that it started with it when the stop is asked for.
+    """Run a command to its end, in a folder of choice, and end all that it started when the stop is asked for.
 
     Raises:
         Cancelled: it was stopped; no process of it lives.
@@ -93,6 +98,7 @@ def run_stoppable(
         text=True,
         errors="replace",
         env=env,
+        cwd=folder,
         start_new_session=True,  # its processes are then one group; nor is a Ctrl-C for the kernel one for it
     )
     with process, stop.ends(lambda: _kill(process)):

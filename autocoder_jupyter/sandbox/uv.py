@@ -2,6 +2,10 @@
 
 uv comes as a wheel with its binary inside; where that is missing the one on PATH is used. It always runs as a
 subprocess with its own environment variables: nothing of the notebook's process is changed.
+
+uv reads settings (indexes, versions of Python and more) from the folder that it runs in and those above. A stranger may
+have written them, so it runs in the topmost folder; the person's own settings and the machine's are read as ever. What
+the notebook's folder wants is a wish that the person can agree to (`index_wishes`).
 """
 
 from __future__ import annotations
@@ -18,8 +22,16 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
-from autocoder_jupyter.sandbox.package_index import uv_settings
+from autocoder_jupyter.sandbox import package_index
+from autocoder_jupyter.sandbox.package_index import (
+    Address,
+    UvSettings,
+    folder_indexes,
+    uv_settings,
+    without_credentials,
+)
 from autocoder_jupyter.sandbox.stop import Stop, run_stoppable
+from autocoder_jupyter.trust import Wish, trust_in
 
 _NETWORK_SIGNS = (
     "failed to fetch",
@@ -32,6 +44,12 @@ _NETWORK_SIGNS = (
     "network connectivity is disabled",
     "error decoding response body",
 )
+_NOT_MEANT = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"),  # which happen to be active
+    *("UV_PROJECT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"),  # other folders to run in
+    "UV_COMPILE_BYTECODE",  # by an interpreter that runs `.pth` files of packages
+)
+_PATHS = {"UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 _BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
 _ADDRESS = re.compile(r"(?:https?|file)://\S+")
 _NAME = r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?"
@@ -96,6 +114,13 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
             hint="Ask for another version or another package.",
             package=name,
         )
+    if mismatch := re.search(rf"Hash mismatch for `{_NAME}", text):
+        return PackageRefused(
+            f"The file of {mismatch['name']} on the package index is not the one that the lock names.",
+            why="Its SHA-256 is another: it was exchanged, there or on the way, or the lock was.",
+            hint="Use the index that the lock was made with, or run the cell again, which makes a new lock.",
+            package=mismatch["name"],
+        )
     package = next((name for name in suspects if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)), None)
     return PackageError(
         f"The packages cannot be installed together{f', because of {package}' if package else ''}.",
@@ -122,8 +147,30 @@ def find_uv() -> str:
     return found
 
 
+def index_wishes(folder: Path) -> tuple[Wish, ...]:
+    """Where the folder wants packages from, for a person to agree to."""
+    return _wishes(folder_indexes(folder))
+
+
+def index_identity() -> str:
+    """Where uv takes packages from now, as a hash that belongs into the address of what is made of them."""
+    variables, settings = _told()
+    return package_index.index_identity(variables, settings)
+
+
 def _run(arguments: Sequence[str], input: str, stop: Stop) -> subprocess.CompletedProcess[str]:
-    settings = uv_settings(os.environ, Path.cwd())
+    variables, settings = _told()
+    options = settings.options if arguments[0] == "pip" else ()
+    command = [find_uv(), *arguments, *options]
+    return run_stoppable(command, input=input, env=variables, folder=Path(Path.cwd().anchor), stop=stop)
+
+
+def _told() -> tuple[dict[str, str], UvSettings]:
+    """The environment variables of uv, and what else it is told."""
+    here = Path.cwd()
+    wanted = folder_indexes(here)
+    is_agreed = bool(wanted) and trust_in(here).covers(_wishes(wanted))
+    settings = uv_settings(os.environ, wanted if is_agreed else ())
     variables = {
         **os.environ,
         "UV_NO_PROGRESS": "1",
@@ -131,12 +178,27 @@ def _run(arguments: Sequence[str], input: str, stop: Stop) -> subprocess.Complet
         "NO_COLOR": "1",
         **settings.variables,
     }
-    # A virtual environment that happens to be active is not the one that is meant; and uv compiles by an interpreter
-    # that runs `.pth` files of packages.
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_COMPILE_BYTECODE"):
+    for name in _NOT_MEANT:
         variables.pop(name, None)
-    options = settings.options if arguments[0] == "pip" else ()
-    return run_stoppable([find_uv(), *arguments, *options], input=input, env=variables, stop=stop)
+    # uv runs elsewhere, and what the person says relative to here stays here.
+    for name in _PATHS & variables.keys():
+        variables[name] = str(here / variables[name])
+    if links := variables.get("UV_FIND_LINKS"):
+        variables["UV_FIND_LINKS"] = ",".join(link if "://" in link else str(here / link) for link in links.split(","))
+    return variables, settings
+
+
+def _wishes(addresses: Sequence[Address]) -> tuple[Wish, ...]:
+    return tuple(
+        Wish(
+            part="package index",
+            name=kind,
+            value=without_credentials(where),
+            why="packages are installed from there, and run in the sandbox",
+            hidden=where,
+        )
+        for kind, where in addresses
+    )
 
 
 def _is_network_failure(stderr: str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.harness import command_line
 from autocoder_jupyter.types import Report
@@ -109,7 +110,7 @@ def _metadata(function: Function) -> str:
     environment = function.environment
     major, minor = environment.python_version
     needed = _ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}
-    pins = {requirement_name(pin): pin for pin in environment.lock}
+    pins = {requirement_name(pin): pin for pin in map(pin_of, environment.lock)}
     return "\n".join(
         [
             "# /// script",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import subprocess
 import sys
 import time
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox import local_environments
+from autocoder_jupyter.sandbox import environments, local_environments
 from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
+from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
-from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
+from tests.sandbox.wheelhouse import make_eager_wheel, make_wheel, only_a_wheelhouse
 
 HERE = sys.version_info[:2]
 
@@ -36,12 +38,37 @@ def _version_of(environment: Environment, module: str) -> str:
 def test_an_environment_holds_what_its_lock_says() -> None:
     environment = build(_spec("beta"))
     assert _version_of(environment, "alpha") == "1.0"
-    assert "alpha==1.0" in environment.lock
+    assert "alpha==1.0" in map(pin_of, environment.lock)
 
 
 def test_two_requests_with_the_same_lock_share_an_environment() -> None:
     assert build(_spec("alpha>=1.5")).location == build(_spec("alpha>1.6")).location
     assert build(_spec("alpha<2")).location != build(_spec("alpha")).location
+
+
+def test_what_another_index_gave_is_another_environment(
+    wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = build(_spec("alpha"))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(shutil.copytree(wheelhouse, tmp_path / "theirs")))
+    other = build(_spec("alpha"))
+    assert other.lock == one.lock and other.location != one.location
+
+
+def test_the_environment_of_another_interpreter_is_another_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = build(_spec("alpha"))
+    monkeypatch.setattr(sys, "version", sys.version.replace(".", ".9", 1))
+    assert build(_spec("alpha")).location != one.location
+
+
+def test_a_wheel_whose_content_is_not_the_locks_is_not_installed(
+    wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = environments.lock(_spec("alpha"))
+    make_wheel(wheelhouse, "alpha", "2.0", requires=["something-else"])
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "another machine's"))
+    with pytest.raises(PackageError, match="alpha on the package index is not the one that the lock names"):
+        build(EnvironmentSpec((), HERE, lock=lock))
 
 
 def test_a_known_environment_is_found_in_no_time() -> None:
@@ -65,7 +92,9 @@ def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(
     if wish == "variable":
         monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
     else:
-        Path("uv.toml").write_text("[pip]\ncompile-bytecode = true\n", "utf-8")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(wheelhouse))
+        (wheelhouse / "uv").mkdir()
+        (wheelhouse / "uv" / "uv.toml").write_text("[pip]\ncompile-bytecode = true\n", "utf-8")
     make_eager_wheel(wheelhouse, wheelhouse / "ran")
     environment = build(_spec("eager"))
     assert not list(wheelhouse.glob("ran-*"))

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.package_index import pip_settings, uv_settings
+from autocoder_jupyter.sandbox.package_index import (
+    UvSettings,
+    folder_indexes,
+    index_identity,
+    pip_settings,
+    uv_settings,
+)
+from tests.hostile_folder import HOSTILE
 
 
 @pytest.fixture
@@ -18,7 +25,7 @@ def home(tmp_path: Path) -> Path:
 
 def _settings(home: Path, configuration: str = "", **environ: str) -> dict[str, str]:
     (home / ".config" / "pip" / "pip.conf").write_text(configuration, "utf-8")
-    return dict(uv_settings({"HOME": str(home), "PIP_NO_INDEX": "0", **_silenced(), **environ}, home).variables)
+    return dict(uv_settings({"HOME": str(home), "PIP_NO_INDEX": "0", **_silenced(), **environ}).variables)
 
 
 def _silenced() -> dict[str, str]:
@@ -58,12 +65,12 @@ def test_folders_of_wheels_are_found(home: Path) -> None:
 
 
 def test_no_index_becomes_an_option(home: Path) -> None:
-    assert uv_settings({"HOME": str(home), "PIP_NO_INDEX": "1"}, home).options == ("--no-index",)
+    assert uv_settings({"HOME": str(home), "PIP_NO_INDEX": "1"}).options == ("--no-index",)
 
 
 @pytest.mark.parametrize("variable", ["PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
 def test_a_bundle_of_authorities_is_trusted(home: Path, variable: str) -> None:
-    settings = uv_settings({"HOME": str(home), "PIP_CONFIG_FILE": os.devnull, variable: "/ca.pem"}, home)
+    settings = uv_settings({"HOME": str(home), "PIP_CONFIG_FILE": os.devnull, variable: "/ca.pem"})
     assert settings.variables["SSL_CERT_FILE"] == "/ca.pem"
 
 
@@ -88,28 +95,109 @@ def test_uvs_own_variables_stand_alone(home: Path, variable: str) -> None:
     assert "UV_DEFAULT_INDEX" not in added
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("uv.toml", '[[index]]\nurl = "https://own.example"\n'),
-        ("uv.toml", '[pip]\nindex-url = "https://own.example"\n'),
-        ("pyproject.toml", '[tool.uv]\nindex-url = "https://own.example"\n'),
-    ],
-)
-def test_uvs_own_files_stand_alone(home: Path, file: str, text: str) -> None:
-    (home / file).write_text(text, "utf-8")
+_INDEX = '[[index]]\nurl = "https://own.example"\n'
+
+
+@pytest.mark.parametrize("text", [_INDEX, '[pip]\nindex-url = "https://own.example"\n'])
+def test_uvs_own_file_stands_alone(home: Path, text: str) -> None:
+    (home / ".config" / "uv").mkdir()
+    (home / ".config" / "uv" / "uv.toml").write_text(text, "utf-8")
     assert "UV_DEFAULT_INDEX" not in _settings(home, "[global]\nindex-url = https://a.example\n")
 
 
-def test_a_project_file_that_names_no_index_changes_nothing(home: Path) -> None:
-    (home / "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.uv]\npackage = true\n", "utf-8")
-    assert _settings(home, "[global]\nindex-url = https://a.example\n")["UV_DEFAULT_INDEX"] == "https://a.example"
-
-
 def test_a_broken_file_is_passed_over(home: Path) -> None:
-    (home / "uv.toml").write_text("not toml at all [", "utf-8")
+    (home / ".config" / "uv").mkdir()
+    (home / ".config" / "uv" / "uv.toml").write_text("not toml at all [", "utf-8")
     assert _settings(home, "no section\n", PIP_INDEX_URL="https://a.example")["UV_DEFAULT_INDEX"] == "https://a.example"
 
 
+def test_what_a_folder_wants_is_read_from_its_nearest_file(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "uv.toml").write_text(_INDEX, "utf-8")
+    assert folder_indexes(inner) == (("index", "https://own.example"),)
+    (tmp_path / "a" / "pyproject.toml").write_text(
+        """[tool.uv]
+        index-url = "https://one.example"
+        extra-index-url = ["https://two.example"]
+        find-links = ["wheels", "https://three.example"]
+        [[tool.uv.index]]
+        name = "named"
+        url = "https://four.example"
+        [[tool.uv.index]]
+        url = "https://five.example"
+        default = true
+        [[tool.uv.index]]
+        url = "https://six.example"
+        explicit = true
+        """,
+        "utf-8",
+    )
+    assert folder_indexes(inner) == (
+        ("index", "named=https://four.example"),
+        ("default index", "https://five.example"),
+        ("default index", "https://one.example"),
+        ("index", "https://two.example"),
+        ("find-links", str(tmp_path / "a" / "wheels")),
+        ("find-links", "https://three.example"),
+    )
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_file_of_the_folder_that_is_no_plain_file_wants_nothing(tmp_path: Path, kind: str) -> None:
+    outside = tmp_path / "outside.toml"
+    outside.write_text(_INDEX)
+    (tmp_path / "project").mkdir()
+    for name in ("uv.toml", "pyproject.toml"):
+        HOSTILE[kind](tmp_path / "project" / name, outside)
+    assert folder_indexes(tmp_path / "project") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "index = 5",
+        "index = [5, {url = 5}, {url = 'https://a.example https://b.example'}, {url = ''}]",
+        "[pip]\nindex-url = ['x y']",
+        "pip = 'x'",
+        "a." * 5_000 + "b = 1",
+        "x = " + "[" * 50_000,
+    ],
+)
+def test_a_strange_file_of_the_folder_wants_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "uv.toml").write_text(text)
+    assert folder_indexes(tmp_path) == ()
+
+
+def test_what_a_folder_wants_takes_the_place_of_pips_and_leaves_the_persons_variables(home: Path) -> None:
+    wanted = (("default index", "https://theirs.example"), ("index", "a=https://b.example"), ("find-links", "/w"))
+    environ = {"HOME": str(home), "PIP_INDEX_URL": "https://own.example", "PIP_CONFIG_FILE": os.devnull}
+    assert uv_settings(environ, wanted).variables == {
+        "UV_DEFAULT_INDEX": "https://theirs.example",
+        "UV_INDEX": "a=https://b.example",
+        "UV_FIND_LINKS": "/w",
+    }
+    assert uv_settings(environ, (("no-index", "true"),)).options == ("--no-index",)
+    assert "UV_INDEX" not in uv_settings({**environ, "UV_DEFAULT_INDEX": "https://own.example"}, wanted).variables
+
+
+def test_the_identity_of_an_index_hangs_on_its_address_and_not_on_credentials(home: Path) -> None:
+    def identity(**environ: str) -> str:
+        return index_identity({"HOME": str(home), **environ}, UvSettings({}))
+
+    assert identity() == ""
+    one = identity(UV_DEFAULT_INDEX="https://one.example/simple")
+    assert one == identity(UV_DEFAULT_INDEX="https://user:password@one.example/simple") != ""
+    others = {
+        identity(UV_DEFAULT_INDEX="https://two.example"),
+        identity(UV_FIND_LINKS="/one"),
+        identity(UV_NO_INDEX="1"),
+    }
+    assert len(others | {one, ""}) == 5
+    (home / ".config" / "uv").mkdir()
+    (home / ".config" / "uv" / "uv.toml").write_text(_INDEX, "utf-8")
+    assert identity() not in others | {one, ""}
+
+
 def test_pip_without_configuration_adds_nothing(home: Path) -> None:
-    assert uv_settings({"HOME": str(home), "PIP_CONFIG_FILE": os.devnull}, home).variables == {}
+    assert uv_settings({"HOME": str(home), "PIP_CONFIG_FILE": os.devnull}).variables == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import zipfile
@@ -54,6 +55,17 @@ def make_wheelhouse(folder: Path) -> Path:
     make_wheel(folder, "elsewhere", "1.0", tag="cp311-cp311-win_amd64")
     (folder / "gamma-1.0.tar.gz").write_bytes(b"never opened")
     return folder
+
+
+def as_index(wheels: Path, folder: Path) -> str:
+    """An index of these wheels that names their hashes, as the usual ones do; its address."""
+    for wheel in wheels.glob("*.whl"):
+        page = folder / wheel.name.partition("-")[0] / "index.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        with page.open("a") as file:
+            file.write(f'<a href="{wheel.as_uri()}#sha256={digest}">{wheel.name}</a>\n')
+    return folder.as_uri()
 
 
 def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -59,5 +59,5 @@ def _variables(options: CallOptions) -> str:
 
 def _lock(report: Report) -> str:
     more = len(report.lock) - LOCK_LINES
-    lines = [*report.lock[:LOCK_LINES], *([f"… and {more} more: {report.name}.report.lock"] if more > 0 else [])]
+    lines = [*report.pins[:LOCK_LINES], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])]
     return markup.code("\n".join(lines))

@@ -7,6 +7,7 @@ network, unless apt needs one.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -34,8 +35,10 @@ from autocoder_jupyter.sandbox.docker.images import (
     progress_lines,
 )
 from autocoder_jupyter.sandbox.docker.reaper import LABEL
+from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop, build_lock
+from autocoder_jupyter.sandbox.uv import index_identity
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -103,7 +106,7 @@ def build_environment(
         parent, packages = base.image, lock
     else:
         parent = shared
-        packages = tuple(pin for pin in lock if pin not in _lock_of(shared))
+        packages = tuple(line for line in lock if _label(line) not in _labels_of(shared))
     recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
     _build(engine, base, recipe, on_progress, stop)
 
@@ -122,7 +125,7 @@ def _shared_image(
         labels = [f"{KIND}=shared", f"{BASE_ID}={base.image.id}"]
         for found in client.images(filters={"label": labels}):
             image = find_image(client, found["Id"])
-            if image is not None and set(_lock_of(image)) <= set(lock):
+            if image is not None and (held := _labels_of(image)) and held <= set(map(_label, lock)):
                 for name in found["RepoTags"] or ():
                     claim(use_file(f"shared-{name.rpartition(':')[2]}"))
                 return image
@@ -134,7 +137,8 @@ def _shared_image(
         )
         if not set(pins) <= set(lock):
             return None
-        key = environments.environment_key(spec.python_version, f"{base.platform}/{base.image.id}", pins)
+        machine = f"{base.platform}/{base.image.id}"
+        key = environments.environment_key(spec.python_version, machine, pins, index=index_identity())
         name = f"{SHARED_NAME}:{key}"
         claim(use_file(f"shared-{key}"))
         with build_lock(lock_file(f"shared-{key}"), stop):
@@ -145,8 +149,13 @@ def _shared_image(
         client.close()
 
 
-def _lock_of(image: Image) -> tuple[str, ...]:
-    return tuple(image.labels.get(LOCK, "").split())
+def _labels_of(image: Image) -> set[str]:
+    return set(image.labels.get(LOCK, "").split())
+
+
+def _label(line: str) -> str:
+    """A line of a lock in a few characters: its hashes, hashed. The builder takes no step of more than 64 KiB."""
+    return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 
 def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, stop: Stop) -> None:
@@ -189,7 +198,7 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
         steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', _LENIENT, *compiler, *entries])}")
     if recipe.parent.id == base.image.id:
         steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
-    labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(recipe.lock)}
+    labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(map(_label, recipe.lock))}
     # One step for all: the builder commits an image for each.
     steps.append(f"LABEL {' '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}")
     steps += [f"USER {user}"] if user else []

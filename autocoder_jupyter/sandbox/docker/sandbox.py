@@ -21,6 +21,7 @@ from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
 from autocoder_jupyter.sandbox.docker.upkeep import clear_images
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
 from autocoder_jupyter.sandbox.stop import Stop, build_lock
+from autocoder_jupyter.sandbox.uv import index_identity
 from autocoder_jupyter.types import ImageConfig
 
 PROBE_SECONDS = 30.0
@@ -79,7 +80,9 @@ class DockerSandbox:
             lock = environments.lock(spec, platform=base.platform, on_progress=on_progress, stop=stop)
             # The same packages on another base image are another environment.
             machine = f"{base.platform}/{base.image.id}"
-            key = environments.environment_key(spec.python_version, machine, lock, system_packages)
+            key = environments.environment_key(
+                spec.python_version, machine, lock, system_packages, index=index_identity()
+            )
             name = self._image_name(key)
             claim(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
             if not _present(engine, name):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import Cancelled, PackageError
+from autocoder_jupyter.sandbox import environments
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.container import Start, run_once
@@ -15,6 +17,7 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
+from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import ImageConfig
@@ -76,13 +79,14 @@ def test_the_steps_put_system_packages_below_and_give_the_user_back(tmp_path: Pa
     (tmp_path / "humanize").mkdir()
     (tmp_path / "humanize-4.dist-info").mkdir()
     parent = Image("shared", "sha256:shared", {})
-    recipe = Recipe("env:1", parent, ("humanize==4",), ("humanize==4", "numpy==2"), ("libmagic1",))
+    lock = tuple(f"{pin} --hash=sha256:{'0' * 64}" for pin in ("humanize==4", "numpy==2"))
+    recipe = Recipe("env:1", parent, lock[:1], lock, ("libmagic1",))
     steps = dockerfile(recipe, base(user="app"), tmp_path, authorities=True).splitlines()
     assert [step.split()[0] for step in steps] == ["FROM", "USER", "COPY", "RUN", "COPY", "RUN", "LABEL", "USER"]
     assert steps[0] == "FROM sha256:shared" and steps[1] == "USER 0:0" and steps[-1] == "USER app"
     assert "apt-get" in steps[3] and steps[3].endswith("/tmp/authorities.crt")
     assert "humanize" in steps[5] and "dist-info" not in steps[5]
-    assert 'lock="humanize==4 numpy==2"' in steps[6]
+    assert re.search('lock="humanize==4@[0-9a-f]{16} numpy==2@[0-9a-f]{16}"', steps[6])
 
 
 def test_our_packages_go_behind_the_standard_library_and_before_the_images_own(tmp_path: Path) -> None:
@@ -102,7 +106,9 @@ def test_an_environment_is_found_again_by_its_name(environment: Environment, eng
     client = engine.client()
     labels = client.inspect_image(environment.location)["Config"]["Labels"]
     client.close()
-    assert tuple(labels["autocoder-jupyter.lock"].split()) == environment.lock
+    assert [held.partition("@")[0] for held in labels["autocoder-jupyter.lock"].split()] == [
+        pin_of(line) for line in environment.lock
+    ]
 
 
 @pytest.mark.docker
@@ -129,7 +135,8 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
     try:
         parent = find_image(client, environment.location)
         assert parent is not None
-        layers._build(engine, base, Recipe(name, parent, ("eager==1.0",), ("eager==1.0",)), None, Stop())
+        eager = environments.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
+        layers._build(engine, base, Recipe(name, parent, eager, eager), None, Stop())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
         start = Start(engine, name, look, Limits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
