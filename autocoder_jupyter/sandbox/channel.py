@@ -31,6 +31,8 @@ from autocoder_jupyter.types import TestOutcome
 START_SECONDS = 120.0
 TAKE_SECONDS = 60.0
 """How long a worker may take to get ready for its next program: forking, on a machine that has other things to do."""
+ANSWER_SECONDS = 15.0
+"""How long a worker may take to say that it is in order, while it may still clean up after the program before."""
 _SIGKILL = 9
 
 
@@ -109,6 +111,16 @@ class ChannelWorker:
             finally:
                 self._lock.release()
         return not self._dead
+
+    def in_order(self) -> bool:
+        """Ask the worker itself whether it can take another program; see `protocol.Worker.in_order`."""
+        ping = pack({"kind": "ping", "payload": 0})
+        try:
+            with self._lock:
+                self._exchange([ping], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
+        except SandboxError:
+            return False
+        return True
 
     def call(
         self,

@@ -73,6 +73,10 @@ class DiscreetWorker:
         """See `Worker.alive`."""
         return self._worker.alive
 
+    def in_order(self) -> bool:
+        """See `Worker.in_order`."""
+        return self._worker.in_order()
+
     def _said(self, text: str) -> str:
         return without_secrets(text, self._secrets)
 

@@ -89,6 +89,8 @@ class Pool:
     ) -> Iterator[Worker]:
         """Borrow a worker: one that waits, one that is being started, or a new one.
 
+        One that a program has damaged, so that it does not answer any more, is replaced.
+
         Args:
             environment: that it lives in.
             limits: that it has.
@@ -100,7 +102,7 @@ class Pool:
             SandboxError: it cannot be started.
         """
         kind = _Kind(environment, limits, network)
-        worker = self._take(kind, other_than) or self._take_started(kind)
+        worker = self._take_in_order(kind, other_than) or self._take_started(kind)
         if worker is None:
             worker = self._start(kind, tuple(preload))
         try:
@@ -122,6 +124,13 @@ class Pool:
             self._changed.notify_all()
         for idle in ended:
             idle.worker.kill()
+
+    def _take_in_order(self, kind: _Kind, other_than: str | None) -> Worker | None:
+        while worker := self._take(kind, other_than):
+            if worker.in_order():
+                return worker
+            worker.kill()
+        return None
 
     def _take(self, kind: _Kind, other_than: str | None) -> Worker | None:
         with self._changed:

@@ -209,7 +209,11 @@ class Worker(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another program."""
+        """Whether it can take another program, as far as can be seen without asking it."""
+        ...
+
+    def in_order(self) -> bool:
+        """Whether it can take another program. It is asked, and is dead when it does not answer in time."""
         ...
 
 

@@ -33,11 +33,15 @@ class IdleWorker:
 
     def __init__(self, name: str) -> None:
         self.id = name
+        self.damaged = False
         self.dead = threading.Event()
 
     @property
     def alive(self) -> bool:
         return not self.dead.is_set()
+
+    def in_order(self) -> bool:
+        return self.alive and not self.damaged
 
     def kill(self) -> None:
         self.dead.set()
@@ -125,6 +129,15 @@ def test_a_dead_worker_is_never_lent(pool: Pool) -> None:
         second.kill()
     with pool.lease(ENVIRONMENT, LIMITS) as third:
         assert third.alive
+
+
+def test_a_worker_that_does_not_answer_is_replaced_before_anybody_gets_it(pool: Pool, sandbox: CountingSandbox) -> None:
+    with pool.lease(ENVIRONMENT, LIMITS) as first:
+        pass
+    sandbox.started[0].damaged = True
+    with pool.lease(ENVIRONMENT, LIMITS) as second:
+        assert second is not first
+    assert not first.alive
 
 
 def test_another_worker_than_a_given_one_can_be_asked_for(pool: Pool) -> None:

@@ -38,9 +38,12 @@ class Zygote:
             raw = frames.read_header(self.streams.requests)
             if raw is None:
                 return
-            self.report("taken")
+            header = json.loads(raw)
+            if header.get("kind") == "ping":
+                self.report("ready")
+                continue
             try:
-                self._one(raw, json.loads(raw))
+                self._one(raw, header)
             except HostGone:
                 return
 
@@ -57,6 +60,7 @@ class Zygote:
 
     def _one(self, raw: bytes, header: dict[str, Any]) -> None:
         child = self._child_for(header)
+        self.report("taken")  # from here on the program is to blame
         call = Passage(self.streams, child, raw, header["payload"], kills=self.kills, keep_text=self.keep_text)
         try:
             call.pump()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from textwrap import dedent
 
 import pytest
 
+from autocoder_jupyter.sandbox import channel
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
 from tests.sandbox.sandboxes import say
@@ -119,3 +121,27 @@ def test_the_next_program_works_and_sees_nothing_of_it(worker: Worker, fresh: st
     assert say(worker, _LOOK) == fresh
     body = "open('large', 'wb').write(b'x' * (40 * 2**20)); return str(os.path.getsize('large'))"
     assert say(worker, body) == str(40 * 2**20)
+
+
+@pytest.mark.parametrize("sent", ["SIGSTOP", "SIGKILL", "SIGTERM"])
+def test_who_comes_after_a_program_that_harms_the_worker_does_not_notice(
+    pool: Pool, environment: Environment, limits: Limits, sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its answer: a process that may be used again lives on."""
+    monkeypatch.setattr(channel, "ANSWER_SECONDS", 2.0)
+    body = f"""
+        def harm():
+            time.sleep(0.3)
+            for target in (os.getppid(), 1, -1):
+                try:
+                    os.kill(target, signal.{sent})
+                except OSError:
+                    pass
+        threading.Thread(target=harm, daemon=True).start()
+        return ''
+    """
+    with pool.lease(environment, limits) as worker:
+        say(worker, body, reuse=True)
+        time.sleep(1)
+    with pool.lease(environment, limits) as worker:
+        assert say(worker, "return 'fine'") == "fine"
