@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import AutoCoderAgent, jobs
+from autocoder_jupyter.agent import generation
 from autocoder_jupyter.agent.arguments import build_request
+from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -53,7 +55,9 @@ def answer(request: Any) -> str:
     return TESTS if "You test one Python function" in asked else json.dumps(PLAN)
 
 
-def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(tmp_path: Path) -> None:
+def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sales = pd.DataFrame({"v": [1.0, 2.5]})
     with ScriptedModel(answer) as model:
         agent = AutoCoderAgent(**model.settings, sandbox="local")
@@ -66,6 +70,21 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(tmp
         assert job.result.wait(120).code == result.code
         assert len(model.requests) == asked
         assert (tmp_path / "total" / job.run_id / "solution.py").exists()
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    without_key = AutoCoderAgent(model=model.settings["model"], sandbox="local")
+    assert jobs.submit(request, without_key, journal_root=tmp_path).result.wait(120).code == result.code
+
+
+def test_a_missing_key_is_told_before_a_sandbox_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(generation, "runtime_for", lambda *_: pytest.fail("a sandbox was looked for"))
+    heard: list[Event] = []
+    request = build_request("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, name="total")
+    agent = AutoCoderAgent(model="openai/gpt-4.1")
+    job = jobs.submit(request, agent, journal_root=tmp_path, listeners=(heard.append,))
+    with pytest.raises(AuthenticationFailed, match="OPENAI_API_KEY is not set"):
+        job.result.wait(60)
+    assert isinstance(heard[-1], Finished) and "%env OPENAI_API_KEY" in heard[-1].reason
 
 
 def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> None:

@@ -25,11 +25,9 @@ async def generate_report(
     Raises:
         AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
     """
-    from autocoder_jupyter import engine
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
-    runtime = await background.call_blocking(lambda: runtime_for(config.sandbox, config.image_config))
     model = LiteLLMModel(
         ModelConfig(
             model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
@@ -37,6 +35,11 @@ async def generate_report(
         limited=config.max_cost is not None,
         on_loading=lambda begins: emit(LoadingClient(done=not begins)),
     )
+    if config.cache != "auto" or not journal.has_runs:
+        await model.preflight()  # before all that takes longer
+    from autocoder_jupyter import engine
+
+    runtime = await background.call_blocking(lambda: runtime_for(config.sandbox, config.image_config))
     services = engine.Services(
         model=ReplayingModel(model, journal, config.cache),
         sandbox=runtime.sandbox,

@@ -87,6 +87,11 @@ class Journal:
         """Whether there is no recorded exchange, of this run or an earlier one of the same name."""
         return not self._exchanges
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether there may be something to replay: a run of this name was here before."""
+        return bool(self._files.names(f"{self._root.name}/{self.name}"))
+
     def find_step(self, step: str, key: str) -> dict[str, Any] | None:
         """The recorded outcome of a sandbox step, if any."""
         return self._steps.get((step, key))

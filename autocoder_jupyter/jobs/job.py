@@ -16,7 +16,7 @@ from autocoder_jupyter.agent.generation import Progress, generate_report, resolu
 from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.errors import AutocodeError, Cancelled
+from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution, State
@@ -125,7 +125,7 @@ class Job:
     def _settle(self, task: asyncio.Task[Report]) -> None:
         resolution = self._resolution(task)
         error = resolution.exception
-        reason = error.what if isinstance(error, AutocodeError) else resolution.report.error or ""
+        reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         finished = self._finished or Finished(resolution.state, reason)
         self._pending.resolve(resolution, tell=lambda: self._tell_all(finished))
 

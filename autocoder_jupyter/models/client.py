@@ -103,7 +103,7 @@ class LiteLLMModel:
             InvalidRequest: a parameter cannot be sent.
         """
         content_key = question_key(question, self._config)
-        await self._preflight()
+        await self.preflight()
         with self._told_of_loading():
             litellm = await library.preload()
             dialect, key = await background.call_blocking(lambda: self._readied(litellm))
@@ -126,8 +126,15 @@ class LiteLLMModel:
             seconds=seconds,
         )
 
-    async def _preflight(self) -> None:
-        """Before the first question, which comes before the seconds of an import. Later ones wait faults out."""
+    async def preflight(self) -> None:
+        """Look once whether the model can be asked at all; comes before the seconds of an import.
+
+        The first question does it, so that a service that goes away later is waited for. Who knows that there will be
+        a question calls it earlier.
+
+        Raises:
+            ModelError: see `preflight.check`.
+        """
         if not self._checked:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(background.call_blocking(lambda: preflight.check(self._config)), DECIDED_SECONDS)
