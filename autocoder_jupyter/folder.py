@@ -108,6 +108,15 @@ class Folder:
                 _unlink(place, staged)
                 raise
 
+    def make_folder(self, path: str) -> Path:
+        """A new folder; those on the way to it are made where they are missing. FileExistsError: something is there."""
+        with self._parent(path, make=True) as (place, name):
+            if isinstance(place, int):
+                os.mkdir(name, dir_fd=place)
+            else:
+                (place / name).mkdir()
+        return self.root / path
+
     def exists(self, path: str) -> bool:
         """Whether there is something in that place: a file, a folder, a link."""
         try:

@@ -66,8 +66,8 @@ class _Call:
     def values(self) -> dict[str, Any]:
         """The outputs by name, their files where they stay."""
         # A name from a loaded file may be anything; as a folder it must stay below the root.
-        home = self._function.root / (re.sub(r"\W", "_", self._function.name) or "_") / "outputs"
-        return landed(self._remembered_or_computed(), self._options.output_dir, home)
+        name = re.sub(r"\W", "_", self._function.name) or "_"
+        return landed(self._remembered_or_computed(), self._options.output_dir, self._function.root, name)
 
     def stop(self) -> None:
         """End the build of the environment, or kill the worker, now or as soon as there is one."""

@@ -29,7 +29,8 @@ class CallOptions:
             a file); `auto` answers from an earlier call with the same code, environment, variables and input
             *contents*; `override` computes and stores.
         reuse: run in the process of the previous such call: faster, less separate.
-        output_dir: where `File` and `Dir` outputs go; a fresh folder in the journal by default.
+        output_dir: where `File` and `Dir` outputs go, under their outputs' names, and beside what is there; a fresh
+            folder in the journal by default.
         network: whether the program has a network.
         sandbox: which sandbox.
         image_config: for Docker.

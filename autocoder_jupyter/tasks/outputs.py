@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import keyword
 import re
 import shutil
@@ -11,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.types import Dir, File, OutputSpec
+from autocoder_jupyter.writing import writing
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -63,46 +66,68 @@ def _revive(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     return outputs_type(fields)(*values)
 
 
-def landed(values: Mapping[str, Any], folder: Path | None, home: Path) -> dict[str, Any]:
+def landed(values: Mapping[str, Any], folder: Path | None, root: Path, name: str) -> dict[str, Any]:
     """Move files and folders that came out of a sandbox to where they stay.
+
+    A program chose what they are called. In a folder that the caller gave they are called as the outputs are, and take
+    the place of nothing that is there; a fresh folder has nothing in it.
 
     Args:
         values: outputs by name.
-        folder: the place that the caller gave, if any; what is there under the same name is replaced.
-        home: where a fresh numbered folder is made otherwise.
+        folder: the place that the caller gave, if any.
+        root: the `.autocode` folder, in which a fresh numbered folder is made otherwise.
+        name: the function's own folder there.
+
+    Raises:
+        InvalidRequest: they cannot be written there.
     """
     result = dict(values)
     paths = {name: value for name, value in values.items() if isinstance(value, File | Dir)}
     if not paths:
         return result
-    if folder is None:
-        folder = _fresh_folder(home)
-    folder.mkdir(parents=True, exist_ok=True)
-    taken: set[str] = set()
-    for name, value in paths.items():
-        own = value.path.name if value.path.name not in taken else f"{name}-{value.path.name}"
-        taken.add(own)
-        result[name] = type(value)(_moved(value.path, folder / own))
+    with writing(f"What {name} made", root if folder is None else folder):
+        if folder is None:
+            place = _fresh_folder(Folder(root.parent), f"{root.name}/{name}/outputs")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = folder
+        for output, value in paths.items():
+            own = value.path.name if folder is None else _called_as(output, value.path)
+            result[output] = type(value)(_moved(value.path, place, own))
     return result
 
 
-def _moved(source: Path, target: Path) -> Path:
+def _called_as(output: str, path: Path) -> str:
+    """`report` and `x.pdf` give `report.pdf`; an output that is called `report.pdf` says it all."""
+    return output if path.is_dir() or Path(output).suffix == path.suffix else output + path.suffix
+
+
+def _moved(source: Path, place: Path, name: str) -> Path:
+    """Move into a folder under that name, or if something has it, a numbered one."""
+    for number in itertools.count(1):
+        target = place / (name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}")
+        try:  # whoever makes it has the name; what is there already stays, a link included
+            if source.is_dir():
+                target.mkdir()
+            else:
+                target.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        break
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True)
         shutil.rmtree(source)
     else:
-        target.unlink(missing_ok=True)
         shutil.move(source, target)
     return target.resolve()
 
 
-def _fresh_folder(home: Path) -> Path:
-    home.mkdir(parents=True, exist_ok=True)
-    number = 1 + max((int(path.name) for path in home.iterdir() if path.name.isdecimal()), default=0)
+def _fresh_folder(files: Folder, home: str) -> Path:
+    """A numbered folder that was not there, on a way without links: `.autocode` may be a stranger's."""
+    taken = [int(name) for name in files.names(home) if name.isdecimal() and len(name) < 10]
+    number = 1 + max(taken, default=0)
     while True:
         try:
-            (home / str(number)).mkdir()
+            return files.make_folder(f"{home}/{number}")
         except FileExistsError:  # another call was faster
             number += 1
-        else:
-            return home / str(number)

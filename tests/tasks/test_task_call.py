@@ -204,13 +204,57 @@ def test_files_land_in_a_fresh_folder_or_where_the_caller_says(tmp_path: Path) -
         (folder / "report.txt").write_text(name)
         return File(folder / "report.txt")
 
-    home = tmp_path / "outputs"
-    first = landed({"a": made("a"), "n": 1}, None, home)
-    second = landed({"a": made("a")}, None, home)
-    assert (first["n"], first["a"].path) == (1, home / "1" / "report.txt")
-    assert second["a"].path == home / "2" / "report.txt"
-    both = landed({"a": made("a"), "b": made("b")}, tmp_path / "given", home)
-    assert (both["a"].path.read_text(), both["b"].path.name) == ("a", "b-report.txt")
+    root = tmp_path / ".autocode"
+    first = landed({"a": made("a"), "n": 1}, None, root, "growth")
+    second = landed({"a": made("a")}, None, root, "growth")
+    assert (first["n"], first["a"].path) == (1, root / "growth" / "outputs" / "1" / "report.txt")
+    assert second["a"].path == root / "growth" / "outputs" / "2" / "report.txt"
+    both = landed({"a": made("a"), "b.txt": made("b")}, tmp_path / "given", root, "growth")
+    assert (both["a"].path.read_text(), both["a"].path.name, both["b.txt"].path.name) == ("a", "a.txt", "b.txt")
+
+
+def test_a_program_takes_the_place_of_nothing_in_the_callers_folder(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "report.py").write_text("the person's own")
+    (given / "report-2.py").symlink_to(tmp_path / "elsewhere")
+    (given / "notes").mkdir()
+    (tmp_path / "made" / "notebook.ipynb").mkdir(parents=True)
+    (tmp_path / "made" / "notebook.ipynb" / "x").write_text("x")
+    (tmp_path / "made" / ".bashrc.py").write_text("hostile")
+    values = {"report": File(tmp_path / "made" / ".bashrc.py"), "notes": Dir(tmp_path / "made" / "notebook.ipynb")}
+    kept = landed(values, given, tmp_path, "growth")
+    assert sorted(path.name for path in given.iterdir()) == [
+        "notes",
+        "notes-2",
+        "report-2.py",
+        "report-3.py",
+        "report.py",
+    ]
+    assert (given / "report.py").read_text() == "the person's own"
+    assert not (tmp_path / "elsewhere").exists()
+    assert (kept["report"].path.name, kept["report"].path.read_text()) == ("report-3.py", "hostile")
+    assert [path.name for path in kept["notes"].path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("link", [".autocode", ".autocode/growth", ".autocode/growth/outputs"])
+def test_no_output_follows_a_link_out_of_a_strangers_folder(link: str, tmp_path: Path) -> None:
+    outside = tmp_path / "home"
+    outside.mkdir()
+    place = tmp_path / "cloned" / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(outside)
+    (tmp_path / "out.txt").write_text("x")
+    with pytest.raises(InvalidRequest, match="cannot be written"):
+        landed({"a": File(tmp_path / "out.txt")}, None, tmp_path / "cloned" / ".autocode", "growth")
+    assert list(outside.iterdir()) == []
+
+
+def test_a_number_without_an_end_hinders_no_output(tmp_path: Path) -> None:
+    (tmp_path / "root" / "growth" / "outputs" / ("9" * 200)).mkdir(parents=True)
+    (tmp_path / "out.txt").write_text("x")
+    kept = landed({"a": File(tmp_path / "out.txt")}, None, tmp_path / "root", "growth")
+    assert kept["a"].path == tmp_path / "root" / "growth" / "outputs" / "1" / "out.txt"
 
 
 def test_interrupting_a_call_kills_its_worker(pool: Any, function: Any) -> None:
@@ -278,7 +322,7 @@ def test_dirs_keep_what_is_in_them(tmp_path: Path) -> None:
     source = tmp_path / "s" / "made"
     (source / "deep").mkdir(parents=True)
     (source / "deep" / "x.txt").write_text("x")
-    kept = landed({"d": Dir(source)}, tmp_path / "given", tmp_path)["d"]
+    kept = landed({"d": Dir(source)}, tmp_path / "given", tmp_path, "growth")["d"]
     assert (kept.path / "deep" / "x.txt").read_text() == "x"
 
 
