@@ -77,7 +77,7 @@ class Theatre:
             events: list[Event] = []
             request = Request(name="growth", prompt=prompt, samples=samples, outputs=tuple(outputs), **fields)
             journal = Journal(self.root, "growth")
-            client = LiteLLMModel(ModelConfig(config.model, api_base=config.api_base))
+            client = LiteLLMModel(ModelConfig(config.model, api_base=config.api_base), on_send=journal.add_sent)
             services = Services(
                 model=ReplayingModel(client, journal, config.cache),
                 sandbox=self.sandbox,

@@ -33,6 +33,7 @@ async def generate_report(
             model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
         ),
         limited=config.max_cost is not None,
+        on_send=journal.add_sent,
         on_loading=lambda begins: emit(LoadingClient(done=not begins)),
     )
     if config.cache != "auto" or not journal.has_runs:

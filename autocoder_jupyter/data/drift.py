@@ -11,6 +11,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.profile import index_levels
 from autocoder_jupyter.data.sample import missing_in
+from autocoder_jupyter.discretion.masking import Masker
 
 _NAMED = 5
 
@@ -18,19 +19,24 @@ _NAMED = 5
 def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     """Columns, index and their dtypes, as JSON: `{"type", "rows", "columns": [[literal, dtype], …], "index": […]}`.
 
-    Columns are a list of pairs, for a name may stand twice; each name is a Python literal.
+    Columns are a list of pairs, for a name may stand twice; each name is a Python literal. It is kept in files, so a
+    private name, such as a pivot makes them, is masked: then any other private name of that kind fits as well.
     """
     columns = (
-        [[label_literal(label), str(dtype)] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
+        [[_literal(label), str(dtype)] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
         if isinstance(value, pd.DataFrame)
-        else [[label_literal(value.name), str(value.dtype)]]
+        else [[_literal(value.name), str(value.dtype)]]
     )
     return {
         "type": "Series" if isinstance(value, pd.Series) else "DataFrame",
         "rows": len(value),
         "columns": columns,
-        "index": [[label_literal(name), dtype] for name, dtype in index_levels(value.index)],
+        "index": [[_literal(name), dtype] for name, dtype in index_levels(value.index)],
     }
+
+
+def _literal(label: Any) -> str:
+    return Masker().mask(label_literal(label), bare_numbers=False)
 
 
 def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> str | None:

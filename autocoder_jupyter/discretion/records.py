@@ -7,16 +7,11 @@ from typing import Any
 from autocoder_jupyter.discretion.masking import Masker
 
 _SAID = frozenset(
-    [
-        "error",
-        "output",
-        "message",
-        "error_message",
-        "expected_behavior",
-        "actual_behavior",
-        "root_cause",
-        "suggested_fix",
-    ]
+    (
+        *("error", "output", "message", "error_message"),
+        *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
+        "generated_schemas",  # which name the columns of the data
+    )
 )
 """Fields of a report that hold words about a run. The others are its sources and what the person wrote."""
 
@@ -24,14 +19,17 @@ LONGEST = 100_000
 """Characters of one such text that are kept."""
 
 
-def for_file(record: Any, masker: Masker | None = None) -> Any:
-    """A record of JSON values as it may be written down; equal records give equal ones."""
+def for_file(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
+    """A record of JSON values as it may be written down; equal records give equal ones.
+
+    Args:
+        record: of lists, objects and texts.
+        masker: for all of it.
+        said: whether texts in it are words about a run.
+    """
     masker = masker or Masker()
     if isinstance(record, dict):
-        return {
-            key: masker.mask(value[:LONGEST]) if key in _SAID and isinstance(value, str) else for_file(value, masker)
-            for key, value in record.items()
-        }
+        return {key: for_file(value, masker, said=said or key in _SAID) for key, value in record.items()}
     if isinstance(record, list):
-        return [for_file(item, masker) for item in record]
-    return record
+        return [for_file(item, masker, said=said) for item in record]
+    return masker.mask(record[:LONGEST]) if said and isinstance(record, str) else record

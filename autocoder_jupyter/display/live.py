@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Event
 
-logger = logging.getLogger(__name__)
+logger = discreet_logger(__name__)
 
 UPDATE_SECONDS = 0.25
 """Least time between two updates: four a second."""

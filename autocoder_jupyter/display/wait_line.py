@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,10 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from autocoder_jupyter.awaited import Awaited, Wait, Watch, print_obstacles
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import so_far
 
-logger = logging.getLogger(__name__)
+logger = discreet_logger(__name__)
 
 PATIENCE_SECONDS = 1.5
 """A wait that is shorter shows nothing."""

@@ -2,7 +2,7 @@
 
     .autocode/<name>/<run>/
         request.json      what was asked, with the settings that matter
-        sent.json         what the model was told about the data
+        sent.json         what the model was told about the data, and every request to its service, as it went out
         journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
         solution.py, test_solution.py, report.json
 
@@ -23,6 +23,7 @@ from typing import Any
 from autocoder_jupyter.discretion.records import for_file
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.folder import Folder, Refused
+from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.types import Exchange, Report
 
@@ -56,6 +57,8 @@ class Journal:
         self._files = Folder(root.parent)
         self._exchanges: dict[str, Exchange] = {}
         self._steps: dict[tuple[str, str], dict[str, Any]] = {}
+        self._sent: dict[str, Any] = {}
+        self._places: dict[int, int] = {}
         self._grown = False
 
     def begin(self, run_id: str) -> None:
@@ -115,10 +118,28 @@ class Journal:
         A folder stands for one content of the request, so what is there already is not written again: settings that
         do not shape the outcome (the sandbox, a timeout) are those of the first time.
         """
+        self._sent = {"requests": [], **sent, **sent_record(self._root, self.name, self.run_id)}
         if self._has("request.json") and self._has("sent.json"):
             return
         self._write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
-        self._write("sent.json", json.dumps(sent, indent=1, ensure_ascii=False, default=str))
+        self._write_sent()
+
+    def add_sent(self, request: SentRequest) -> None:
+        """Note a request that is about to go out; on disk when this returns, so that no crash hides one.
+
+        What is replayed from a recording is no request, and is not in it.
+        """
+        requests = self._sent.get("requests")
+        requests = self._sent["requests"] = requests if isinstance(requests, list) else []
+        record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
+        if (place := self._places.setdefault(request.number, len(requests))) < len(requests):
+            requests[place] = record
+        else:
+            requests.append(record)
+        self._write_sent()
+
+    def _write_sent(self) -> None:
+        self._write("sent.json", json.dumps(self._sent, indent=1, ensure_ascii=False, default=str))
 
     def write_report(self, report: Report) -> None:
         """Keep the outcome. A run that only replayed leaves its folder as it was."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextvars
-import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from autocoder_jupyter import background
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.awaited import Awaited
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled
@@ -29,7 +29,7 @@ EVENTS_KEPT = 2000
 CANCELLED = "Cancelled."
 """The reason of a cancel when a person gives none."""
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 
 class Job:

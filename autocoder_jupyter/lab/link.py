@@ -8,7 +8,6 @@ because it owns them: after a cell, or when it is free.
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
 import threading
 import time
@@ -17,6 +16,7 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.lab.channel import Channel, CommChannel, Heard, Refused
 from autocoder_jupyter.magics.notebook import Notebook
 
@@ -35,7 +35,7 @@ SETTLING_SECONDS = 2.0
 Half a second is usual; four times that, because among them is what the model may see of the data.
 """
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 Work = Callable[[], None]
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.result import CodeGenEvalResult
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
 """Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""

@@ -6,18 +6,18 @@ Who runs all cells at once reaches the cell that shows a result long before ther
 from __future__ import annotations
 
 import importlib
-import logging
 import threading
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.result_display import ResultDisplay
 
 if TYPE_CHECKING:
     from autocoder_jupyter.result import CodeGenEvalResult
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 
 class PendingDisplay:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.references import kind_of
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 MOST_VARIABLES = 200
 MOST_COLUMNS = 100

@@ -19,6 +19,7 @@ from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.sent import Announcer, OnSend
 from autocoder_jupyter.types import Exchange, Usage
 
 DECIDED_SECONDS = 1.0
@@ -47,6 +48,7 @@ class _Session:
     dialect: Dialect
     key: str | None = field(repr=False)
     question: Question
+    content_key: str
     on_text: Callable[[str], None] | None
     on_retry: Callable[[str, float], None] | None
 
@@ -59,6 +61,7 @@ class LiteLLMModel:
         patience: how passing faults are waited out.
         limited: whether money is limited. Then nothing is asked of a model whose price is not known.
         on_loading: is told when litellm's import begins and when it is over, where that takes seconds.
+        on_send: is told of each request, before it goes out.
     """
 
     def __init__(
@@ -68,11 +71,13 @@ class LiteLLMModel:
         *,
         limited: bool = False,
         on_loading: Callable[[bool], None] | None = None,
+        on_send: OnSend | None = None,
     ) -> None:
         self._config = config
         self._patience = patience or Patience()
         self._limited = limited
         self._on_loading = on_loading
+        self._on_send = on_send
         self._checked = False
 
     @property
@@ -107,7 +112,7 @@ class LiteLLMModel:
         with self._told_of_loading():
             litellm = await library.preload()
             dialect, key = await background.call_blocking(lambda: self._readied(litellm))
-        session = _Session(litellm, dialect, key, question, on_text, on_retry)
+        session = _Session(litellm, dialect, key, question, content_key, on_text, on_retry)
         started = time.monotonic()
         messages, reply = await self._whole_answer(session)
         seconds = time.monotonic() - started
@@ -231,7 +236,7 @@ class LiteLLMModel:
     async def _stream(self, session: _Session, arguments: dict[str, Any]) -> _Reply:
         pieces: list[str] = []
         pauses = background.Pauses()
-        stream = await session.litellm.acompletion(**arguments)
+        stream = await self._sent(session, arguments)
         async with contextlib.aclosing(stream):
             async for chunk in stream:
                 piece = chunk.choices[0].delta.content if chunk.choices else None
@@ -248,6 +253,18 @@ class LiteLLMModel:
         if finish_reason == "content_filter":
             raise faults.filtered(self._config)
         return _Reply(text, finish_reason, _usage(stream, text, arguments["messages"]))
+
+    async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
+        """The stream of an answer, its request told to whoever keeps a record of what goes out."""
+        if self._on_send is None:
+            return await session.litellm.acompletion(**arguments)
+        announcer = Announcer(session.question.stage, session.content_key, self._on_send)
+        try:
+            stream = await session.litellm.acompletion(**arguments, logger_fn=announcer)
+        finally:
+            announcer.put_right()
+        announcer.require_told(arguments)
+        return stream
 
     def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
         place = f" Is the service at {self._config.api_base} running?" if self._config.api_base else ""

@@ -87,3 +87,11 @@ def test_a_name_that_stood_once_must_not_stand_twice() -> None:
     sentence = check_drift("t", pd.concat([once, once[["a"]]], axis=1), shape_of(once))
     assert sentence is not None
     assert "more than one 'a'" in sentence
+
+
+def test_a_private_name_is_kept_masked_and_still_fits() -> None:
+    frame = pd.DataFrame({"n": [1], "alice@example.com": [2.0]})
+    shape = shape_of(frame)
+    assert shape["columns"] == [["'n'", "int64"], ["'<email-1>'", "float64"]]
+    assert check_drift("t", frame, shape) is None
+    assert check_drift("t", frame[["n"]], shape) is not None

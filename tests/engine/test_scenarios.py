@@ -319,6 +319,25 @@ async def test_the_value_of_a_variable_that_the_function_quotes_is_told_to_nobod
     assert "<WAREHOUSE>" in played.report.error and "pg-host-17" not in kept + repr(played.events)
 
 
+async def test_every_request_is_kept_as_it_went_out_and_a_replay_adds_none(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=["not JSON", diagnosis()], fix_code=[fix("test_sum")])
+    assert played.report.success
+    (path,) = theatre.root.rglob("sent.json")
+    requests = json.loads(path.read_text())["requests"]
+    in_any_order = [sorted(json.dumps(body, sort_keys=True) for body in bodies) for bodies in
+                    ((request["body"] for request in requests), played.model.requests)]  # fmt: skip
+    assert in_any_order[0] == in_any_order[1] and len(requests) == 6
+    again = await theatre.play({})
+    assert again.report.success and json.loads(path.read_text())["requests"] == requests
+
+
+async def test_a_request_that_was_never_answered_is_kept_too(theatre: Theatre):
+    with pytest.raises(AuthenticationFailed):
+        await theatre.play({"plan": [Answer(status=401, error="no such key")]})
+    (path,) = theatre.root.rglob("sent.json")
+    assert [request["stage"] for request in json.loads(path.read_text())["requests"]] == ["plan"]
+
+
 async def test_a_secret_that_is_not_set_is_told_before_any_question(theatre: Theatre):
     with pytest.raises(InvalidRequest, match="NO_SUCH_TOKEN is not set"):
         await theatre.play({}, settings={"secrets": (Secret(key="NO_SUCH_TOKEN"),)})

@@ -62,7 +62,21 @@ def _facts(subject: Subject, text: str) -> str:
     lines += [
         f"Left out of {name}: {', '.join(map(str, parts))}" for name, parts in (sent.get("left_out") or {}).items()
     ]
-    return "".join(f"<div>{markup.text(line)}</div>" for line in lines)
+    lines.append(_requests(subject))
+    return "".join(f"<div>{markup.text(line)}</div>" for line in lines if line)
+
+
+def _requests(subject: Subject) -> str:
+    """How often something went out, and where all of it stands; a replayed run sends nothing."""
+    report = subject.report
+    exchanges = report.conversation_history
+    if exchanges and all(exchange.replayed for exchange in exchanges):
+        return "This run sent nothing: every answer came from the journal."
+    requests = subject.sent.get("requests")
+    if not isinstance(requests, list) or not requests:
+        return ""
+    where = f".autocode/{report.name}/{report.run_id}/sent.json"
+    return f"{counted(len(requests), 'request')} to the model, each as it went out: {where}"
 
 
 def _schemas(schemas: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, Bounds, conversation_section
-from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab
+from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_html
 from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environment_section
 from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evidence_section
 from autocoder_jupyter.display.inspector.function import example, function_section
@@ -240,3 +240,15 @@ def test_without_a_sandbox_it_says_so(read: Any) -> None:
 @pytest.mark.parametrize("state", ["ready", "failed"])
 def test_what_it_rests_on_is_named_by_how_it_ended(state: Any, read: Any) -> None:
     assert ("Rests on" in read(function_section(subject(MENDED, state))).text) is (state == "ready")
+
+
+def test_a_run_that_replayed_says_that_it_sent_nothing() -> None:
+    asked = MENDED.conversation_history
+    replayed = MENDED.model_copy(
+        update={"conversation_history": tuple(said.model_copy(update={"replayed": True}) for said in asked)}
+    )
+    assert "This run sent nothing" in sent_html(subject(replayed))
+    fresh = MENDED.model_copy(
+        update={"conversation_history": tuple(said.model_copy(update={"replayed": False}) for said in asked)}
+    )
+    assert "3 requests to the model" in sent_html(subject(fresh, sent={**SENT, "requests": [{}, {}, {}]}))
