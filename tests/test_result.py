@@ -31,6 +31,7 @@ from autocoder_jupyter.types import (
     InputSpec,
     OutputSpec,
     Report,
+    Resources,
     Secret,
     TestOutcome,
     Usage,
@@ -259,6 +260,90 @@ def test_a_file_from_a_stranger_gets_at_no_secret_network_folder_or_registry(tmp
     ):
         assert again._options == CallOptions(timeout=9)
     assert CodeGenEvalResult.load(tmp_path, trusted=True)._options == reaching
+
+
+def test_a_strangers_file_raises_no_limit_and_lowers_any(tmp_path: Path) -> None:
+    greedy = CallOptions(
+        timeout=1e9,
+        worker_seconds=1e9,
+        retries=99,
+        reuse=True,
+        sandbox="local",
+        resources=Resources(cpu=64, memory="900Gi"),
+    )
+    modest = CallOptions(timeout=9, worker_seconds=8, sandbox="docker", resources=Resources(cpu=0.5, memory="64Mi"))
+    for options, held in ((greedy, CallOptions()), (modest, modest)):
+        text = result(options=options).model_dump_json()
+        assert CodeGenEvalResult.model_validate_json(text)._options == held
+        assert CodeGenEvalResult.model_validate_json(text, trusted=True)._options == options
+    endless = result(options=greedy).model_dump_json().replace("1000000000.0", "NaN")
+    assert CodeGenEvalResult.model_validate_json(endless)._options == CallOptions()
+
+
+def test_a_strangers_packages_are_not_installed_before_somebody_agreed(tmp_path: Path) -> None:
+    wants = result(
+        report(
+            detected_packages=("pandas", "evil-package", "\u202eno requirement"),
+            detected_system_packages=("netcat",),
+            lock=("pandas==3.0.0", "evil-package==1.0"),
+        )
+    )
+    wants.save(tmp_path)
+    loaded = CodeGenEvalResult.load(tmp_path)
+    with pytest.raises(InvalidRequest, match="packages that nobody agreed to") as caught:
+        loaded.run()
+    assert "evil-package, \\u202eno requirement, netcat" in str(caught.value)
+    assert "trusted=True" in str(caught.value)
+    assert loaded.report.lock == ()
+    loaded.save(tmp_path / "again")
+    agreed = CodeGenEvalResult.load(tmp_path / "again", trusted=True)
+    assert agreed._options.withheld == ()
+    assert CodeGenEvalResult.load(tmp_path, trusted=True).report.lock == wants.report.lock
+
+
+def test_well_known_packages_of_a_file_need_no_yes(tmp_path: Path) -> None:
+    lock = ("pandas==3.0.0", "numpy==2.0.0")
+    loaded = CodeGenEvalResult.model_validate_json(
+        result(report(detected_packages=("pandas",), lock=lock)).model_dump_json()
+    )
+    assert (loaded._options.withheld, loaded.report.lock) == ((), lock)
+
+
+@pytest.mark.parametrize("linked", ["result.json", "samples", "samples/samples.json", "samples/0.bin"])
+def test_a_result_is_not_read_through_a_link(linked: str, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("content")
+    result(samples={"file": File(tmp_path / "in.txt")}).save(tmp_path / "saved")
+    (tmp_path / "saved" / linked).rename(tmp_path / "moved")
+    (tmp_path / "saved" / linked).symlink_to(tmp_path / "moved")
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        CodeGenEvalResult.load(tmp_path / "saved")
+
+
+def test_neither_loading_nor_saving_a_result_writes_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("content")
+    original = result(samples={"file": File(tmp_path / "in.txt")})
+    original.save(tmp_path / "saved")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "profile").write_text("the person's own")
+    (tmp_path / "saved" / "samples" / "0.files").symlink_to(home)
+    for _ in ("with the link", "and again"):
+        sample = CodeGenEvalResult.load(tmp_path / "saved").original_samples["file"]
+        assert Path(sample).read_text() == "content"
+    (tmp_path / "saved" / "result.json").unlink()
+    (tmp_path / "saved" / "result.json").symlink_to(home / "profile")
+    original.save(tmp_path / "saved")
+    assert {path.name: path.read_text() for path in home.iterdir()} == {"profile": "the person's own"}
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '{"a": {}}', '{"a": 1}', "[" * 100_000], ids=["list", "empty", "number", "deep"]
+)
+def test_samples_that_say_nonsense_are_refused(content: str, tmp_path: Path) -> None:
+    result(samples={"sales": pd.DataFrame({"a": [1]})}).save(tmp_path)
+    (tmp_path / "samples" / "samples.json").write_text(content)
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        CodeGenEvalResult.load(tmp_path)
 
 
 def test_an_error_survives_json() -> None:

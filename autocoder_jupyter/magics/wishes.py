@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.project import NAME
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.trust import Wish, trust_in
 from autocoder_jupyter.trust.wishes import digests
@@ -16,7 +15,14 @@ from autocoder_jupyter.visible import visible
 LONGEST = 120
 """Characters of a value that a card shows; `%autocode trust` shows all."""
 
-SOURCES: tuple[Callable[[Path], Iterable[Wish]], ...] = ()
+
+def _indexes(folder: Path) -> Iterable[Wish]:
+    from autocoder_jupyter.sandbox.uv import index_wishes
+
+    return index_wishes(folder)
+
+
+SOURCES: tuple[Callable[[Path], Iterable[Wish]], ...] = (_indexes,)
 """Who finds further wishes in the folder that holds `.autocode`."""
 
 
@@ -43,29 +49,36 @@ def collected(notebook: Notebook) -> list[FolderWishes]:
     settings = notebook.settings()
     beside = notebook.journal_root.parent
     found: dict[Path, list[Wish]] = {settings.folder: list(settings.wishes)}
-    found.setdefault(beside, []).extend(wish for source in SOURCES for wish in source(beside))
+    found.setdefault(beside, []).extend(_further(beside))
     return [FolderWishes(folder, tuple(wishes)) for folder, wishes in found.items() if wishes]
 
 
 def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     """What a run does without until the person agrees, a sentence a line; in full once a kernel, then in a line."""
-    if not settings.waiting:
+    beside = notebook.journal_root.parent
+    further = _further(beside)
+    waiting = (*settings.waiting, *(() if trust_in(beside).covers(further) else further))
+    if not waiting:
         return ()
-    key = str(sorted(digests(settings.wishes).items()))
-    names = ", ".join(wish.name for wish in settings.waiting)
+    key = str(sorted(digests(waiting).items()))
     if key in notebook.told:
-        return (f"Without what {NAME} asks for and you have not agreed to: {names}. %autocode trust asks you.",)
+        names = ", ".join(visible(wish.name) for wish in waiting)
+        return (f"Without what this folder asks for and you have not agreed to: {names}. %autocode trust asks you.",)
     notebook.told.add(key)
     return (
-        f"{visible(settings.folder / NAME)} asks for what needs your yes. This run goes on without it.",
-        *(f"{wish.name} = {_shortened(wish.value)}: {visible(wish.why)}." for wish in settings.waiting),
+        f"{visible(settings.folder)} asks for what needs your yes. This run goes on without it.",
+        *(f"{visible(wish.name)} = {_shortened(wish.value)}: {visible(wish.why)}." for wish in waiting),
         "%autocode trust asks you whether you agree. If somebody else wrote this folder, look first.",
     )
 
 
+def _further(folder: Path) -> tuple[Wish, ...]:
+    return tuple(wish for source in SOURCES for wish in source(folder))
+
+
 def rows(wishes: Iterable[Wish]) -> list[tuple[str, str, str]]:
     """Of each wish what is asked for, as it is, and what it means to agree."""
-    return [(wish.name, visible(wish.value), visible(wish.why)) for wish in wishes]
+    return [(visible(wish.name), visible(wish.value), visible(wish.why)) for wish in wishes]
 
 
 def _shortened(value: str) -> str:

@@ -267,8 +267,9 @@ class CodeGenEvalResult(ReportFields):
 
         Args:
             text: what `model_dump_json` gave.
-            trusted: take over the options that reach out of the sandbox too: `secrets`, network, `output_dir`, images.
-                Left out by default, because the text may be a stranger's.
+            trusted: take over the options that reach out of the sandbox too (`secrets`, network, `output_dir`, images),
+                limits above the usual, and packages that are not well known. Not by default: the text may be a
+                stranger's.
 
         Raises:
             InvalidRequest: the text is not that of a result.

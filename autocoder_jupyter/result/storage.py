@@ -1,9 +1,16 @@
-"""A result as JSON, and as a folder with its samples as Arrow. Never a pickle: a folder may come from somebody else."""
+"""A result as JSON, and as a folder with its samples as Arrow. Never a pickle: a folder may come from somebody else.
+
+Then its limits are at most the usual ones, nothing reaches out of the sandbox, no link is followed, and packages that
+are not well known are not installed: the function can be looked at, and is called once somebody said `trusted=True`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +18,22 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autocoder_jupyter import errors
+from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import Dir, File, Report, type_name
+from autocoder_jupyter.types import Dir, File, Report, Resources, parse_memory, type_name
 from autocoder_jupyter.writing import writing
 
 FORMAT = 1
 RESULT_FILE = "result.json"
 SAMPLES_FOLDER = "samples"
+
+SAMPLE_BYTES = 2**30
+"""Of a stranger's sample; a larger one is refused unread."""
 
 _OPTIONS = TypeAdapter(CallOptions)
 _STATE: TypeAdapter[FinalState] = TypeAdapter(FinalState)
@@ -53,7 +67,7 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
         InvalidRequest: it is something else.
     """
     try:
-        data = json.loads(text)
+        data = parse(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"it is not in format {FORMAT}")
         resolution = Resolution(
@@ -62,7 +76,14 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
             exception=_exception_from_data(data["exception"]),
         )
         options = _OPTIONS.validate_python(data["options"])
-        return resolution, options if trusted else _held_inside(options)
+        if trusted:
+            return resolution, replace(options, withheld=())
+        report = resolution.report
+        strange = _strange(report.pins)
+        if strange:  # the versions of what is well known are then found anew
+            resolution = replace(resolution, report=report.model_copy(update={"lock": ()}))
+        withheld = (*_strange(report.detected_packages), *report.detected_system_packages)
+        return resolution, replace(_held_inside(options), withheld=withheld)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(
             "This is not the JSON of a result.", why=str(error), hint="Write it anew with save() or model_dump_json()."
@@ -77,26 +98,23 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
         InvalidRequest: the folder cannot be written.
     """
     with writing(f"The result {resolution.report.name}", folder):
-        _write(folder.expanduser(), resolution, options, samples)
+        _write(Folder(folder.expanduser()), resolution, options, samples)
     return folder
 
 
-def _write(folder: Path, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> None:
+def _write(files: Folder, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> None:
     from autocoder_jupyter.data.codec import Unencodable, encode
 
-    place = folder / SAMPLES_FOLDER
-    place.mkdir(parents=True, exist_ok=True)
     headers = {}
     for number, (name, value) in enumerate(samples.items()):
         try:
             encoded = encode(value, type_name(type(value)))
         except Unencodable as error:
             raise UnsupportedData(f"The sample {name} cannot be saved unchanged.", why=str(error)) from None
-        with (place / f"{number}.bin").open("wb") as file:
-            file.writelines(encoded.buffers)
+        files.write(f"{SAMPLES_FOLDER}/{number}.bin", b"".join(encoded.buffers))
         headers[name] = encoded.header
-    (place / "samples.json").write_text(json.dumps(headers), encoding="utf-8")
-    (folder / RESULT_FILE).write_text(to_json(resolution, options, indent=1), encoding="utf-8")
+    files.write(f"{SAMPLES_FOLDER}/samples.json", json.dumps(headers).encode())
+    files.write(RESULT_FILE, to_json(resolution, options, indent=1).encode())
 
 
 def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:
@@ -109,34 +127,67 @@ def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOption
     Raises:
         InvalidRequest: there is no result in the folder, or it cannot be read.
     """
+    files = Folder(folder.expanduser())
+    if not files.exists(RESULT_FILE):
+        raise InvalidRequest(f"There is no saved result in {folder}.", hint="Give the folder that save() was given.")
+    try:
+        resolution, options = from_json(files.read_bytes(RESULT_FILE), trusted=trusted)
+        return resolution, options, _samples(files, sys.maxsize if trusted else SAMPLE_BYTES)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise InvalidRequest(f"The result in {folder} cannot be read.", why=why) from None
+
+
+def _samples(files: Folder, most: int) -> dict[str, Any]:
     from autocoder_jupyter.data.codec import decode
 
-    folder = folder.expanduser()
-    if not (folder / RESULT_FILE).is_file():
-        raise InvalidRequest(f"There is no saved result in {folder}.", hint="Give the folder that save() was given.")
-    resolution, options = from_json((folder / RESULT_FILE).read_text(encoding="utf-8"), trusted=trusted)
-    place = folder / SAMPLES_FOLDER
     samples = {}
-    try:
-        for number, (name, header) in enumerate(json.loads((place / "samples.json").read_text("utf-8")).items()):
-            payload = memoryview((place / f"{number}.bin").read_bytes())
-            files = place / f"{number}.files"
-            samples[name] = decode(header, payload, folder=files, wrap_path=_wrapped, trusted=False)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest(f"The samples in {folder} cannot be read.", why=str(error)) from None
-    return resolution, options, samples
+    for number, (name, header) in enumerate(parse(files.read_bytes(f"{SAMPLES_FOLDER}/samples.json")).items()):
+        payload = memoryview(files.read_bytes(f"{SAMPLES_FOLDER}/{number}.bin", most))
+        place = files.root / SAMPLES_FOLDER / f"{number}.files"
+        if header["type"] in ("File", "Dir"):
+            _clear(place)
+            files.make_folder(f"{SAMPLES_FOLDER}/{place.name}")
+        samples[name] = decode(header, payload, folder=place, wrap_path=_wrapped, trusted=False)
+    return samples
+
+
+def _clear(place: Path) -> None:
+    """What an earlier load left there, or a stranger put there."""
+    with contextlib.suppress(FileNotFoundError):
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+
+
+def _strange(requirements: Iterable[str]) -> tuple[str, ...]:
+    """The distributions among these that are not well known, sorted."""
+    names = {requirement_name(requirement) or requirement for requirement in requirements}
+    return tuple(sorted(names - KNOWN_DISTRIBUTIONS))
 
 
 def _held_inside(options: CallOptions) -> CallOptions:
-    """The options without those by which a stranger's file would get at secrets, a network, files or a registry."""
-    closed = CallOptions()
+    """The options as far as a stranger may give them: no secrets, network, files, registry; no more than the usual."""
+    usual = CallOptions()
+    given, most = options.resources, usual.resources
     return replace(
         options,
-        secrets=closed.secrets,
-        network=closed.network,
-        output_dir=closed.output_dir,
-        image_config=closed.image_config,
+        secrets=usual.secrets,
+        network=usual.network,
+        output_dir=usual.output_dir,
+        image_config=usual.image_config,
+        sandbox=usual.sandbox if options.sandbox == "local" else options.sandbox,
+        reuse=usual.reuse,
+        retries=min(options.retries, usual.retries),
+        timeout=_at_most(options.timeout, usual.timeout),
+        worker_seconds=_at_most(options.worker_seconds, usual.worker_seconds),
+        resources=Resources(cpu=_at_most(given.cpu, most.cpu), memory=min(given.memory, most.memory, key=parse_memory)),
     )
+
+
+def _at_most(value: float, most: float) -> float:
+    return value if 0 < value <= most else most  # also of what is no number
 
 
 def _wrapped(kind: str, path: Path) -> File | Dir:

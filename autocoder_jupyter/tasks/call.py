@@ -9,7 +9,7 @@ from typing import Any
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited, tell
 from autocoder_jupyter.discretion.secrets import hidden_values, hush
-from autocoder_jupyter.errors import AutocodeError, EngineGone, SandboxUnavailable
+from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
 from autocoder_jupyter.sandbox.stop import Stop
@@ -20,6 +20,7 @@ from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.tasks.outputs import landed, packed
 from autocoder_jupyter.tasks.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.visible import visible
 
 BACKOFF_SECONDS = 0.2
 """Wait before the first repetition of a call whose sandbox gave way; doubled each time."""
@@ -33,6 +34,7 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
         UnsupportedData: an argument cannot cross.
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """
+    _require_agreed(function, options)
     arguments = bind(function, positional, keywords)
     secrets = secret_values(options.secrets)
     program = Program(
@@ -48,6 +50,15 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
         hush(error, hidden_values(secrets, options.env_vars))
         raise
     return packed(values, function.outputs)
+
+
+def _require_agreed(function: Function, options: CallOptions) -> None:
+    if options.withheld:
+        raise InvalidRequest(
+            f"{function.name} needs packages that nobody agreed to: {visible(', '.join(options.withheld))}.",
+            why="The result was loaded from a file that somebody else may have written.",
+            hint="Load it with trusted=True if you want them to be installed for it.",
+        )
 
 
 class _Call:

@@ -34,6 +34,7 @@ class CallOptions:
         network: whether the program has a network.
         sandbox: which sandbox.
         image_config: for Docker.
+        withheld: packages that a stranger's file wants and nobody agreed to; while there are any, no call is made.
         worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
     """
 
@@ -49,6 +50,7 @@ class CallOptions:
     network: bool = False
     sandbox: SandboxChoice = "auto"
     image_config: ImageConfig = ImageConfig()
+    withheld: tuple[str, ...] = ()
     worker_seconds: float = 120.0
 
     @classmethod

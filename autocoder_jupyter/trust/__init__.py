@@ -8,7 +8,7 @@ configuration, for that folder and exactly these wishes: when one of them change
     if trust_in(folder).covers(wishes):  # True for no wishes; False until a person said yes to exactly these
         ...
 
-Whoever finds wishes of a new kind says them to `magics/wishes.py`, which `%autocode trust` shows.
+Whoever finds wishes of a new kind names them in `magics/wishes.py`, for the card and `%autocode trust`.
 """
 
 from __future__ import annotations

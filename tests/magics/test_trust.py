@@ -12,8 +12,8 @@ import pytest
 
 from autocoder_jupyter import magics
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.magics import wishes
-from autocoder_jupyter.trust import Wish, trust_in
+from autocoder_jupyter.sandbox.uv import index_wishes
+from autocoder_jupyter.trust import trust_in
 from autocoder_jupyter.trust.record import record_path
 from tests.scripted_model import Answer, ScriptedModel
 
@@ -132,7 +132,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     first = last_card(shell)
     words = ("api_key = HOME", "secrets = HOME", "allow_network = True", "%autocode trust", r"\u202e\x1b[2J\nReady")
     for shown in (first["text/html"], first["text/plain"]):
-        assert "pyproject.toml asks for what needs your yes" in shown
+        assert f"{here} asks for what needs your yes" in shown
         assert [said for said in words if said not in shown] == []
         assert not {"\u202e", "\x1b"} & set(shown)
     assert "https://&lt;b&gt;evil&lt;/b&gt;.example/v1" in first["text/html"]
@@ -143,7 +143,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     shell.run("%%autocode two --wait\nWords")
     second = last_card(shell)["text/plain"]
     assert "evil" not in second
-    assert "Without what pyproject.toml asks for and you have not agreed to: allow_network, api_base" in second
+    assert "Without what this folder asks for and you have not agreed to: allow_network, api_base" in second
 
 
 def test_a_folder_that_only_makes_it_stricter_is_not_spoken_of(shell: Any, jobs: Any, here: Path) -> None:
@@ -254,15 +254,19 @@ def test_what_changes_while_the_person_reads_is_not_agreed_to(
     assert jobs.last.config.api_base is None
 
 
-def test_other_wishes_of_the_folder_are_asked_about_in_the_same_way(
-    shell: Any, here: Path, answers: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+def test_a_package_index_of_the_folder_is_asked_about_in_the_same_way(
+    shell: Any, jobs: Any, here: Path, answers: Callable[..., list[str]]
 ) -> None:
-    index = Wish("package index", "index-url", "https://index.example", "packages come from there")
-    monkeypatch.setattr(wishes, "SOURCES", (lambda folder: [index] if folder == here else [],))
+    (here / "uv.toml").write_text('index-url = "https://index.evil.example/simple"\n')
+    jobs.ending = lambda job: job.end()
+    shell.run("%%autocode one --wait\nWords")
+    assert "https://index.evil.example/simple: packages are installed from there" in last_card(shell)["text/plain"]
+    assert not trust_in(here).covers(index_wishes(here))
     answers("yes")
     shell.run("%autocode trust")
-    assert "https://index.example" in shell.shown
-    assert trust_in(here).covers([index])
+    assert trust_in(here).covers(index_wishes(here))
+    shell.run("%%autocode two --wait\nWords")
+    assert "trust" not in last_card(shell)["text/plain"]
 
 
 def test_config_and_doctor_say_what_is_left_out(shell: Any, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
