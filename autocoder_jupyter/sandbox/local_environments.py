@@ -7,7 +7,6 @@ building the same. uv links files from its cache, so an environment costs little
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from autocoder_jupyter.sandbox.pins import name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop, build_lock
 from autocoder_jupyter.sandbox.uv import index_identity, run_uv
+from autocoder_jupyter.sandbox.worker import removal
 
 _MARKER = "autocode.json"
 """Written last; its presence says that the environment is whole."""
@@ -159,7 +159,7 @@ def _read_marker(folder: Path) -> dict[str, Any]:
 def _build(environment: Environment, interpreter: Interpreter, on_progress: Progress | None, stop: Stop) -> None:
     place = Path(environment.location)
     for left_over in place.parent.glob(f"{place.name}{LEFT_OVER}*"):
-        shutil.rmtree(left_over, ignore_errors=True)
+        removal.remove(left_over)
     work = Path(tempfile.mkdtemp(prefix=f"{place.name}{LEFT_OVER}", dir=place.parent))
     try:
         made = work / "environment"
@@ -174,7 +174,7 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
             place.rename(work / "damaged")
         made.rename(place)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        removal.remove(work)
 
 
 def _install(environment: Environment, folder: Path, on_progress: Progress | None, stop: Stop) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from autocoder_jupyter.sandbox.claims import unclaimed
 from autocoder_jupyter.sandbox.environments import LEFT_OVER, cache_folder
+from autocoder_jupyter.sandbox.worker import removal
 
 UNUSED_DAYS = 30
 """Days after which what nobody used goes."""
@@ -80,4 +80,4 @@ def _clear_environment(folder: Path, before: float) -> None:
         folder.with_suffix(".lock").unlink(missing_ok=True)
         use.unlink()
     for left_over in gone:
-        shutil.rmtree(left_over, ignore_errors=True)
+        removal.remove(left_over)

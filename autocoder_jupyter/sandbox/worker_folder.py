@@ -8,15 +8,22 @@ locked is a dead kernel's and is removed. Process numbers would not do: kernels 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.worker import removal
 
+_log = logging.getLogger(__name__)
+
 _PREFIX = "autocode-worker-"
+_SWEEP_SECONDS = 2.0
+"""How long a start may be held up by what dead kernels left; the next kernel goes on where this one stopped."""
+
 _YOUNG_SECONDS = 60.0
 """A folder this young may be between its making and its locking."""
 
@@ -38,20 +45,22 @@ def claim_folder() -> WorkerFolder:
 
 
 def remove_abandoned() -> None:
-    """Remove this user's folders that nobody claims any more."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        try:
-            about = path.lstat()
-            if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
-                _remove_unless_claimed(path)
-        except OSError:
-            continue
+    """Remove this user's folders that nobody claims any more, as far as that goes in a short time. Never raises."""
+    until = time.monotonic() + _SWEEP_SECONDS
+    try:
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            with suppress(OSError):
+                about = path.lstat()
+                if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
+                    _remove_unless_claimed(path, seconds=until - time.monotonic())
+    except Exception:  # whatever a program left there, the next one must be able to start
+        _log.warning("what dead kernels left in the temporary folder could not be removed", exc_info=True)
 
 
-def _remove_unless_claimed(path: Path) -> None:
+def _remove_unless_claimed(path: Path, *, seconds: float) -> None:
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        removal.remove(path)
+        removal.remove(path, seconds=seconds)
     finally:
         os.close(claim)

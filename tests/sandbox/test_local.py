@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -306,6 +307,7 @@ def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> Non
 def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(worker_folder, "_SWEEP_SECONDS", 60.0)
     return tmp_path
 
 
@@ -323,6 +325,40 @@ def test_folders_of_dead_kernels_are_removed_and_claimed_ones_stay(own_temporary
     assert not dead.path.exists()
     assert living.path.exists()
     os.close(living.claim)
+
+
+def test_a_folder_deeper_than_any_stack_stops_no_kernel(own_temporary_folder: Path) -> None:
+    dead = claim_folder()
+    os.close(dead.claim)
+    deepest = dead.path
+    for _ in range(1_000):
+        deepest /= "d"
+        deepest.mkdir()
+    try:
+        remove_abandoned()
+        assert not dead.path.exists()
+    finally:  # pytest cannot remove it either
+        subprocess.run(["rm", "-rf", str(dead.path)], check=True)
+
+
+def test_what_cannot_be_removed_stops_no_kernel(own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_memory(*_: object, **__: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(worker_folder.removal, "remove", out_of_memory)
+    os.close(claim_folder().claim)
+    remove_abandoned()
+
+
+def test_a_start_is_not_held_up_by_what_takes_long_to_remove(
+    own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_folder, "_SWEEP_SECONDS", 0.0)
+    dead = claim_folder()
+    (dead.path / "data").touch()
+    os.close(dead.claim)
+    remove_abandoned()
+    assert (dead.path / "data").exists()
 
 
 def test_a_young_folder_is_left_alone(own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

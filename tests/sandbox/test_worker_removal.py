@@ -33,6 +33,15 @@ def test_what_is_deeper_than_any_path_and_any_stack_goes(tmp_path: Path) -> None
     assert not folder.exists()
 
 
+def test_when_the_time_is_over_the_rest_stays_for_the_next_time(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "file").touch()
+    assert not removal.remove(folder, seconds=0)
+    assert folder.exists()
+    assert removal.remove(folder, seconds=60)
+
+
 def test_many_folders_beside_and_in_each_other_go(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     for number in range(300):
