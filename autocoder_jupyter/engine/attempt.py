@@ -12,8 +12,8 @@ from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_agai
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.sandbox.protocol import Program, TestRun
-from autocoder_jupyter.types import CheckOutcome
+from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
+from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 
 class Trials:
@@ -42,24 +42,30 @@ class Trials:
         program = work.program()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
-            rest = group.create_task(self._sample_then_stub(program))  # one after the other: two workers do for all
+            rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
         sample, vacuous = rest.result()
-        sample, checks = await work.stage("verify", lambda: self._verify(program, sample))
+        tested, callee = run.result()
+        sample, checks = await work.stage("verify", lambda: self._verify(program, sample, callee))
         failures = (*(sample.failures(work.discretion) if sample else ()), *failures_of(checks))
-        verdict = Verdict(work.suite, run.result(), sample, checks, vacuous, failures, tests_changed)
+        verdict = Verdict(work.suite, tested, sample, checks, vacuous, failures, tests_changed)
         work.emit(EvidenceGathered(work.attempt, verdict.evidence))
         return verdict
 
-    async def _run_tests(self, program: Program) -> TestRun | None:
+    async def _run_tests(self, program: Program) -> tuple[TestRun | None, str]:
+        """What the tests gave, and the id of the worker in which they called the function."""
         suite, emit = self._work.suite, self._work.emit
         if suite is None:
-            return None
-        emit(TestsCollected(suite.ids))
-        return await self._work.bench.work(
-            lambda worker: worker.test(
-                program, suite.source, suite.ids, on_report=lambda outcome: emit(TestReported(outcome))
-            )
-        )
+            return None, ""
+        source, ids = suite.source, suite.ids
+        emit(TestsCollected(ids))
+
+        def tell(outcome: TestOutcome) -> None:
+            emit(TestReported(outcome))
+
+        def job(worker: Worker, callee: Worker) -> tuple[TestRun, str]:
+            return worker.test(program, source, ids, callee=callee, on_report=tell), callee.id
+
+        return await self._work.bench.work_with_two(job)
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
         sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.discretion)
@@ -75,10 +81,11 @@ class Trials:
         return self._passing_on_a_stub[suite.source]
 
     async def _verify(
-        self, program: Program, first: SampleRun | None
+        self, program: Program, first: SampleRun | None, callee: str
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...]]:
         work, samples, discretion = self._work, self._work.request.samples, self._work.discretion
-        sample = await run_again(work.bench, program, samples, first, discretion)
+        seen_by = {callee, first.worker} if first else {callee}
+        sample = await run_again(work.bench, program, samples, first, discretion, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, ()
         values = sample.values

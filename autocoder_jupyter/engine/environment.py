@@ -37,9 +37,9 @@ class Packages:
         self._unwanted: set[str] = set()  # of recorded locks, and of no code
 
     async def provide_base(self) -> None:
-        """The environment before there is code, with two workers starting in it while the model thinks."""
+        """The environment before there is code, with workers starting in it while the model thinks."""
         await self._build(self._needs(()).distributions, ())
-        self._work.bench.warm(count=2)
+        self._work.bench.warm(count=3)  # for the tests, for what they call, and for the sample
 
     async def provide(self) -> TestFailure | None:
         """The environment for the present code and tests.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
+from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
@@ -26,7 +26,7 @@ PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, Sandb
 
 ON_SAMPLE = "runs on the sample"
 UNTOUCHED = "leaves its inputs untouched"
-AGREES = "two runs agree"
+AGREES = "two runs agree, the last one a plain run()"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ async def run_on_sample(
     if any(spec.required and spec.name not in samples for spec in program.inputs):
         return None
     try:
-        outcome, worker = await bench.work(lambda worker: (_call(worker, program, samples, seed=1), worker.id))
+        outcome, worker = await bench.work(
+            lambda worker: (worker.call(program, _arguments(program, samples), watch_inputs=True), worker.id)
+        )
     except PROGRAM_FAILURES as error:
         return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=discretion.error(error)),), error=error)
     changed = ", ".join(outcome.mutated)
@@ -78,17 +80,33 @@ async def run_on_sample(
 
 
 async def run_again(
-    bench: Workbench, program: Program, samples: Mapping[str, Any], first: SampleRun | None, discretion: Discretion
+    bench: Workbench,
+    program: Program,
+    samples: Mapping[str, Any],
+    first: SampleRun | None,
+    discretion: Discretion,
+    *,
+    other_than: Collection[str],
 ) -> SampleRun | None:
-    """Run it a second time, in another interpreter and with another seed, and compare.
+    """Run it once more as a person will, in a worker that has not seen it, and compare.
 
-    Two interpreters differ in the hash seed too, so an answer that hangs on the order of a set shows.
-    `discretion` decides what may be told of it.
+    The call has the options of `result.run()` and no others, and comes when the tests are over. Two interpreters differ
+    in the hash seed and in what they draw, so an answer that hangs on chance or on the order of a set shows.
+
+    Args:
+        bench: the way to the sandbox.
+        program: the function.
+        samples: what it runs on.
+        first: the run to compare with.
+        discretion: decides what may be told of it.
+        other_than: ids of the workers that have run it.
     """
     if first is None or first.error is not None:
         return first
     try:
-        second = await bench.work(lambda worker: _call(worker, program, samples, seed=2), other_than=first.worker)
+        second = await bench.work(
+            lambda worker: worker.call(program, _arguments(program, samples)), other_than=other_than
+        )
     except PROGRAM_FAILURES as error:
         message = f"The second run on the same input failed: {discretion.error(error)}"
     else:
@@ -103,9 +121,8 @@ async def run_again(
     return replace(first, checks=(*first.checks, agrees))
 
 
-def _call(worker: Worker, program: Program, samples: Mapping[str, Any], *, seed: int) -> CallOutcome:
-    arguments = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
-    return worker.call(program, arguments, seed=seed, watch_inputs=True)
+def _arguments(program: Program, samples: Mapping[str, Any]) -> dict[str, Any]:
+    return {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
 
 
 def failures_of(checks: Sequence[CheckOutcome]) -> tuple[TestFailure, ...]:

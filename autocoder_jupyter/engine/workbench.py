@@ -6,7 +6,8 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from typing import TypeVar
 
 from autocoder_jupyter.background import call_blocking
@@ -118,7 +119,7 @@ class Workbench:
         if self.environment is not None:
             self._services.pool.warm(self.environment, self.limits, network=not self._config.block_network, count=count)
 
-    async def work(self, job: Callable[[Worker], T], *, other_than: str | None = None) -> T:
+    async def work(self, job: Callable[[Worker], T], *, other_than: Collection[str] = ()) -> T:
         """Run a job on a worker of the current environment.
 
         A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
@@ -126,22 +127,33 @@ class Workbench:
 
         Args:
             job: gets the worker; its value is returned.
-            other_than: id of a worker that must not be taken.
+            other_than: ids of workers that must not be taken.
         """
+        return await self._work(1, lambda workers: job(*workers), other_than)
+
+    async def work_with_two(self, job: Callable[[Worker, Worker], T]) -> T:
+        """Run a job on two workers of the current environment at once; see `work`."""
+        return await self._work(2, lambda workers: job(*workers), ())
+
+    async def _work(self, count: int, job: Callable[[Sequence[Worker]], T], other_than: Collection[str]) -> T:
         environment = self.environment
         assert environment is not None, "provide() comes first"
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
+        network = not self._config.block_network
         held: list[Worker] = []
         abandoned = threading.Event()
 
         def attempt() -> T:
-            with self._services.pool.lease(
-                environment, self.limits, network=not self._config.block_network, other_than=other_than
-            ) as worker:
-                held.append(worker)
-                if abandoned.is_set():
-                    raise Cancelled("Cancelled before the sandbox was ready.")
-                return job(DiscreetWorker(worker, secrets))
+            with ExitStack() as leases:
+                taken = []
+                for _ in range(count):
+                    lease = self._services.pool.lease(environment, self.limits, network=network, other_than=other_than)
+                    worker = leases.enter_context(lease)
+                    held.append(worker)
+                    taken.append(DiscreetWorker(worker, secrets))
+                    if abandoned.is_set():
+                        raise Cancelled("Cancelled before the sandbox was ready.")
+                return job(taken)
 
         def abandon() -> None:
             abandoned.set()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import secrets
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.errors import (
@@ -19,12 +21,16 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.bundle import bundle
+from autocoder_jupyter.sandbox.changes import changed
 from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
-from autocoder_jupyter.sandbox.packing import describe, pack_arguments
+from autocoder_jupyter.sandbox.packing import Packed, describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.replies import Answer
+from autocoder_jupyter.sandbox.testing import Testing
 from autocoder_jupyter.sandbox.text import clean, stable
 from autocoder_jupyter.sandbox.verdicts import Verdicts
+from autocoder_jupyter.sandbox.worker.envelope import PING
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import TestOutcome
 
@@ -33,6 +39,7 @@ TAKE_SECONDS = 60.0
 """How long a worker may take to get ready for its next program: forking, on a machine that has other things to do."""
 ANSWER_SECONDS = 15.0
 """How long a worker may take to say that it is in order, while it may still clean up after the program before."""
+_SEED_BITS = 64
 _SIGKILL = 9
 
 
@@ -114,10 +121,9 @@ class ChannelWorker:
 
     def in_order(self) -> bool:
         """Ask the worker itself whether it can take another program; see `protocol.Worker.in_order`."""
-        ping = pack({"kind": "ping", "payload": 0})
         try:
             with self._lock:
-                self._exchange([ping], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
+                self._exchange([PING], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
         except SandboxError:
             return False
         return True
@@ -127,7 +133,7 @@ class ChannelWorker:
         program: Program,
         arguments: Mapping[str, Any],
         *,
-        seed: int = 0,
+        seed: int | None = None,
         seconds: float | None = None,
         reuse: bool = False,
         watch_inputs: bool = False,
@@ -137,28 +143,19 @@ class ChannelWorker:
         Raises:
             InvalidRequest: an argument that is not declared, or one that is missing.
         """
-        entries, pieces, size = pack_arguments(program, arguments)
-        request = {
-            **describe(program),
-            "kind": "call",
-            "arguments": entries,
-            "seed": seed,
-            "reuse": reuse,
-            "watch_inputs": watch_inputs,
-            "payload": size,
-        }
-        answers: list[tuple[dict[str, Any], memoryview]] = []
-
-        def on_frame(header: dict[str, Any], payload: memoryview) -> None:
-            if answers:
-                raise Malformed("a second answer")
-            answers.append((header, payload))
-
+        packed = pack_arguments(program, arguments)
         with self._lock:
-            report = self._exchange([pack(request), *pieces], on_frame, self._seconds(seconds))
-            if not report["finished"] or report["out_of_memory"] or not answers:
-                raise self._failed(report)
-            return self._outcome(program, report, *answers[0])
+            answer = self._answer(program, packed, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs)
+            return self._outcome(program, answer)
+
+    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+        """Run the function on arguments that are encoded already, as `call` does, and give its answer as it came.
+
+        Raises:
+            SandboxError: there is no answer.
+        """
+        with self._lock:
+            return self._answer(program, packed, seed=None, seconds=seconds, reuse=False, watch_inputs=watch_inputs)
 
     def test(
         self,
@@ -166,28 +163,33 @@ class ChannelWorker:
         tests: str,
         expected: Sequence[str],
         *,
+        callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
-        """Run pytest on `tests`; see `protocol.Worker.test`.
+        """Run pytest on `tests` here, and the function in `callee`; see `protocol.Worker.test`.
 
         What the program or the tests do to themselves (a timeout, a crash, too much memory) is an outcome: what was
         reported before counts, the rest is missing, and `output` says why. Of a run that sent what no test run sends
-        nothing counts: every test is missing, and its message says why. After that, and a timeout, the worker is dead.
+        nothing counts: every test is missing, and its message says why. After that, and a timeout, the worker that was
+        at work is dead.
 
         Raises:
-            EngineGone: the sandbox failed, or `kill` was called.
+            EngineGone: a sandbox failed, or `kill` was called.
         """
         verdicts = Verdicts(tests, self._folder, on_report)
-        request = {**describe(program), "kind": "test", "tests": tests, "payload": 0}
         started = time.monotonic()
+        allowed = self._seconds(seconds)
+        talk = Testing(program, tests, callee, verdicts, started + allowed)
         ending, report = "", {}
         with self._lock:
             try:
-                report = self._exchange([pack(request)], verdicts.take, self._seconds(seconds))
+                report = self._converse(talk)
                 if verdicts.exit_code is None or report["out_of_memory"]:
                     ending = self._early_end(report)
-            except (SandboxTimeout, SandboxCrash, OutOfMemory) as error:
+            except SandboxTimeout:
+                ending = str(_too_long(allowed))
+            except (SandboxCrash, OutOfMemory) as error:
                 ending = str(error)
             except OutputRefused as error:
                 why = f"Nothing of the test run counts: it sent what no test run sends: {error.why or error.what}"
@@ -197,8 +199,7 @@ class ChannelWorker:
             exit_code = int(report.get("exit_code") or -(report.get("signal") or 1))
         else:
             exit_code = verdicts.exit_code or 0
-            told = report["stdout"] if exit_code in (0, 1) else report["stdout"] + report["stderr"]
-            output = stable(told, self._folder).strip() or verdicts.collection_error
+            output = verdicts.output.strip() or verdicts.collection_error
         return TestRun(
             outcomes=verdicts.outcomes(expected),
             exit_code=exit_code,
@@ -225,6 +226,64 @@ class ChannelWorker:
 
     def _seconds(self, seconds: float | None) -> float:
         return self._limits.seconds if seconds is None else seconds
+
+    def _answer(
+        self,
+        program: Program,
+        packed: Packed,
+        *,
+        seed: int | None,
+        seconds: float | None,
+        reuse: bool,
+        watch_inputs: bool,
+    ) -> Answer:
+        described = describe(program)
+        name = digest(described)
+        request = {
+            **described,
+            "kind": "call",
+            "arguments": packed.entries,
+            "seed": secrets.randbits(_SEED_BITS) if seed is None else seed,
+            "payload": packed.size,
+        }
+        watched = watch_inputs and bool(packed.entries)
+        deadline = time.monotonic() + self._seconds(seconds)
+        pieces = [pack(request), *packed.pieces]
+        answer = self._request(pieces, name, again=reuse, keep=reuse or watched, seconds=self._seconds(seconds))
+        if not watched or answer.header["kind"] != "result":
+            return answer
+        question = [pack({"kind": "arguments", "payload": 0})]
+        now = self._request(question, name, again=True, keep=reuse, seconds=deadline - time.monotonic())
+        try:
+            return replace(answer, changed=changed(packed, now.header, now.payload))
+        except OutputRefused:
+            self._end()
+            raise
+
+    def _request(self, pieces: Sequence[Any], name: bytes, *, again: bool, keep: bool, seconds: float) -> Answer:
+        """One request that has one answer."""
+        answers: list[tuple[dict[str, Any], memoryview]] = []
+
+        def on_frame(header: dict[str, Any], payload: memoryview) -> None:
+            if answers:
+                raise Malformed("a second answer")
+            answers.append((header, payload))
+
+        report = self._exchange(enclosed(pieces, program=name, again=again, keep=keep), on_frame, seconds)
+        if not report["finished"] or report["out_of_memory"] or not answers:
+            raise self._failed(report)
+        return Answer(*answers[0], clean(report["stdout"]), stable(report["stderr"], self._folder), self._folder)
+
+    def _converse(self, talk: Testing) -> dict[str, Any]:
+        """Have tests run to their end. The report of the last exchange."""
+        name = secrets.token_bytes(32)
+        begun = False
+        while True:
+            request = enclosed(talk.request, program=name, again=begun, keep=True)
+            report = self._exchange(request, talk.take, talk.seconds_left)
+            if not report["finished"] or not talk.goes_on():
+                return report
+            begun = True
 
     def _start(self, setup: dict[str, Any], seconds: float) -> None:
         try:
@@ -253,10 +312,7 @@ class ChannelWorker:
             return self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, patience=patience)
         except Expired:
             self._end()
-            raise SandboxTimeout(
-                f"The program ran longer than {seconds:g} s and was stopped.",
-                hint="Allow more time, or let the function work on less.",
-            ) from None
+            raise _too_long(seconds) from None
         except Malformed as error:
             self._end()
             raise replies.refused(str(error)) from None
@@ -312,32 +368,36 @@ class ChannelWorker:
             return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
         return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))
 
-    def _outcome(
-        self, program: Program, report: Mapping[str, Any], header: dict[str, Any], payload: memoryview
-    ) -> CallOutcome:
-        stderr = stable(report["stderr"], self._folder)
+    def _outcome(self, program: Program, answer: Answer) -> CallOutcome:
+        header = answer.header
         if header["kind"] == "error":
-            error = replies.program_error(header, stderr=stderr, folder=self._folder)
+            error = replies.program_error(header, stderr=answer.stderr, folder=self._folder)
             if isinstance(error, SandboxCrash | OutputRefused):
                 self._end()
             raise error
-        mutated, taken = header.get("mutated"), header.get("seconds")
+        taken = header.get("seconds")
         try:
-            if header["kind"] != "result" or not isinstance(mutated, list) or not isinstance(taken, int | float):
+            if header["kind"] != "result" or not isinstance(taken, int | float):
                 raise replies.refused("an answer that is not a result")
-            values, digests = replies.read_outputs(header, payload, program.outputs)
+            values, digests = replies.read_outputs(header, answer.payload, program.outputs)
         except OutputRefused:
             self._end()
             raise
-        names = [spec.name for spec in program.inputs]
         return CallOutcome(
             values=values,
             digests=digests,
-            mutated=tuple(name for name in names if name in mutated),
-            stdout=clean(report["stdout"]),
-            stderr=stderr,
+            mutated=answer.changed,
+            stdout=answer.stdout,
+            stderr=answer.stderr,
             seconds=float(taken),
         )
+
+
+def _too_long(seconds: float) -> SandboxTimeout:
+    return SandboxTimeout(
+        f"The program ran longer than {seconds:g} s and was stopped.",
+        hint="Allow more time, or let the function work on less.",
+    )
 
 
 def _disbelieved(tests: str, expected: Sequence[str], why: str, seconds: float) -> TestRun:

@@ -9,7 +9,9 @@ from typing import Any
 
 from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.sandbox.packing import Packed
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.types import TestOutcome
 
 
@@ -31,7 +33,7 @@ class DiscreetWorker:
         program: Program,
         arguments: Mapping[str, Any],
         *,
-        seed: int = 0,
+        seed: int | None = None,
         seconds: float | None = None,
         reuse: bool = False,
         watch_inputs: bool = False,
@@ -43,12 +45,17 @@ class DiscreetWorker:
             )
         return dataclasses.replace(outcome, stdout=self._said(outcome.stdout), stderr=self._said(outcome.stderr))
 
+    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+        """See `Worker.answer`. It goes to tests, whose words `test` looks at, and is left as it is."""
+        return self._worker.answer(program, packed, seconds=seconds, watch_inputs=watch_inputs)
+
     def test(
         self,
         program: Program,
         tests: str,
         expected: Sequence[str],
         *,
+        callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
@@ -56,7 +63,7 @@ class DiscreetWorker:
         # The id of a case holds its parameters; those of a run are the tests' own, which know no secret.
         report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
         with self._hushed():
-            run = self._worker.test(program, tests, expected, seconds=seconds, on_report=report)
+            run = self._worker.test(program, tests, expected, callee=callee, seconds=seconds, on_report=report)
         return dataclasses.replace(
             run,
             outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),

@@ -4,30 +4,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data import codec
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.sandbox.worker import envelope
 from autocoder_jupyter.sandbox.worker.frames import padded
 
 
+@dataclass(frozen=True)
+class Packed:
+    """Values by name as they travel: the entries of a header, and the bytes they describe, in pieces."""
+
+    entries: Sequence[Mapping[str, Any]]
+    pieces: Sequence[Any]
+    size: int
+
+
+def enclosed(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> list[Any]:
+    """A request, in pieces, behind its envelope; see `worker.envelope`."""
+    size = sum(memoryview(piece).nbytes for piece in request)
+    return [envelope.pack(size, program, again=again, keep=keep), *request]
+
+
 def describe(program: Program) -> dict[str, Any]:
-    """The part of a request that says what to run; equal programs have equal digests and may share a child."""
-    described = {
+    """The part of a request that says what to run."""
+    return {
         "code": program.code,
         "function": program.function,
         "inputs": [spec.model_dump() for spec in program.inputs],
         "outputs": [spec.model_dump() for spec in program.outputs],
         "env": dict(program.env_vars),
     }
-    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-    return {**described, "program": digest}
 
 
-def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Any], int]:
-    """The arguments as a request carries them: entries of the header, pieces of the payload, bytes of all pieces.
+def digest(described: Mapping[str, Any]) -> bytes:
+    """Names what `describe` gave: equal programs may share a child."""
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
+
+
+def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
+    """The arguments as a request carries them.
 
     Raises:
         InvalidRequest: an argument that is not declared, of another type, or missing.
@@ -63,4 +83,4 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> tuple[list
         entries.append(entry)
         pieces += [*encoded.buffers, bytes(padded(encoded.size) - encoded.size)]
         size += padded(encoded.size)
-    return entries, pieces, size
+    return Packed(entries, pieces, size)

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class Pool:
         network: bool = False,
         *,
         preload: Sequence[str] = (),
-        other_than: str | None = None,
+        other_than: Collection[str] = (),
     ) -> Iterator[Worker]:
         """Borrow a worker: one that waits, one that is being started, or a new one.
 
@@ -96,7 +96,7 @@ class Pool:
             limits: that it has.
             network: whether it may connect to the internet.
             preload: modules to load if it must be started; a waiting worker may lack them and is only slower.
-            other_than: id of a worker that will not do, for instance because two runs shall have nothing in common.
+            other_than: ids of workers that will not do, for instance because two runs shall have nothing in common.
 
         Raises:
             SandboxError: it cannot be started.
@@ -125,18 +125,18 @@ class Pool:
         for idle in ended:
             idle.worker.kill()
 
-    def _take_in_order(self, kind: _Kind, other_than: str | None) -> Worker | None:
+    def _take_in_order(self, kind: _Kind, other_than: Collection[str]) -> Worker | None:
         while worker := self._take(kind, other_than):
             if worker.in_order():
                 return worker
             worker.kill()
         return None
 
-    def _take(self, kind: _Kind, other_than: str | None) -> Worker | None:
+    def _take(self, kind: _Kind, other_than: Collection[str]) -> Worker | None:
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
             self._idle = [idle for idle in self._idle if idle not in dead]
-            fitting = [idle for idle in self._idle if idle.kind == kind and idle.worker.id != other_than]
+            fitting = [idle for idle in self._idle if idle.kind == kind and idle.worker.id not in other_than]
             if fitting:
                 self._idle.remove(fitting[-1])
         for idle in dead:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.packing import Packed
+    from autocoder_jupyter.sandbox.replies import Answer
     from autocoder_jupyter.sandbox.stop import Stop
 
 
@@ -166,7 +168,7 @@ class Worker(Protocol):
         program: Program,
         arguments: Mapping[str, Any],
         *,
-        seed: int = 0,
+        seed: int | None = None,
         seconds: float | None = None,
         reuse: bool = False,
         watch_inputs: bool = False,
@@ -176,15 +178,25 @@ class Worker(Protocol):
         Args:
             program: what to run.
             arguments: live values by input name; encoded before anything runs.
-            seed: seeds `random` and numpy's global generator, so that hidden randomness shows between two calls.
+            seed: seeds `random` and numpy's global generator; another one each time by default, so that hidden
+                randomness shows between two calls.
             seconds: wall clock for this call; the worker's limit by default.
             reuse: run in the child of the previous such call if it had the same program: faster, less separate.
-            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). It hashes every
-                input twice, so ordinary calls, which work on a private copy anyway, go without.
+            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). They are asked
+                for when it has returned, and compared here. Ordinary calls, which work on a private copy anyway, go
+                without.
 
         Raises:
             UnsupportedData: an argument cannot cross.
             SandboxError: as the module's docstring says. After a timeout, a crash or a lost engine the worker is dead.
+        """
+        ...
+
+    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+        """Run the function on arguments that are encoded already, as `call` does, and give its answer as it came.
+
+        Raises:
+            SandboxError: there is no answer; as `call`.
         """
         ...
 
@@ -194,12 +206,23 @@ class Worker(Protocol):
         tests: str,
         expected: Sequence[str],
         *,
+        callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
     ) -> TestRun:
-        """Run pytest on the source `tests`; `from solution import run` in it reaches `program` in another process.
+        """Run pytest on the source `tests` here; `from solution import run` in it reaches `program` in another worker.
 
-        Whatever the program or the tests do is an outcome; only a sandbox that fails raises.
+        Each call that a test makes is one of `callee`, in a fresh child and without anything that tells it from any
+        other call. Whatever the program or the tests do is an outcome; only a sandbox that fails raises.
+
+        Args:
+            program: what is tested.
+            tests: source of the tests. It never leaves this worker.
+            expected: ids of the tests that count.
+            callee: another worker, in which the function is called. None calls it in the process of the tests: for a
+                program of ours, such as a stub, which finds out nothing.
+            seconds: wall clock for all tests; the worker's limit by default.
+            on_report: hears of each test when it ends.
         """
         ...
 

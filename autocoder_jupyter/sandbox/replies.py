@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data import codec
@@ -33,6 +34,21 @@ _SIGNALS = {
     signal.SIGTERM: "a termination signal",
     signal.SIGSYS: "a forbidden system call",
 }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gave, as it came: a result frame, or one that says why there is none. Neither is to be trusted.
+
+    `folder` is the worker's inside; `changed` names the arguments that were changed in place, if they were watched.
+    """
+
+    header: dict[str, Any]
+    payload: memoryview
+    stdout: str
+    stderr: str
+    folder: str
+    changed: tuple[str, ...] = ()
 
 
 class Digests(Mapping[str, str]):

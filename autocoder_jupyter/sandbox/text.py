@@ -33,11 +33,14 @@ def stable(text: str, folder: str) -> str:
         text: what a program or a test run said.
         folder: the worker's folder inside the sandbox, below which each program has a folder of its own.
     """
-    text = clean(text)
-    if folder:
-        text = re.sub(re.escape(folder) + r"(?:/\d+)?(?:/program\b)?/?", "", text)
+    text = without_places(clean(text), folder)
     text = _SITE_PACKAGES.sub("", text)
     text = _STANDARD_LIBRARY.sub("", text)
     text = _MODULE_HEADER.sub("", text)
     text = _ADDRESS.sub("0x…", text)
     return _DURATION.sub("", text)
+
+
+def without_places(text: str, folder: str) -> str:
+    """Without the paths of the folder `folder` of a worker, and of a program's own below it."""
+    return re.sub(re.escape(folder) + r"(?:/\d+)?/?", "", text) if folder else text

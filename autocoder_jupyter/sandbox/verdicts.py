@@ -26,6 +26,7 @@ class Verdicts:
         self.collection_error = ""
         self.missing_module = ""
         self.exit_code: int | None = None
+        self.output = ""
 
     def take(self, header: dict[str, Any], _payload: memoryview) -> None:
         """One frame.
@@ -43,6 +44,7 @@ class Verdicts:
             self._note_missing(header)
         elif kind == "finished" and type(header.get("exit_code")) is int:
             self.exit_code = header["exit_code"]
+            self.output = stable(str(header.get("output") or ""), self._folder)
         else:
             raise refused(f"a frame of the kind {kind[:30]!r} in a test run")
 

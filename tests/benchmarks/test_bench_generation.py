@@ -41,8 +41,9 @@ def test_baseline_one_run_of_the_tests_alone(benchmark, name: str) -> None:
     benchmark.group = f"generation, {name}"
     sandbox = open_sandbox(name)
     program = Program(CODE, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))
-    with shared_pool(sandbox).lease(sandbox.build(base_spec(name)), Limits()) as worker:
+    environment, pool = sandbox.build(base_spec(name)), shared_pool(sandbox)
+    with pool.lease(environment, Limits()) as worker, pool.lease(environment, Limits()) as callee:
         run = benchmark.pedantic(
-            lambda: worker.test(program, TESTS, ("test_sum", "test_empty")), rounds=10, warmup_rounds=2
+            lambda: worker.test(program, TESTS, ("test_sum", "test_empty"), callee=callee), rounds=10, warmup_rounds=2
         )
     assert run.passed

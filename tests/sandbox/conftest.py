@@ -72,16 +72,26 @@ def start_plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
 
 
 @pytest.fixture(scope="module")
-def _workers(start_plain: Callable[..., ChannelWorker]) -> list[ChannelWorker]:
-    return [start_plain()]
+def _workers() -> dict[str, ChannelWorker]:
+    return {}
 
 
 @pytest.fixture
-def worker(_workers: list[ChannelWorker], start_plain: Callable[..., ChannelWorker]) -> ChannelWorker:
+def worker(_workers: dict[str, ChannelWorker], start_plain: Callable[..., ChannelWorker]) -> ChannelWorker:
     """A worker that is alive, shared by the module's tests; not sandboxed."""
-    if not _workers[0].alive:
-        _workers[0] = start_plain()
-    return _workers[0]
+    return _alive(_workers, "worker", start_plain)
+
+
+@pytest.fixture
+def callee(_workers: dict[str, ChannelWorker], start_plain: Callable[..., ChannelWorker]) -> ChannelWorker:
+    """Another, in which a function is called by tests that run in the first."""
+    return _alive(_workers, "callee", start_plain)
+
+
+def _alive(workers: dict[str, ChannelWorker], name: str, start: Callable[..., ChannelWorker]) -> ChannelWorker:
+    if name not in workers or not workers[name].alive:
+        workers[name] = start()
+    return workers[name]
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(pla
     process.kill()
     process.popen.wait(5)
     with pytest.raises(EngineGone, match="before it took the program"):
-        worker.test(program("def run(): return 1"), "def test_a(): pass", ["test_a"])
+        worker.test(program("def run(): return 1"), "def test_a(): pass", ["test_a"], callee=None)
     assert not worker.alive
 
 

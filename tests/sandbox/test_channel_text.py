@@ -24,7 +24,7 @@ def test_control_sequences_are_taken_out(raw, shown):
 
 
 def test_places_addresses_and_durations_are_taken_out():
-    text = "/tmp/autocode-x1/7/program/out.csv <A at 0x7f00deadbeef> "
+    text = "/tmp/autocode-x1/7/out.csv <A at 0x7f00deadbeef> "
     text += "/opt/e/lib/python3.11/site-packages/pandas/x.py 1 failed in 0.12s"
     assert stable(text, "/tmp/autocode-x1") == "out.csv <A at 0x…> pandas/x.py 1 failed"
 

@@ -49,11 +49,11 @@ def test_a_call_says_no_secret() -> None:
 
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
-    run = DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), on_report=heard.append)
+    run = DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None, on_report=heard.append)
     assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
     assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
     assert (run.output, run.collection_error) == ("output <TOKEN>", "collecting <TOKEN>")
-    assert DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", ()).outcomes == run.outcomes
+    assert DiscreetWorker(TalkativeWorker(), SECRETS).test(PROGRAM, "", (), callee=None).outcomes == run.outcomes
 
 
 def test_an_error_says_no_secret_in_any_of_its_parts() -> None:

@@ -143,7 +143,7 @@ def test_a_worker_that_does_not_answer_is_replaced_before_anybody_gets_it(pool: 
 def test_another_worker_than_a_given_one_can_be_asked_for(pool: Pool) -> None:
     with pool.lease(ENVIRONMENT, LIMITS) as first:
         pass
-    with pool.lease(ENVIRONMENT, LIMITS, other_than=first.id) as second:
+    with pool.lease(ENVIRONMENT, LIMITS, other_than=[first.id]) as second:
         assert second.id != first.id
 
 

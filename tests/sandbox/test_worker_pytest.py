@@ -10,11 +10,11 @@ DOUBLE = "def run(x):\n    return 2 * x\n"
 
 
 @pytest.fixture
-def outcomes(worker, program):
+def outcomes(worker, callee, program):
     """Runs tests against a solution and gives each outcome by its id."""
 
     def run(code: str, tests: str, *expected: str, inputs: str = "x: int", outputs: str = "y: int"):
-        result = worker.test(program(code, inputs, outputs), HEAD + tests, expected)
+        result = worker.test(program(code, inputs, outputs), HEAD + tests, expected, callee=callee)
         return {one.id: one.outcome for one in result.outcomes}, result
 
     return run
@@ -46,10 +46,10 @@ def test_the_cases_of_a_parametrised_test_count_together(outcomes):
     assert result.outcomes[0].message.startswith("test_a[2-5]: ")
 
 
-def test_reports_stream_with_the_sentence_that_each_test_checks(worker, program):
+def test_reports_stream_with_the_sentence_that_each_test_checks(worker, callee, program):
     tests = HEAD + "def test_a():\n    '''Doubles its input.'''\n    assert run(2) == 4\n"
     seen: list[Outcome] = []
-    worker.test(program(DOUBLE, "x: int"), tests, ["test_a"], on_report=seen.append)
+    worker.test(program(DOUBLE, "x: int"), tests, ["test_a"], callee=callee, on_report=seen.append)
     assert [(one.id, one.outcome, one.sentence) for one in seen] == [("test_a", "passed", "Doubles its input.")]
 
 
@@ -112,9 +112,9 @@ def test_a_wrong_output_type_fails_with_the_declaration(outcomes):
         "import pytest\ndef run(x): pytest.exit('done', 0)",
     ],
 )
-def test_no_trick_of_a_solution_makes_a_test_pass(worker, program, code):
+def test_no_trick_of_a_solution_makes_a_test_pass(worker, callee, program, code):
     tests = HEAD + "def test_a(): assert run(2) == 4\n"
-    result = worker.test(program(code, "x: int", "y: int"), tests, ["test_a"])
+    result = worker.test(program(code, "x: int", "y: int"), tests, ["test_a"], callee=callee)
     assert not result.passed
     assert result.outcomes[0].outcome in ("failed", "missing", "error")
 
@@ -138,7 +138,7 @@ def test_a_broken_fixture_is_an_error(outcomes):
 @pytest.mark.parametrize(
     ("code", "tests"),
     [
-        ("import nosuch.part\ndef run(x): return x", "def test_a(): pass\n"),
+        ("import nosuch.part\ndef run(x): return x", "def test_a(): run(1)\n"),
         (DOUBLE, "import nosuch.part\ndef test_a(): pass\n"),
     ],
 )
@@ -159,15 +159,16 @@ def test_a_syntax_error_in_the_tests_is_a_collection_error(outcomes):
 
 
 def test_a_syntax_error_in_the_solution_is_a_collection_error(outcomes):
-    _, result = outcomes("def run(:", "def test_a(): pass\n", "test_a")
+    _, result = outcomes("def run(:", "def test_a(): run(1)\n", "test_a")
     assert "SyntaxError" in result.collection_error and not result.passed
 
 
-def test_two_runs_of_a_failure_give_the_same_text_without_places_and_times(worker, program, start_plain):
+def test_two_runs_of_a_failure_give_the_same_text_without_places_and_times(worker, callee, program):
     code = "import os\ndef run(x): raise ValueError(os.getcwd() + repr(object()))"
     tests = HEAD + "import json\ndef test_a(): run(1)\ndef test_b(): json.loads('{')\n"
-    other = start_plain()
-    results = [one.test(program(code, "x: int", "y: int"), tests, ["test_a", "test_b"]) for one in (worker, other)]
+    wrong = program(code, "x: int", "y: int")
+    either_way = ((worker, callee), (callee, worker))
+    results = [one.test(wrong, tests, ["test_a", "test_b"], callee=other) for one, other in either_way]
     texts = [result.output + "".join(one.message for one in result.outcomes) for result in results]
     assert texts[0] == texts[1]
     assert (
@@ -175,14 +176,14 @@ def test_two_runs_of_a_failure_give_the_same_text_without_places_and_times(worke
     )
 
 
-def test_an_endless_test_keeps_what_was_reported_and_ends_the_worker(start_plain, program):
+def test_an_endless_test_keeps_what_was_reported_and_ends_the_worker(start_plain, callee, program):
     worker = start_plain()
     tests = HEAD + "def test_a(): assert run(1) == 2\ndef test_b():\n    while True: pass\ndef test_c(): pass\n"
-    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b", "test_c"], seconds=2)
+    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b", "test_c"], callee=callee, seconds=2)
     assert [one.outcome for one in result.outcomes] == ["passed", "missing", "missing"]
     assert "longer than 2 s" in result.output and not worker.alive and result.exit_code != 0
     with pytest.raises(EngineGone):
-        worker.test(program(DOUBLE, "x: int"), tests, ["test_a"])
+        worker.test(program(DOUBLE, "x: int"), tests, ["test_a"], callee=callee)
 
 
 def test_a_crash_of_the_tests_keeps_what_was_reported(outcomes):
@@ -192,13 +193,13 @@ def test_a_crash_of_the_tests_keeps_what_was_reported(outcomes):
     assert "abort" in result.output and not result.passed
 
 
-def test_of_a_run_that_sends_what_no_test_run_sends_no_report_counts(start_plain, program):
+def test_of_a_run_that_sends_what_no_test_run_sends_no_report_counts(start_plain, callee, program):
     worker = start_plain()
     noise = (
         "for fd in range(3, 64):\n        try: os.write(fd, b'\\0\\0\\0\\x08not json')\n        except OSError: pass\n"
     )
     tests = f"{HEAD}import os\ndef test_a(): assert run(1) == 2\ndef test_b():\n    {noise}"
-    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b"], seconds=20)
+    result = worker.test(program(DOUBLE, "x: int"), tests, ["test_a", "test_b"], callee=callee, seconds=20)
     assert [one.outcome for one in result.outcomes] == ["missing", "missing"] and not result.passed
     assert all("what no test run sends" in one.message for one in result.outcomes)
     assert "not JSON" in result.output and result.exit_code != 0 and not worker.alive

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ class StandInWorker:
         program: Program,
         arguments: Mapping[str, Any],
         *,
-        seed: int = 0,
+        seed: int | None = None,
         seconds: float | None = None,
         reuse: bool = False,
     ) -> CallOutcome:
@@ -60,7 +60,7 @@ class StandInPool:
 
     @contextmanager
     def lease(
-        self, environment: Environment, limits: Limits, network: bool = False, other_than: str | None = None
+        self, environment: Environment, limits: Limits, network: bool = False, other_than: Collection[str] = ()
     ) -> Iterator[StandInWorker]:
         self.leases.append((environment, limits, network))
         worker = StandInWorker(self)

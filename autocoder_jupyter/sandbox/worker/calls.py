@@ -23,15 +23,25 @@ Pieces = list[Any]
 
 
 class Program:
-    """The program of a child: loaded once, called as often as the child is asked."""
+    """The program of a child: loaded once, called as often as the child is asked.
+
+    `arguments` are those of the last call that returned, with their declared types.
+    """
 
     def __init__(self) -> None:
+        self.arguments: dict[str, tuple[Any, str]] = {}
         self._loaded: tuple[str, str] | None = None
         self._function: Callable[..., Any] | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether its module could be executed and has the function."""
+        return self._function is not None
 
     def function(self, code: str, name: str) -> Callable[..., Any]:
         """The function called `name` of the module `code`, executed on first use."""
         if self._function is None or self._loaded != (code, name):
+            self._function = None
             self._function = load(code, name)
             self._loaded = (code, name)
         return self._function
@@ -61,6 +71,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
 
 def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
     """The frame that answers a call, whatever happens."""
+    program.arguments = {}
     try:
         return _outcome(program, header, payload)
     except MemoryError:
@@ -68,14 +79,27 @@ def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> 
     except OutputMismatch as error:
         return failure("WrongType", message=str(error))
     except SystemExit as error:
-        return failure("SystemExit", code=repr(error.code)[:100], **failures.describe(error))
+        return failure("SystemExit", code=repr(error.code)[:100], loaded=program.loaded, **failures.describe(error))
     except BaseException as error:
-        return failure("SolutionError", **failures.describe(error))
+        return failure("SolutionError", loaded=program.loaded, **failures.describe(error))
 
 
 def failure(error: str, **facts: Any) -> Pieces:
     """A frame that says why there is no value."""
     return [frames.pack({"kind": "error", "error": error, "payload": 0, **facts})]
+
+
+def arguments_now(program: Program) -> Pieces:
+    """The frame that tells what the arguments of the last call are by now; without a header what cannot be told."""
+    entries, pieces = [], []
+    for name, (value, kind) in program.arguments.items():
+        try:
+            entry, buffers = encoded_entry(name, value, kind)
+        except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
+            entry, buffers = encoded_entry(name, None, kind)
+        entries.append(entry)
+        pieces += buffers
+    return [frames.pack({"kind": "arguments", "arguments": entries, "payload": size_of(pieces)}), *pieces]
 
 
 def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
@@ -84,15 +108,13 @@ def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -
     function = program.function(header["code"], header["function"])
     arguments = decode_all(header["arguments"], payload, Path.cwd() / "inputs")
     kinds = {entry["name"]: entry["type"] for entry in header["arguments"]}
-    before = digests(arguments, kinds) if header["watch_inputs"] else {}
-    arguments |= defaults(function, arguments, header["inputs"])
+    given = arguments | defaults(function, arguments, header["inputs"])
     started = time.perf_counter()
-    value = function(**arguments)
+    value = function(**given)
     seconds = time.perf_counter() - started
-    mutated = changed(before, arguments, kinds)
+    program.arguments = {name: (arguments[name], kind) for name, kind in kinds.items()}
     entries, pieces = encode_all(by_name(value, header["outputs"]), header["outputs"])
-    size = sum(len(memoryview(piece).cast("B")) for piece in pieces)
-    reply = {"kind": "result", "outputs": entries, "mutated": mutated, "seconds": seconds, "payload": size}
+    reply = {"kind": "result", "outputs": entries, "seconds": seconds, "payload": size_of(pieces)}
     return [frames.pack(reply), *pieces]
 
 
@@ -139,35 +161,32 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> tuple[
     """
     entries, pieces = [], []
     for spec in specs:
-        name, value = spec["name"], values[spec["name"]]
-        entry = {"name": name, "type": spec["type"], "header": None, "size": 0}
-        if value is not None:
-            try:
-                encoded = encode(value, spec["type"])
-            except TypeMismatch as error:
-                raise OutputMismatch(f"{name!r} is declared {error.wanted} and came back as {error.got}") from None
-            except Unencodable as error:
-                raise OutputMismatch(f"{name!r} cannot be handed over: {error}") from None
-            entry.update(header=encoded.header, size=encoded.size)
-            pieces += [*encoded.buffers, bytes(frames.padded(encoded.size) - encoded.size)]
+        name = spec["name"]
+        try:
+            entry, buffers = encoded_entry(name, values[name], spec["type"])
+        except TypeMismatch as error:
+            raise OutputMismatch(f"{name!r} is declared {error.wanted} and came back as {error.got}") from None
+        except Unencodable as error:
+            raise OutputMismatch(f"{name!r} cannot be handed over: {error}") from None
         entries.append(entry)
+        pieces += buffers
     return entries, pieces
 
 
-def digests(values: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, str]:
-    """Content hashes of values by name, to see later whether they changed."""
-    return {name: _digest(value, kinds[name]) for name, value in values.items()}
+def encoded_entry(name: str, value: Any, kind: str) -> tuple[dict[str, Any], Pieces]:
+    """The entry of a header and the padded bytes of one value.
 
-
-def changed(before: Mapping[str, str], values: Mapping[str, Any], kinds: Mapping[str, str]) -> list[str]:
-    """Names of the values whose content is not what it was."""
-    return [name for name, digest in before.items() if _digest(values[name], kinds[name]) != digest]
-
-
-def _digest(value: Any, kind: str) -> str:
+    Raises:
+        TypeMismatch, Unencodable: it cannot cross.
+    """
+    entry: dict[str, Any] = {"name": name, "type": kind, "header": None, "size": 0}
     if value is None:
-        return ""
-    try:
-        return str(encode(value, kind).digest())
-    except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
-        return "unencodable"
+        return entry, []
+    encoded = encode(value, kind)
+    entry.update(header=encoded.header, size=encoded.size)
+    return entry, [*encoded.buffers, bytes(frames.padded(encoded.size) - encoded.size)]
+
+
+def size_of(pieces: Pieces) -> int:
+    """Bytes of all pieces."""
+    return sum(len(memoryview(piece).cast("B")) for piece in pieces)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import select
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import calls, frames, lockdown, tester, warmup
 
@@ -63,7 +62,7 @@ class Child:
         done: read: one byte when a request is answered.
         stdout: read: what it prints.
         stderr: read: what it prints.
-        program: digest of the program that it has run, "" while it waits for its first.
+        program: digest of the program that it has run, empty while it waits for its first.
     """
 
     pid: int
@@ -73,7 +72,7 @@ class Child:
     done: int
     stdout: int
     stderr: int
-    program: str = ""
+    program: bytes = b""
     signal: int | None = None
     exit_code: int | None = None
     _reaped: bool = False
@@ -127,8 +126,14 @@ class Child:
             self.exit_code = os.WEXITSTATUS(status)
 
 
-def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
-    """Fork a child that waits for its first request in `folder`; `not_for_child` are descriptors it must not have."""
+def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], None]) -> Child:
+    """Fork a child that waits for its first request.
+
+    Args:
+        folder: where it works.
+        not_for_child: descriptors it must not have.
+        forget: called in the child, so that nothing is left there of what the zygote knows about the request.
+    """
     inbox = _pipe()
     outbox = _pipe()
     done, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
@@ -137,9 +142,9 @@ def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
         try:
             for fd in (*not_for_child, inbox[1], outbox[0], done[0], stdout[0], stderr[0]):
                 os.close(fd)
-            hidden = lockdown.memory_is_hidden()
+            forget()
             _become(folder, stdout[1], stderr[1])
-            serve(inbox[0], outbox[1], done[1], hide_tests=hidden)
+            serve(inbox[0], outbox[1], done[1])
         finally:
             os._exit(1)
     for fd in (inbox[0], outbox[1], done[1], stdout[1], stderr[1]):
@@ -151,28 +156,55 @@ def spawn(folder: Path, *, not_for_child: Sequence[int]) -> Child:
     return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
 
 
-def serve(inbox: int, outbox: int, done: int, *, hide_tests: bool) -> NoReturn:
+def serve(inbox: int, outbox: int, done: int) -> NoReturn:
     """Answer requests until the zygote closes the inbox, or kills.
 
-    `hide_tests`: close the /proc entries of a process that runs tests to the solution that it tests.
+    A call looks the same from inside, whoever asked for it: a test, the sample, a check, a person. What only one of
+    them wants to know, such as how the arguments are now, is asked after the function returned.
     """
     program = calls.Program()
     warmup.rehearse()
     while True:
-        raw = frames.read_header(inbox)
-        if raw is None:
+        request = frames.read(inbox)
+        if request is None:
             os._exit(0)
-        header = json.loads(raw)
-        payload = frames.read_payload(inbox, header["payload"])
+        header, payload = request
         if header["kind"] == "test":
-            lockdown.show_memory(not hide_tests)
-            tester.run(header, outbox, close_in_solution=(inbox, outbox, done))
+            tester.run(header, conversation(inbox, outbox, done))
+            os._exit(0)
+        if header["kind"] == "call":
+            answer = calls.answer(program, header, payload)
+        elif header["kind"] == "arguments" and program.arguments:
+            answer = calls.arguments_now(program)
         else:
-            frames.write_all(outbox, calls.answer(program, header, payload))
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os.write(done, b".")
+            os._exit(1)  # what it belongs to is gone with the child before
+        del payload
+        hand_over(outbox, done, answer)
+
+
+def hand_over(outbox: int, done: int, answer: calls.Pieces) -> None:
+    """Write an answer and say that it is complete."""
+    frames.write_all(outbox, answer)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os.write(done, b".")
+
+
+def conversation(inbox: int, outbox: int, done: int) -> tester.Host:
+    """The way from a test to the host: frames of news, and questions that are answered by the next request."""
+
+    def tell(pieces: calls.Pieces) -> None:
+        frames.write_all(outbox, pieces)
+
+    def ask(pieces: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
+        hand_over(outbox, done, pieces)
+        reply = frames.read(inbox)
+        if reply is None:
+            os._exit(0)
+        return reply
+
+    return tester.Host(tell, ask)
 
 
 def _become(folder: Path, stdout: int, stderr: int) -> None:

@@ -19,10 +19,13 @@ def keep_source(code: str) -> None:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The exception as JSON values."""
+    """The exception as JSON values; `classes` and `args` are what a builtin one that stands for it is made from."""
     line, source = _place(error)
+    plain = [value for value in error.args if isinstance(value, str | int | float | bool)]
     return {
         "exception_type": _qualified_name(type(error)),
+        "classes": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"],
+        "args": plain if len(plain) == len(error.args) and len(str(plain)) < _LONGEST_MESSAGE else [message_of(error)],
         "message": message_of(error),
         "line": line,
         "source": source,

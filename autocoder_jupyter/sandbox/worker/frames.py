@@ -30,6 +30,26 @@ def read_header(fd: int) -> bytes | None:
     return None if length is None else _read_exactly(fd, int.from_bytes(length, "big"))
 
 
+def read(fd: int) -> tuple[dict[str, Any], memoryview] | None:
+    """The next frame from a blocking descriptor; None when the stream has ended.
+
+    Raises:
+        EOFError: it ended in the middle of the payload.
+    """
+    raw = read_header(fd)
+    if raw is None:
+        return None
+    header = json.loads(raw)
+    return header, read_payload(fd, header["payload"])
+
+
+def parse(frame: bytes) -> tuple[dict[str, Any], memoryview]:
+    """A frame that lies in memory; its payload is a private copy."""
+    start = 4 + int.from_bytes(frame[:4], "big")
+    header: dict[str, Any] = json.loads(frame[4:start])
+    return header, memoryview(bytearray(frame[start:]))
+
+
 def read_payload(fd: int, size: int) -> memoryview:
     """`size` raw bytes in one private buffer.
 

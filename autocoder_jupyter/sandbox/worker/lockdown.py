@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from . import bpf
 
 _PR_SET_PDEATHSIG = 1
-_PR_GET_DUMPABLE = 3
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
 _PR_SET_CHILD_SUBREAPER = 36
@@ -62,19 +61,9 @@ def lock_child() -> bool:
     return _filter(bpf.child_rules())
 
 
-def memory_is_hidden() -> bool:
-    """Whether other processes of the same user cannot look into this one."""
-    return _answer(_PR_GET_DUMPABLE, 0) == 0
-
-
 def show_memory(shown: bool) -> None:
     """Let other processes of the same user look into this one, or not. Forked children inherit the zygote's no."""
     _prctl(_PR_SET_DUMPABLE, int(shown))
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends."""
-    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def _set_limits(file_bytes: int, address_space: int | None) -> None:

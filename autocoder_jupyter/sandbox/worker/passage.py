@@ -16,6 +16,9 @@ FLOOD = 16 * 2**20
 _SECONDS_TO_DIE = 5.0
 """How long a child that closed its channel may take to be gone, before it counts as one that lives on."""
 
+_NOWHERE = 1
+"""Standard output of the zygote, which is /dev/null since it took its streams."""
+
 _LOOK_MILLISECONDS = 1000
 """How often the memory kills are looked at when nothing else happens."""
 
@@ -66,9 +69,7 @@ class HostGone(Exception):
 class Passage:
     """Payload in, frames out, text kept, until the child has finished or died."""
 
-    def __init__(
-        self, streams: Streams, child: Child, raw: bytes, payload: int, *, kills: MemoryKills, keep_text: int
-    ) -> None:
+    def __init__(self, streams: Streams, child: Child, payload: int, *, kills: MemoryKills, keep_text: int) -> None:
         self.streams = streams
         self.child = child
         self.finished = False
@@ -80,7 +81,6 @@ class Passage:
         self.output = Relay(child.outbox, streams.data)
         self.stdout = Capture(child.stdout, keep_text)
         self.stderr = Capture(child.stderr, keep_text)
-        self._head = memoryview(len(raw).to_bytes(4, "big") + raw)
 
     @property
     def out_of_memory(self) -> bool:
@@ -95,7 +95,7 @@ class Passage:
                 raise HostGone
             if self.out_of_memory:
                 return
-            self._move_input()
+            self.input.step()
             self.output.step()
             for name, capture in (("standard output", self.stdout), ("standard error", self.stderr)):
                 if capture.source in ready and not capture.ended:
@@ -123,12 +123,12 @@ class Passage:
             while before < capture.total <= FLOOD and not capture.ended:
                 before = capture.total
                 capture.step()
-        rest = self.payload - self.input.taken
-        while rest > 0:
-            part = os.read(self.streams.requests, min(rest, 1 << 20))
-            if not part:
-                raise HostGone
-            rest -= len(part)
+        rest = Relay(self.streams.requests, _NOWHERE, self.payload - self.input.taken)
+        while rest.open:
+            _wait_for(*rest.waits_for)
+            rest.step()
+        if rest.moved < (rest.limit or 0):
+            raise HostGone
 
     def _wait(self) -> dict[int, int]:
         wanted: dict[int, int] = {self.streams.requests: 0, self.child.done: select.POLLIN}
@@ -136,9 +136,7 @@ class Passage:
         for capture in (self.stdout, self.stderr):
             if not capture.ended:
                 wanted[capture.source] = select.POLLIN
-        if self._head:
-            wanted[self.child.inbox] = select.POLLOUT
-        elif self.input.open:
+        if self.input.open:
             fd, event = self.input.waits_for
             wanted[fd] = wanted.get(fd, 0) | event
         if self.output.open:
@@ -148,18 +146,6 @@ class Passage:
         for fd, events in wanted.items():
             poll.register(fd, events)
         return dict(poll.poll(_LOOK_MILLISECONDS))
-
-    def _move_input(self) -> None:
-        try:
-            if self._head:
-                self._head = self._head[os.write(self.child.inbox, self._head) :]
-            if not self._head:
-                self.input.step()
-        except BlockingIOError:
-            pass
-        except BrokenPipeError:
-            self._head = memoryview(b"")
-            self.input.sink_gone = True
 
 
 def _wait_for(fd: int, event: int) -> None:

@@ -1,23 +1,25 @@
-"""Running tests: pytest in this process, the solution in another, a frame for every report."""
+"""Running tests: pytest in this process, the solution in another worker, a frame for every report."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import linecache
 import os
 import re
-import signal
-import socket
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
-from . import failures, frames, lockdown, remote
+from . import calls, failures, frames, remote
 
 _TEST_FILE = "test_solution.py"
 _OPTIONS = (
@@ -34,34 +36,45 @@ _OPTIONS = (
     "-rN",
 )
 _LONGEST_MESSAGE = 20_000
+_LONGEST_REPORT = 64_000
 
 
-def run(header: Mapping[str, Any], outbox: int, *, close_in_solution: Sequence[int]) -> None:
-    """Run the tests of a request and write a frame for each step: collected, reported, then the end."""
+@dataclass(frozen=True)
+class Host:
+    """The way to the host: `tell` writes a frame of news, `ask` one that is answered."""
+
+    tell: Callable[[calls.Pieces], None]
+    ask: remote.Ask
+
+
+def run(header: Mapping[str, Any], host: Host) -> None:
+    """Run the tests of a request and write a frame for each step: collected, calls, reported, then the end.
+
+    What pytest prints is told by a frame too: standard output is read by the zygote, in whose memory nothing of a test
+    may be left to the programs of later calls.
+    """
     Path(_TEST_FILE).touch()
-    os.environ.update(header["env"])
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
-    here, there = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
-        here.close()
-        _serve_solution(there.detach(), header, close_in_solution)
-    there.close()
-    reports = Reports(outbox, header["tests"])
-    unloaded = remote.await_loaded(here.fileno())
-    if unloaded is not None:
-        text = str(unloaded.get("traceback") or unloaded.get("message") or "")
-        reports.not_collected(text, unloaded.get("missing_module"))
-        reports.send("finished", exit_code=int(pytest.ExitCode.INTERRUPTED))
-    else:
-        sys.modules["solution"] = remote.module(here.fileno(), header)
-        # Without the second, pytest takes /dev/null's folder for it and lists every folder above, which is forbidden.
-        here_only = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
+    reports = Reports(host, header["tests"])
+    ask = host.ask if header["stub"] is None else partial(_ask_here, calls.Program(), header)
+    sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
+    # Without the second, pytest takes /dev/null's folder for it and lists every folder above, which is forbidden.
+    here_only = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         exit_code = pytest.main([*_OPTIONS, *here_only, _TEST_FILE], plugins=[reports])
-        reports.send("finished", exit_code=int(exit_code))
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    reports.send("finished", exit_code=int(exit_code), output=told.getvalue()[-_LONGEST_REPORT:])
+
+
+def _ask_here(
+    program: calls.Program, header: Mapping[str, Any], request: calls.Pieces
+) -> tuple[dict[str, Any], memoryview]:
+    """Call a stub of ours in this process: there is nothing that it could find out, or would want to."""
+    called, payload = frames.parse(b"".join(request))
+    call = {**header, "code": header["stub"], "env": {}, "seed": 0, "arguments": called["arguments"]}
+    reply, values = frames.parse(b"".join(calls.answer(program, call, payload)))
+    return {**reply, "changed": []}, values
 
 
 class Tests(pytest.Module):
@@ -86,8 +99,8 @@ class Tests(pytest.Module):
 class Reports:
     """A plugin of pytest that tells the host about every test, as it ends."""
 
-    def __init__(self, outbox: int, tests: str) -> None:
-        self._outbox = outbox
+    def __init__(self, host: Host, tests: str) -> None:
+        self._host = host
         self._tests = tests
         self._worst: dict[str, tuple[str, str]] = {}
         self._seconds: dict[str, float] = {}
@@ -95,7 +108,7 @@ class Reports:
 
     def send(self, kind: str, **facts: Any) -> None:
         """Write one frame."""
-        frames.write_all(self._outbox, [frames.pack({"kind": kind, "payload": 0, **facts})])
+        self._host.tell([frames.pack({"kind": kind, "payload": 0, **facts})])
 
     def not_collected(self, text: str, missing_module: object) -> None:
         """The tests, or the solution they import, could not be loaded."""
@@ -115,6 +128,10 @@ class Reports:
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         """Something raised, in a test or while tests were collected."""
         error = call.excinfo.value
+        if isinstance(error, remote.SolutionUnloaded):
+            self.not_collected(error.text, error.missing_module)
+            self.send("finished", exit_code=int(pytest.ExitCode.INTERRUPTED))
+            os._exit(0)
         if not isinstance(error, ModuleNotFoundError):
             error = error.__cause__  # `Tests` wraps what a test module raises
         if isinstance(error, ModuleNotFoundError) and error.name:
@@ -155,18 +172,3 @@ def _judge(report: Any) -> tuple[str, str]:
 
 def _id(nodeid: str) -> str:
     return re.sub(r"^[^:]*::", "", nodeid, count=1)
-
-
-def _serve_solution(fd: int, header: Mapping[str, Any], close: Sequence[int]) -> None:
-    """Become the process of the solution: no descriptor but the socket and the pipe for standard error."""
-    try:
-        lockdown.die_with_parent()
-        lockdown.show_memory(True)
-        for other in close:
-            os.close(other)
-        os.dup2(2, 1)
-        Path("program").mkdir(exist_ok=True)
-        os.chdir("program")
-        remote.serve(fd, header)
-    finally:
-        os._exit(1)

@@ -3,16 +3,19 @@
 Its three streams are the host's: requests come in on one, the programs' frames go out on another, and its own reports
 ("ready", "taken", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which
 passes the bytes on by count. So a report cannot be forged, and nothing that a program does late reaches the next call.
+
+Children inherit the zygote's memory, freed parts too. So it reads of a request only the envelope, which says how many
+bytes are for whom, and never what is in them: not the tests, not the arguments, not a secret of the program before.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 from . import frames
 from .child import Child, Deaths, spawn
+from .envelope import Envelope
 from .passage import HostGone, MemoryKills, Passage, Streams
 from .workplace import Workplace
 
@@ -29,23 +32,15 @@ class Zygote:
         self.keep_text = keep_text
         self.spare: Child | None = None
         self.kept: Child | None = None
+        self.envelope = Envelope()
 
     def serve(self) -> None:
         """Take requests until there are no more."""
-        while True:
-            if self.spare is None:
-                self.spare = self._spawn()
-            raw = frames.read_header(self.streams.requests)
-            if raw is None:
-                return
-            header = json.loads(raw)
-            if header.get("kind") == "ping":
-                self.report("ready")
-                continue
-            try:
-                self._one(raw, header)
-            except HostGone:
-                return
+        try:
+            while self._turn():
+                pass
+        except HostGone:
+            return
 
     def report(self, kind: str, **facts: Any) -> None:
         """Tell the host."""
@@ -58,18 +53,50 @@ class Zygote:
                 child.kill()
         self.workplace.clear()
 
-    def _one(self, raw: bytes, header: dict[str, Any]) -> None:
-        child = self._child_for(header)
+    def _turn(self) -> bool:
+        """One step; False when there are no more requests.
+
+        All children are forked here, before anything is known of a request: what is below them on the stack is part
+        of what a program sees.
+        """
+        if self.spare is None and self.kept is None:  # a burial wants to see that nobody else is left
+            self.spare = self._spawn()
+        if not (self.envelope.taken or self.envelope.take(self.streams.requests)):
+            return False
+        if self.envelope.empty:
+            self.report("ready")
+        elif self.kept is not None and not self._is_for(self.kept):
+            self._end_kept(self.kept)
+            return True  # with the same request
+        else:
+            self._pass_on()
+        self.envelope.forget()
+        return True
+
+    def _is_for(self, kept: Child) -> bool:
+        return self.envelope.again and kept.program == self.envelope.program and kept.runs
+
+    def _end_kept(self, kept: Child) -> None:
+        self.kept = None
+        kept.kill()
+        self._bury(kept)
+
+    def _pass_on(self) -> None:
+        """Hand the present request to its child, and what the child writes to the host."""
+        child = self.kept or self.spare
+        assert child is not None
         self.report("taken")  # from here on the program is to blame
-        call = Passage(self.streams, child, raw, header["payload"], kills=self.kills, keep_text=self.keep_text)
+        self.kept = self.spare = None
+        child.program = self.envelope.program
+        call = Passage(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
         try:
             call.pump()
         except HostGone:
             child.kill()
             raise
         out_of_memory = call.out_of_memory
-        again = call.finished and header.get("reuse", False) and not call.flooded and not out_of_memory
-        if not again:
+        stays = call.finished and self.envelope.keep and not call.flooded and not out_of_memory
+        if not stays:
             child.kill()
         call.drain()
         self.report(
@@ -83,34 +110,14 @@ class Zygote:
             stdout=call.stdout.text(),
             stderr=call.stderr.text(),
         )
-        if again:
+        if stays:
             self.kept = child
         else:
             self._bury(child)
 
-    def _child_for(self, header: dict[str, Any]) -> Child:
-        """The child that ran the same program before, if it may be used again; else the one that waits."""
-        kept, self.kept = self.kept, None
-        if kept is not None:
-            if header.get("reuse") and kept.program == header["program"] and kept.runs:
-                return kept
-            kept.kill()
-            self._discard_spare()  # a burial wants to see that nobody else is left
-            self._bury(kept)
-        spare, self.spare = self.spare, None
-        if spare is None:
-            spare = self._spawn()
-        spare.program = header["program"]
-        return spare
-
-    def _discard_spare(self) -> None:
-        spare, self.spare = self.spare, None
-        if spare is not None:
-            spare.kill()
-            spare.close()
-
     def _spawn(self) -> Child:
-        return spawn(self.workplace.new_folder(), not_for_child=self._not_for_child)
+        folder = self.workplace.new_folder()
+        return spawn(folder, not_for_child=self._not_for_child, forget=self.envelope.forget)
 
     def _bury(self, child: Child) -> None:
         """Close, reap and clean up after a killed child; what does not go away ends the whole worker."""

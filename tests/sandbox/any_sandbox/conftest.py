@@ -40,3 +40,10 @@ def worker(pool: Pool, environment: Environment, limits: Limits) -> Iterator[Wor
     """A worker, new only when the test before ended its one."""
     with pool.lease(environment, limits) as leased:
         yield leased
+
+
+@pytest.fixture
+def callee(pool: Pool, environment: Environment, limits: Limits, worker: Worker) -> Iterator[Worker]:
+    """Another worker, in which a function is called by tests that run in `worker`."""
+    with pool.lease(environment, limits, other_than=[worker.id]) as leased:
+        yield leased

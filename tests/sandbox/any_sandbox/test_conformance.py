@@ -158,7 +158,7 @@ def test_long_output_keeps_head_and_tail(worker: Worker, limits: Limits) -> None
 
 def test_equal_values_have_equal_digests_in_two_workers(pool: Pool, environment: Environment, limits: Limits) -> None:
     made = program("return pd.DataFrame({'a': [1, 2], 'b': ['x', None]})", outputs={"f": "DataFrame"})
-    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=one.id) as other:
+    with pool.lease(environment, limits) as one, pool.lease(environment, limits, other_than=[one.id]) as other:
         assert one.id != other.id
         assert one.call(made, {}).digests["f"] == other.call(made, {}).digests["f"]
 
@@ -299,7 +299,7 @@ def test_honest_tools_work(worker: Worker) -> None:
 def test_two_workers_run_side_by_side(pool: Pool, environment: Environment, limits: Limits) -> None:
     with (
         pool.lease(environment, limits) as one,
-        pool.lease(environment, limits, other_than=one.id) as other,
+        pool.lease(environment, limits, other_than=[one.id]) as other,
         ThreadPoolExecutor(2) as threads,
     ):
         crash = threads.submit(say, one, "time.sleep(0.2); os.abort()")
@@ -328,11 +328,13 @@ def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: E
         say(worker, "return ''")
 
 
-def test_tests_are_reported_one_by_one(worker: Worker) -> None:
+def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
     tests = "from solution import run\ndef test_good():\n    assert run() == 'x'\n"
     tests += "def test_bad():\n    assert run() == 'y'\n"
     seen = []
-    outcome = worker.test(program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], on_report=seen.append)
+    outcome = worker.test(
+        program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], callee=callee, on_report=seen.append
+    )
     assert {test.id: test.outcome for test in outcome.outcomes} == {
         "test_good": "passed",
         "test_bad": "failed",
@@ -352,15 +354,16 @@ def test_a_test_is_reported_while_the_next_one_runs(sandbox: Sandbox, environmen
         worker.kill()  # nothing else would end it
 
     with pytest.raises(EngineGone):
-        worker.test(program("return 'x'"), tests, ["test_quick", "test_endless"], on_report=end)
+        worker.test(program("return 'x'"), tests, ["test_quick", "test_endless"], callee=None, on_report=end)
     assert seen == ["test_quick"]
 
 
-def test_a_missing_module_is_named(worker: Worker) -> None:
+def test_a_missing_module_is_named(worker: Worker, callee: Worker) -> None:
     outcome = worker.test(
         Program("import not_there\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)),
         "from solution import run\ndef test_it():\n    assert run() == 1\n",
         ["test_it"],
+        callee=callee,
     )
     assert outcome.missing_module == "not_there"
     assert not outcome.passed

@@ -358,7 +358,7 @@ def test_killing_the_parent_gives_no_result(
 ) -> None:  # 28
     with contextlib.suppress(SandboxError):
         say(worker, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2); return ''", seconds=5)
-    with pool.lease(environment, limits, other_than=worker.id) as other:
+    with pool.lease(environment, limits, other_than=[worker.id]) as other:
         assert still_works(other)
 
 
@@ -671,16 +671,20 @@ def test_limits_cannot_be_raised(worker: Worker) -> None:  # 62
 # The truth of results
 
 
-def test_an_honest_solution_passes_the_same_test(worker: Worker) -> None:
+def test_an_honest_solution_passes_the_same_test(worker: Worker, callee: Worker) -> None:
     source = Program("def run():\n    return 1\n", (), (OutputSpec(name="n", type="int"),))
-    assert worker.test(source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"]).passed
+    assert worker.test(
+        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
+    ).passed
 
 
-def test_an_exit_at_import_passes_no_test(worker: Worker) -> None:  # 66
+def test_an_exit_at_import_passes_no_test(worker: Worker, callee: Worker) -> None:  # 66
     source = Program(
         "import sys\nsys.exit(0)\ndef run() -> int:\n    return 1\n", (), (OutputSpec(name="n", type="int"),)
     )
-    outcome = worker.test(source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"])
+    outcome = worker.test(
+        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
+    )
     assert not outcome.passed
 
 
@@ -698,9 +702,11 @@ def test_an_exit_at_import_passes_no_test(worker: Worker) -> None:  # 66
     ],
     ids=["atexit", "AssertionError", "always equal", "forged report", "pytest", "conftest"],
 )
-def test_a_solution_cannot_make_a_wrong_answer_pass(worker: Worker, code: str) -> None:
+def test_a_solution_cannot_make_a_wrong_answer_pass(worker: Worker, callee: Worker, code: str) -> None:
     source = Program(code, (), (OutputSpec(name="n", type="int"),))
-    outcome = worker.test(source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"])
+    outcome = worker.test(
+        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
+    )
     assert not outcome.passed
 
 
