@@ -95,14 +95,14 @@ class Folder:
                 file.flush()
                 os.fsync(descriptor)
 
-    def write(self, path: str, content: bytes) -> None:
+    def write(self, path: str, *pieces: bytes | memoryview) -> None:
         """Put a file in its place in one step; what was there, a link included, is no longer, and was not touched."""
         with self._parent(path, make=True) as (place, name):
             staged = f".{name}.{secrets.token_hex(8)}"
             descriptor = _open(place, staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
+                    file.writelines(pieces)
                 _rename(place, staged, name)
             except BaseException:
                 _unlink(place, staged)

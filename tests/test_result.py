@@ -36,6 +36,7 @@ from autocoder_jupyter.types import (
     TestOutcome,
     Usage,
 )
+from tests.hostile_folder import HOSTILE
 
 CODE = "def run(sales, least=5):\n    return 1.0\n"
 
@@ -309,16 +310,6 @@ def test_well_known_packages_of_a_file_need_no_yes(tmp_path: Path) -> None:
     assert (loaded._options.withheld, loaded.report.lock) == ((), lock)
 
 
-@pytest.mark.parametrize("linked", ["result.json", "samples", "samples/samples.json", "samples/0.bin"])
-def test_a_result_is_not_read_through_a_link(linked: str, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text("content")
-    result(samples={"file": File(tmp_path / "in.txt")}).save(tmp_path / "saved")
-    (tmp_path / "saved" / linked).rename(tmp_path / "moved")
-    (tmp_path / "saved" / linked).symlink_to(tmp_path / "moved")
-    with pytest.raises(InvalidRequest, match="cannot be read"):
-        CodeGenEvalResult.load(tmp_path / "saved")
-
-
 def test_neither_loading_nor_saving_a_result_writes_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("content")
     original = result(samples={"file": File(tmp_path / "in.txt")})
@@ -390,6 +381,70 @@ def test_loading_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
     (tmp_path / "samples" / "0.bin").write_bytes(b"broken")
     with pytest.raises(InvalidRequest, match="cannot be read"):
         CodeGenEvalResult.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("name", ["result.json", "samples/samples.json", "samples/0.bin"])
+def test_a_file_of_a_saved_result_that_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str, name: str) -> None:
+    folder, outside = tmp_path / "saved", tmp_path / "mine"
+    result(samples={"sales": pd.DataFrame({"a": [1]})}).save(folder)
+    (folder / name).rename(outside)  # so that reading it would do
+    before = outside.read_bytes()
+    HOSTILE[kind](folder / name, outside)
+    with pytest.raises(InvalidRequest, match=r"it is (a link|no plain file)|No such file"):
+        CodeGenEvalResult.load(folder)
+    if kind != "a folder":
+        result(samples={"sales": pd.DataFrame({"a": [2]})}).save(folder)
+        assert CodeGenEvalResult.load(folder).original_samples["sales"]["a"].tolist() == [2]
+    assert outside.read_bytes() == before
+
+
+def test_a_folder_of_a_saved_result_that_is_a_link_is_neither_read_nor_written(tmp_path: Path) -> None:
+    result(samples={"sales": pd.DataFrame({"a": [1]})}).save(tmp_path / "saved")
+    (tmp_path / "saved" / "samples").rename(tmp_path / "mine")
+    (tmp_path / "saved" / "samples").symlink_to(tmp_path / "mine")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    with pytest.raises(InvalidRequest, match="it is a link"):
+        CodeGenEvalResult.load(tmp_path / "saved")
+    with pytest.raises(InvalidRequest, match="it is a link"):
+        result(samples={"sales": pd.DataFrame({"a": [2]})}).save(tmp_path / "saved")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+
+HASHED = f" --hash=sha256:{'0' * 64}"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"lock": ('x==1"\n# evil = ["',)},
+        {"lock": ("--index-url=https://evil.example",)},
+        {"lock": (f"x==1{HASHED}\nimport os",)},
+        {"declared_inputs": (InputSpec(name='x"): os.system("id")', type="int"),)},
+        {"declared_inputs": (InputSpec(name="class", type="int"),)},
+        {"declared_outputs": (OutputSpec(name="../../.bashrc", type="File"),)},
+        {"declared_outputs": (OutputSpec(name=".bashrc", type="File"),)},
+        {"declared_outputs": (OutputSpec(name="a\nb", type="File"),)},
+        {"plan": CodePlan(description="", approach="", outputs=(OutputSpec(name="/etc/x", type="File"),))},
+        {"detected_system_packages": ("x\nRUN id",)},
+        {"conversation_history": (Exchange(stage="plan", key="k", model="m\nimport os", messages=(), answer=""),)},
+        {"name": "growth\nimport os"},
+        {"name": "growth\u202e"},
+        {"run_id": "\x1b[2J"},
+    ],
+)
+def test_a_field_that_no_result_of_ours_holds_is_refused(field: dict[str, Any]) -> None:
+    text = result(report(**field)).model_dump_json()
+    for trusted in (False, True):
+        with pytest.raises(InvalidRequest, match="not the JSON of a result") as caught:
+            CodeGenEvalResult.model_validate_json(text, trusted=trusted)
+        assert "\n" not in caught.value.why and "\x1b" not in caught.value.why and "\u202e" not in caught.value.why
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": ' + "9" * 5_000 + "}", '{"a":' * 500 + "1" + "}" * 500])
+def test_json_that_is_made_to_break_its_reader_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="not the JSON of a result"):
+        CodeGenEvalResult.model_validate_json(text)
 
 
 def test_a_sample_that_cannot_be_saved_unchanged_is_refused_by_name(tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ are not well known are not installed: the function can be looked at, and is call
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,8 +22,9 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedD
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.result.pending import FinalState, Resolution
+from autocoder_jupyter.result.strangers import check_report
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import Dir, File, Report, Resources, parse_memory, type_name
+from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.writing import writing
 
 FORMAT = 1
@@ -76,6 +75,7 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
             exception=_exception_from_data(data["exception"]),
         )
         options = _OPTIONS.validate_python(data["options"])
+        check_report(resolution.report)
         if trusted:
             return resolution, replace(options, withheld=())
         report = resolution.report
@@ -111,7 +111,7 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
             encoded = encode(value, type_name(type(value)))
         except Unencodable as error:
             raise UnsupportedData(f"The sample {name} cannot be saved unchanged.", why=str(error)) from None
-        files.write(f"{SAMPLES_FOLDER}/{number}.bin", b"".join(encoded.buffers))
+        files.write(f"{SAMPLES_FOLDER}/{number}.bin", *encoded.buffers)
         headers[name] = encoded.header
     files.write(f"{SAMPLES_FOLDER}/samples.json", json.dumps(headers).encode())
     files.write(RESULT_FILE, to_json(resolution, options, indent=1).encode())
@@ -139,26 +139,13 @@ def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOption
 
 
 def _samples(files: Folder, most: int) -> dict[str, Any]:
-    from autocoder_jupyter.data.codec import decode
+    from autocoder_jupyter.sandbox.received import receive
 
     samples = {}
     for number, (name, header) in enumerate(parse(files.read_bytes(f"{SAMPLES_FOLDER}/samples.json")).items()):
         payload = memoryview(files.read_bytes(f"{SAMPLES_FOLDER}/{number}.bin", most))
-        place = files.root / SAMPLES_FOLDER / f"{number}.files"
-        if header["type"] in ("File", "Dir"):
-            _clear(place)
-            files.make_folder(f"{SAMPLES_FOLDER}/{place.name}")
-        samples[name] = decode(header, payload, folder=place, wrap_path=_wrapped, trusted=False)
+        samples[name] = receive(header, payload, trusted=False)
     return samples
-
-
-def _clear(place: Path) -> None:
-    """What an earlier load left there, or a stranger put there."""
-    with contextlib.suppress(FileNotFoundError):
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink()
 
 
 def _strange(requirements: Iterable[str]) -> tuple[str, ...]:
@@ -188,10 +175,6 @@ def _held_inside(options: CallOptions) -> CallOptions:
 
 def _at_most(value: float, most: float) -> float:
     return value if 0 < value <= most else most  # also of what is no number
-
-
-def _wrapped(kind: str, path: Path) -> File | Dir:
-    return File(path) if kind == "File" else Dir(path)
 
 
 def _exception_as_data(exception: Exception | None) -> dict[str, str] | None:

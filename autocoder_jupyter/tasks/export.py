@@ -14,9 +14,10 @@ from pathlib import Path
 
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.sandbox.pins import pin_of
+from autocoder_jupyter.sandbox.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.harness import command_line
+from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.writing import writing
 
@@ -34,8 +35,8 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         tests: write the tests too, when there are any.
 
     Raises:
-        InvalidRequest: a name that cannot be imported, or that hides a module the code needs; or a place that cannot
-            be written.
+        InvalidRequest: a name that cannot be imported, or that hides a module the code needs; a place that cannot
+            be written; or a function from a file that no export wrote, with lines that do not belong into a script.
     """
     path = path.expanduser()
     _require_importable(path, function.code)
@@ -49,7 +50,12 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
 
 
 def script(report: Report, function: Function) -> str:
-    """The text of the script."""
+    """The text of the script. What is not the function's code stands in it as comments and literals only."""
+    if re.search(r"^# /// ", function.code, re.MULTILINE):
+        raise InvalidRequest(
+            f"The code of {report.name} holds metadata of a script itself, and a script has one.",
+            hint="Ask for the function without such comments (# /// …).",
+        )
     parts = [
         "#!/usr/bin/env -S uv run --script",
         _metadata(function),
@@ -85,14 +91,14 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
 
 
 def _imports_renamed(tests: str, stem: str) -> str:
-    lines = tests.splitlines()
+    lines = re.split(r"\r\n|\r|\n", tests)  # as the parser counts them; str.splitlines() knows more ends of lines
     for node in ast.walk(ast.parse(tests)):
         is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
         is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
         if is_from or is_plain:
             assert isinstance(node, ast.ImportFrom | ast.Import)
-            line = lines[node.lineno - 1]
-            before, statement = line[: node.col_offset], line[node.col_offset :]
+            line = lines[node.lineno - 1].encode()  # the parser counts columns in bytes
+            before, statement = line[: node.col_offset].decode(), line[node.col_offset :].decode()
             lines[node.lineno - 1] = before + (_from(statement, stem) if is_from else _plain_import(statement, stem))
     return "\n".join(lines)
 
@@ -109,12 +115,13 @@ def _plain_import(statement: str, stem: str) -> str:
 def _metadata(function: Function) -> str:
     environment = function.environment
     major, minor = environment.python_version
-    needed = _ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}
+    check_pins(environment.lock)
+    needed = (_ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}) - {""}
     pins = {requirement_name(pin): pin for pin in map(pin_of, environment.lock)}
     return "\n".join(
         [
             "# /// script",
-            f'# requires-python = "=={major}.{minor}.*"',
+            f'# requires-python = "=={major:d}.{minor:d}.*"',
             *_toml_list("dependencies", sorted(pins.get(name, name) for name in needed)),
             "#",
             "# [tool.uv]",
@@ -125,12 +132,9 @@ def _metadata(function: Function) -> str:
     )
 
 
-def _toml_list(name: str, items: Iterable[str]) -> list[str]:
-    return [f"# {name} = [", *(f"#   {_toml_string(item)}," for item in items), "# ]"]
-
-
-def _toml_string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
+    """Exact versions and names, which were checked: neither has a character that TOML would have quoted."""
+    return [f"# {name} = [", *(f'#   "{requirement}",' for requirement in requirements), "# ]"]
 
 
 def _provenance(report: Report) -> str:
@@ -148,7 +152,7 @@ def _provenance(report: Report) -> str:
             lines += _wrapped(assumption, bullet="- ")
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
-    return "\n".join(f"# {line}".rstrip() for line in lines)
+    return "\n".join(map(comment, lines))
 
 
 def _wrapped(text: str, bullet: str = "") -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from textwrap import dedent
 
 from autocoder_jupyter.tasks import harness_pieces as pieces
+from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 _READER_OF: dict[TypeName, str] = {
@@ -112,7 +113,7 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
         '    folder = pathlib.Path("/var/outputs") if everything else pathlib.Path(chosen or ".")',
         "    folder.mkdir(parents=True, exist_ok=True)",
         f"    returned = {function}(**arguments)",
-        f"    names = {[spec.name for spec in outputs]!r}",
+        f"    names = [{', '.join(literal(spec.name) for spec in outputs)}]",
         "    values = (returned,) if len(names) == 1 else returned",
         "    for name, value in zip(names, values, strict=True):",
         "        _cli_write(name, value, folder, everything)",
@@ -122,7 +123,7 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
 
 def _argument(spec: InputSpec) -> list[str]:
     option = f"--{spec.name.replace('_', '-')}"
-    needed = f'required=_cli_mounted("{spec.name}") is None' if spec.required else "default=None"
+    needed = f"required=_cli_mounted({literal(spec.name)}) is None" if spec.required else "default=None"
     note = f"{spec.type}. {spec.meaning}".strip().rstrip(".")
     if not spec.required and spec.default is not None:
         note += f" (default: {spec.default})"
@@ -134,7 +135,7 @@ def _argument(spec: InputSpec) -> list[str]:
         how = f'type={f"_cli_argument({reader})" if ours else reader}, metavar="{_METAVARS[spec.type]}"'
     return [
         "parser.add_argument(",
-        f'    "{option}", dest="{spec.name}", {how},',
+        f"    {literal(option)}, dest={literal(spec.name)}, {how},",
         f"    {needed}, help={_help(note)},",
         ")",
     ]
@@ -151,7 +152,9 @@ def _output_dir() -> list[str]:
 
 def _mounted_inputs(inputs: Sequence[InputSpec]) -> list[str]:
     lines = ["    readers = {"]
-    lines += [f'        "{spec.name}": ({_READER_OF[spec.type]}, {spec.type in _FROM_FILES}),' for spec in inputs]
+    lines += [
+        f"        {literal(spec.name)}: ({_READER_OF[spec.type]}, {spec.type in _FROM_FILES})," for spec in inputs
+    ]
     lines += [
         "    }",
         "    for name, (read, from_file) in readers.items():",
@@ -164,4 +167,4 @@ def _mounted_inputs(inputs: Sequence[InputSpec]) -> list[str]:
 
 def _help(text: str) -> str:
     """A literal for argparse, in which a percent sign would otherwise be a format."""
-    return repr(" ".join(text.split()).replace("%", "%%"))
+    return literal(" ".join(text.split()).replace("%", "%%"))

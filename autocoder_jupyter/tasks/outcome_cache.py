@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.types import Figure, OutputSpec, TypeName
@@ -55,11 +57,12 @@ def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | Non
     if key is None:
         return None
     folder = _home() / key
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        headers = json.loads((folder / "headers.json").read_text(encoding="utf-8"))
+    files = Folder(folder)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        headers = parse(files.read_bytes("headers.json"))
         values = {}
         for number, output in enumerate(outputs):
-            payload = memoryview((folder / f"{number}.bin").read_bytes())
+            payload = memoryview(files.read_bytes(f"{number}.bin", MAX_BYTES))
             values[output.name] = receive(headers[number], payload, trusted=True)
         os.utime(folder)
         return values

@@ -97,8 +97,23 @@ def landed(values: Mapping[str, Any], folder: Path | None, root: Path, name: str
     return result
 
 
+def is_output_name(name: str) -> bool:
+    """Whether an output can be called so: it is the name of a file too, which neither hides nor leads elsewhere."""
+    return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
+
+
+_MODULES = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})
+
+
 def _called_as(output: str, path: Path) -> str:
-    """`report` and `x.pdf` give `report.pdf`; an output that is called `report.pdf` says it all."""
+    """`report` and `x.pdf` give `report.pdf`; an output that is called `report.pdf` says it all.
+
+    What Python could import from the caller's folder, in the place of a module that is meant, gets a name that no
+    import can say: `json` and `x.py` give `json-file.py`.
+    """
+    files = path.iterdir() if path.is_dir() else (path,)
+    if output.isidentifier() and any(file.suffix in _MODULES for file in files):
+        output += "-folder" if path.is_dir() else "-file"
     return output if path.is_dir() or Path(output).suffix == path.suffix else output + path.suffix
 
 

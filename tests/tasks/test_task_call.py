@@ -216,25 +216,38 @@ def test_files_land_in_a_fresh_folder_or_where_the_caller_says(tmp_path: Path) -
 def test_a_program_takes_the_place_of_nothing_in_the_callers_folder(tmp_path: Path) -> None:
     given = tmp_path / "given"
     given.mkdir()
-    (given / "report.py").write_text("the person's own")
-    (given / "report-2.py").symlink_to(tmp_path / "elsewhere")
+    (given / "report.csv").write_text("the person's own")
+    (given / "report-2.csv").symlink_to(tmp_path / "elsewhere")
     (given / "notes").mkdir()
     (tmp_path / "made" / "notebook.ipynb").mkdir(parents=True)
     (tmp_path / "made" / "notebook.ipynb" / "x").write_text("x")
-    (tmp_path / "made" / ".bashrc.py").write_text("hostile")
-    values = {"report": File(tmp_path / "made" / ".bashrc.py"), "notes": Dir(tmp_path / "made" / "notebook.ipynb")}
+    (tmp_path / "made" / ".bashrc.csv").write_text("hostile")
+    values = {"report": File(tmp_path / "made" / ".bashrc.csv"), "notes": Dir(tmp_path / "made" / "notebook.ipynb")}
     kept = landed(values, given, tmp_path, "growth")
     assert sorted(path.name for path in given.iterdir()) == [
         "notes",
         "notes-2",
-        "report-2.py",
-        "report-3.py",
-        "report.py",
+        "report-2.csv",
+        "report-3.csv",
+        "report.csv",
     ]
-    assert (given / "report.py").read_text() == "the person's own"
+    assert (given / "report.csv").read_text() == "the person's own"
     assert not (tmp_path / "elsewhere").exists()
-    assert (kept["report"].path.name, kept["report"].path.read_text()) == ("report-3.py", "hostile")
+    assert (kept["report"].path.name, kept["report"].path.read_text()) == ("report-3.csv", "hostile")
     assert [path.name for path in kept["notes"].path.iterdir()] == ["x"]
+
+
+def test_what_could_be_imported_in_the_place_of_a_module_gets_a_name_that_no_import_can_say(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (made / "package").mkdir(parents=True)
+    (made / "package" / "__init__.py").write_text("hostile")
+    (made / "x.py").write_text("hostile")
+    values = {"json": File(made / "x.py"), "pandas": Dir(made / "package")}
+    landed(values, tmp_path / "given", tmp_path, "growth")
+    assert sorted(path.name for path in (tmp_path / "given").iterdir()) == ["json-file.py", "pandas-folder"]
+    (made / "x.py").write_text("what the person asked for")
+    kept = landed({"answer.py": File(made / "x.py")}, tmp_path / "given", tmp_path, "growth")
+    assert kept["answer.py"].path.name == "answer.py"
 
 
 @pytest.mark.parametrize("link", [".autocode", ".autocode/growth", ".autocode/growth/outputs"])

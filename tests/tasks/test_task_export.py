@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,19 +13,24 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.tasks.export import export, script
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,
+    CodeSolution,
     Evidence,
+    Exchange,
     InputSpec,
     OutputSpec,
     Report,
     TestOutcome,
 )
+from autocoder_jupyter.visible import is_visible
 
 CODE = '''"""Growth."""
 
@@ -249,6 +256,79 @@ def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
     head = text.split('"""Growth."""')[0]
     assert all(line.startswith("#") or not line for line in head.splitlines())
     assert sum(line == "# /// script" for line in text.splitlines()) == 1
+
+
+HIDDEN = "\n\r\x0b\x0c\x1c\x85\u2028\u2029\u202e\u2066\u200b\ufeff\x00\x1b\ud800\"'\\#{}%"
+WORDS = st.text(st.one_of(st.sampled_from(HIDDEN), st.characters()), max_size=40) | st.sampled_from(
+    [
+        "x\n# ///\nimport os",
+        '"""\nimport os',
+        "'); import os #",
+        "\\",
+        "x\r# /// script\r# ///",
+        "# -*- coding: utf-7 -*-",
+    ]
+)
+
+
+def shape(text: str) -> str:
+    """The program without its literals."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.value = 0
+    return ast.dump(tree)
+
+
+@given(words=st.tuples(*[WORDS] * 8))
+@settings(max_examples=150, deadline=None)
+def test_whatever_words_are_in_a_report_the_script_is_the_same_program(words: tuple[str, ...]) -> None:
+    def made(words: tuple[str, ...]) -> str:
+        name, prompt, model, about, assumption, meaning, default, system = words
+        inputs = (InputSpec(name="text", type="str", required=False, default=default, meaning=meaning),)
+        plan = CodePlan(description=about, approach="", assumptions=(assumption,))
+        said = Exchange(stage="plan", key="k", model=model, messages=(), answer="")
+        report = Report.model_construct(
+            **Report(name="growth", run_id="1", prompt="p", success=True, solution=CodeSolution(code=CODE)).__dict__
+            | {"name": name, "prompt": prompt, "plan": plan, "conversation_history": (said,)}
+            | {"declared_inputs": inputs, "declared_outputs": OUTPUTS, "detected_system_packages": (system,)}
+            | {"lock": PINS, "python_version": (3, 11)}
+        )
+        return script(report, Function.of(report, {}, Path()))
+
+    text = made(words)
+    assert shape(text) == shape(made(("plain",) * 8))
+    assert [block["type"] for block in re.finditer(PEP_723, text)] == ["script"]
+    assert metadata(text)["dependencies"] == ["numpy==2.4", "pandas==3.1", "pyarrow"]
+    assert all(line.isascii() or is_visible(line) for line in text.splitlines() if line.startswith("#"))
+
+
+PINS = ("numpy==2.4", f"pandas==3.1 --hash=sha256:{'0' * 64}")
+PEP_723 = r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
+
+
+@pytest.mark.parametrize(
+    "pin",
+    ['x==1"\n]\n# evil = ["', "x==1\nimport os", "x @ https://evil.example/x.whl", "--index-url=https://evil.example"],
+)
+def test_a_lock_that_holds_anything_but_exact_versions_is_not_written(growth: Report, pin: str) -> None:
+    hostile = growth.model_copy(update={"lock": (pin,)})
+    with pytest.raises(PackageRefused, match="is not an exact requirement"):
+        script(hostile, Function.of(hostile, {}, Path()))
+
+
+def test_code_with_metadata_of_its_own_is_not_written(growth: Report) -> None:
+    code = f'# /// script\n# dependencies = ["evil"]\n# ///\n{CODE}'
+    hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})
+    with pytest.raises(InvalidRequest, match="holds metadata of a script itself"):
+        script(hostile, Function.of(hostile, {}, Path()))
+
+
+def test_tests_with_rare_ends_of_lines_import_the_script(growth: Report, tmp_path: Path) -> None:
+    tests = 'A = "\x0c\x1c\u2028"\r\nB = "é"; from solution import run\r\nfrom solution import run as again\n'
+    path = written(growth.model_copy(update={"tests": tests}), tmp_path / "growth.py")
+    lines = (path.parent / "test_growth.py").read_text().split("\n")
+    assert 'B = "é"; from growth import run' in lines and "from growth import run as again" in lines
 
 
 def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.notebook import Job, Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
@@ -51,7 +52,7 @@ def find_result(notebook: Notebook, name: str) -> Any:
     if recorded:
         return recorded[-1][1]
     root = notebook.journal_root
-    on_disk = (path.name for path in root.iterdir()) if root.is_dir() else ()
+    on_disk = Folder(root.parent).names(root.name)
     bound = (known for known, held in notebook.namespace.items() if is_result(held) and not known.startswith("_"))
     raise _unknown(name, "result", (*bound, *on_disk))
 

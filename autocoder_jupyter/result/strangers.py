@@ -1,0 +1,41 @@
+"""A report from a file that anybody may have written: what its fields may hold."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+
+from autocoder_jupyter.errors import PackageRefused
+from autocoder_jupyter.sandbox.pins import check_pins
+from autocoder_jupyter.tasks.outputs import is_output_name
+from autocoder_jupyter.types import Report
+from autocoder_jupyter.visible import visible
+
+
+def check_report(report: Report) -> None:
+    """Refuse what no report of ours holds: names become parts of code and of paths, pins go to the installer.
+
+    Raises:
+        ValueError: says which field.
+    """
+    for what, text in _wrong(report):
+        raise ValueError(f"{what} cannot be {visible(text)[:80]!r}")
+    try:
+        check_pins(report.lock)
+    except PackageRefused as error:
+        raise ValueError(f"lock: {visible(error.what)}") from None
+
+
+def _wrong(report: Report) -> Iterator[tuple[str, str]]:
+    inputs = [*report.declared_inputs, *(report.plan.inputs if report.plan else ())]
+    outputs = [*report.declared_outputs, *(report.plan.outputs if report.plan else ())]
+    yield from (("an input", spec.name) for spec in inputs if not _is_name(spec.name))
+    yield from (("an output", spec.name) for spec in outputs if not is_output_name(spec.name))
+    words = [("the name", report.name), ("the run", report.run_id), ("the sandbox", report.sandbox or "")]
+    words += [("a model", exchange.model) for exchange in report.conversation_history]
+    words += [("a system package", name) for name in report.detected_system_packages]
+    yield from ((what, text) for what, text in words if not text.isprintable())
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
