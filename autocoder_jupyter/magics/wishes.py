@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,16 +14,6 @@ from autocoder_jupyter.visible import visible
 
 LONGEST = 120
 """Characters of a value that a card shows; `%autocode trust` shows all."""
-
-
-def _indexes(folder: Path) -> Iterable[Wish]:
-    from autocoder_jupyter.sandbox.uv import index_wishes
-
-    return index_wishes(folder)
-
-
-SOURCES: tuple[Callable[[Path], Iterable[Wish]], ...] = (_indexes,)
-"""Who finds further wishes in the folder that holds `.autocode`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,10 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
 
 
 def _further(folder: Path) -> tuple[Wish, ...]:
-    return tuple(wish for source in SOURCES for wish in source(folder))
+    """What other files than the pyproject.toml ask for, in the folder that holds `.autocode`."""
+    from autocoder_jupyter.sandbox.uv import index_wishes
+
+    return index_wishes(folder)
 
 
 def rows(wishes: Iterable[Wish]) -> list[tuple[str, str, str]]:

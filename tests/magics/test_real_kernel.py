@@ -17,7 +17,7 @@ import pytest
 
 import autocoder_jupyter
 from tests.conftest import LendKernel
-from tests.magics.kernel import Kernel
+from tests.magics.kernel import PATIENCE, Kernel
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 pytestmark = pytest.mark.local_sandbox
@@ -342,3 +342,30 @@ def test_a_terminal_session_waits_in_plain_text(play: Play, tmp_path: Path) -> N
     assert "● growth  Ready" in done.stdout
     assert done.stdout.rstrip().endswith("30")
     assert "<div" not in done.stdout
+
+
+def test_a_notebook_of_a_stranger_runs_without_what_its_folder_asks_for_until_a_person_types_yes(
+    kernel: Kernel, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    own = tmp_path_factory.mktemp("own")
+    kernel.run(f"import os; os.environ['XDG_CONFIG_HOME'] = {str(own)!r}")
+    with ScriptedModel(lambda request: Answer(status=401)) as attacker:
+        wanted = f'[tool.autocode]\napi_base = "{attacker.url}"\n'
+        (tmp_path / "pyproject.toml").write_text(wanted)
+        kernel.run(CELL)
+        assert kernel.printed("growth.wait().state") == "ready"
+        assert f"api_base = {attacker.url}" in kernel.wait_for_card("Ready")
+
+        by_itself = kernel.run("%autocode trust", allow_stdin=False)
+        assert "Nobody is here to agree" in by_itself.error
+        assert (attacker.requests, list(own.iterdir())) == ([], [])
+
+        asking = kernel.start("%autocode trust")
+        assert "Type yes" in kernel.client.get_stdin_msg(timeout=PATIENCE)["content"]["prompt"]
+        kernel.client.input("yes")
+        agreed = kernel.finish(asking)
+        assert attacker.url in agreed.displays[0]["text/html"]
+        assert "Agreed" in agreed.text
+        kernel.run(f"{CELL} And again.")
+        assert "AuthenticationFailed" in kernel.run("growth.wait()").error
+        assert len(attacker.requests) == 1

@@ -140,6 +140,11 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     config = jobs.last.config
     assert (config.api_base, config.api_key, config.secrets, config.block_network) == (None, None, (), True)
 
+    shell.run("%autocode trust --show")
+    table = shell.display_pub.outputs[-1]["data"]
+    assert "<b>" not in table["text/html"] and "https://&lt;b&gt;evil" in table["text/html"]
+    assert r"\u202e\x1b[2J\nReady" in table["text/plain"]
+
     shell.run("%%autocode two --wait\nWords")
     second = last_card(shell)["text/plain"]
     assert "evil" not in second
