@@ -20,8 +20,8 @@ _HIDDEN = (
 )
 # Joiners belong between the letters of some scripts and the parts of an emoji, and nowhere next to ASCII.
 _JOINER = r"(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
-_IN_BLOCK = re.compile(f"[{_HIDDEN}]|{_JOINER}")
-_IN_LINE = re.compile(f"[\t\n{_HIDDEN}]|{_JOINER}")
+_IN_BLOCK = re.compile(f"[{_HIDDEN}]++|{_JOINER}")
+_IN_LINE = re.compile(f"[\t\n{_HIDDEN}]++|{_JOINER}")
 
 
 def visible(text: object) -> str:

@@ -186,13 +186,17 @@ def _forms() -> tuple[_Form, ...]:
 
 
 _FORMS = _forms()
+_LONGEST_SENTENCE = 300
 
 
 def parse_sentence(sentence: str) -> Iterator[tuple[Condition, ...]]:
     """Every reading of a sentence that accounts for all of it, the most literal first; the names decide among them.
 
-    A sentence with `;` or with `and` between complete conditions reads as several conditions.
+    A sentence with `;` or with `and` between complete conditions reads as several conditions. One that is longer than
+    such sentences are has no reading: the patterns below try where a column's name may end.
     """
+    if len(sentence) > _LONGEST_SENTENCE:
+        return
     text = " ".join(sentence.replace("’", "'").split()).strip().rstrip(".!").strip()
     text = re.sub(r"\b(?:can't|cannot)\b", "can not", text, flags=re.IGNORECASE)
     text = re.sub(r"(?<=\w)n't\b", " not", text, flags=re.IGNORECASE)

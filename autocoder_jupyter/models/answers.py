@@ -7,9 +7,16 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
+
+LONGEST_CODE = 100_000
+"""Characters of source that are parsed: Python's parser keeps the interpreter to itself until it is done."""
+
+_MOST_TRIES = 40
+"""How many ends of blocks are tried in a text: docstrings with fences in them are rare."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +31,27 @@ def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True
     """The fenced blocks of a text, in order; one that is never closed reaches to the end.
 
     A fence inside of a docstring looks like the end of the block. So the end is the first closing fence at which
-    `complete` agrees that the body is whole; when it never does, the first one.
+    `complete` agrees that the body is whole; when it never does, the first one. All blocks of a text together have a
+    bounded number of tries, so that the time grows with its length.
     """
     lines = text.splitlines()
     blocks = []
+    tries = _MOST_TRIES
     start = 0
     while start < len(lines):
         opening = _FENCE.match(lines[start])
         if opening is None:
             start += 1
             continue
-        ends = list(_closing_lines(lines, start, opening["mark"]))
-        bodies = ["\n".join(lines[start + 1 : end]) for end in ends]
-        chosen = next((n for n, body in enumerate(bodies) if complete(body)), 0)
-        blocks.append(Block(_tag(opening["tag"]), bodies[chosen]))
-        start = ends[chosen] + 1
+        ends = list(islice(_closing_lines(lines, start, opening["mark"]), max(tries, 1)))
+        chosen = ends[0]
+        for end in ends[:tries]:
+            tries -= 1
+            if complete("\n".join(lines[start + 1 : end])):
+                chosen = end
+                break
+        blocks.append(Block(_tag(opening["tag"]), "\n".join(lines[start + 1 : chosen])))
+        start = chosen + 1
     return blocks
 
 
@@ -60,27 +73,39 @@ def objects_in(text: str) -> list[dict[str, Any]]:
 
     Prose and fences around them do not matter. Trailing commas, curly quotes as delimiters, raw line breaks in
     strings, and Python's way of writing a dict are understood. All readings are given, because a text that is
-    malformed as a whole still holds well-formed parts, which are not what was meant.
+    malformed as a whole still holds well-formed parts, which are not what was meant. Of an answer that is longer than
+    any record, only the beginning is read.
     """
+    text = text[:_LONGEST_RECORD]
     readings = [*_decoded(text), *_decoded(_straightened(text)), *_python_dict(text)]
     return [value for _, value in sorted(readings, key=lambda reading: -reading[0])]
 
 
 def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each outermost object with its length in characters."""
+    """Each outermost object with its length in characters; what fails late is not tried over and over."""
     decoder = json.JSONDecoder(strict=False)
+    left = _MOST_READINGS * len(text)
     start = text.find("{")
-    while start >= 0:
+    while start >= 0 and left >= 0:
         try:
             value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            left -= error.pos - start + len(text) // 100  # the error counts the lines before it
+            end = start + 1
         except (ValueError, RecursionError):
+            left -= len(text) - start
             end = start + 1
         else:
             yield end - start, value
         start = text.find("{", end)
 
 
-_END_OF_CONTAINER = re.compile(r"\s*[}\]]")
+_LONGEST_RECORD = 500_000
+_MOST_READINGS = 20
+"""How often a text is read over, all failed beginnings of objects together."""
+
+
+_END_OF_CONTAINER = re.compile(r"\s*+[}\]]")
 _OPENING, _CLOSING = "“„”", "”“"
 
 
@@ -112,6 +137,8 @@ def _straightened(text: str) -> str:
 
 def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     start, end = text.find("{"), text.rfind("}")
+    if end - start > LONGEST_CODE:
+        return
     try:
         value = ast.literal_eval(text[start : end + 1])
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):

@@ -6,7 +6,7 @@ import ast
 import textwrap
 from collections.abc import Callable, Iterator
 
-from autocoder_jupyter.models.answers import Block, fenced_blocks, objects_in
+from autocoder_jupyter.models.answers import LONGEST_CODE, Block, fenced_blocks, objects_in
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
 from autocoder_jupyter.types import Exchange
@@ -16,8 +16,11 @@ _OTHER_TAGS = frozenset(
     {"bash", "sh", "shell", "zsh", "console", "text", "txt", "plaintext", "output", "markdown", "md", "diff"}
     | {"json", "yaml", "yml", "toml", "ini", "csv", "sql", "html"}
 )
+_LONGEST_ANSWER = 500_000
+"""Characters of an answer that are looked through, prose included."""
+
 _LONGEST_SEARCH = 40
-"""How many places are tried where unfenced code may begin or end."""
+"""How many places are tried where unfenced code may end; fewer in an answer that is longer than modules are."""
 
 
 class NotCode(Unreadable):
@@ -65,7 +68,7 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
     Raises:
         NotCode: nothing in it parses; the message shows the first bad line.
     """
-    text = text.replace("\r\n", "\n").lstrip("\ufeff")
+    text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
     for candidates in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
         parsed = [code for code in candidates if _parses(code)]
         if parsed:
@@ -116,11 +119,12 @@ def _whole(text: str) -> Iterator[str]:
 
 def _between_prose(text: str) -> Iterator[str]:
     """Unfenced code: from the first line that looks like code, to the last blank line where all of it parses."""
+    tries = max(_LONGEST_SEARCH * 5_000 // (len(text) + 1), 2)
     lines = textwrap.dedent(text).splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith(_CODE_STARTS)][:3]
     gaps = [number for number, line in enumerate(lines) if not line.strip()]
     for start in starts:
-        for end in [len(lines), *reversed([gap for gap in gaps if gap > start])][:_LONGEST_SEARCH]:
+        for end in [len(lines), *reversed([gap for gap in gaps if gap > start])][: min(tries, _LONGEST_SEARCH)]:
             code = "\n".join(lines[start:end])
             if _parses(code):
                 yield code
@@ -132,6 +136,8 @@ _CODE_STARTS = ("import ", "from ", "def ", "class ", "async def ", "@", "#", '"
 
 def _parses(code: str) -> bool:
     """Whether it is Python that does something: a lone word parses too, but is prose."""
+    if len(code) > LONGEST_CODE:
+        return False
     try:
         body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -154,6 +160,8 @@ def _complaint(text: str) -> str:
     code = textwrap.dedent(max((block.body for block in blocks), key=len, default=text)).strip("\n")
     if not code.strip():
         return "There is no Python code in it."
+    if len(code) > LONGEST_CODE:
+        return f"It has {len(code):,} characters, at most {LONGEST_CODE:,} can be used."
     try:
         ast.parse(code)
     except SyntaxError as error:

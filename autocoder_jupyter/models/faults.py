@@ -125,7 +125,7 @@ def similar_models(model: str, litellm: ModuleType) -> list[str]:
 
 def _said(error: Exception) -> str:
     """The service's own words: litellm's class names and the repeated cause are taken off."""
-    text = str(error).split(" Original exception:")[0].split(". Handle with `")[0]
+    text = str(error)[:4_000].split(" Original exception:")[0].split(". Handle with `")[0]
     text = _ADDRESSES.sub("", text.split("Traceback (most")[0])
     return " ".join(_PREFIXES.sub("", text.strip()).split())[:400]
 

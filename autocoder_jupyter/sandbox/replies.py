@@ -21,6 +21,10 @@ from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.sandbox.worker.frames import padded
 from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.visible import visible
+
+_LONGEST_TEXT = 40_000
+"""Characters of a text in an error frame that are read: what the worker sends of a traceback, and nothing beyond."""
 
 MEMORY_HINT = "Give the sandbox more memory, or let the function work on less at a time."
 
@@ -106,7 +110,7 @@ def read_outputs(
 
 def refused(why: str) -> OutputRefused:
     """The error for bytes that the protocol does not allow."""
-    return OutputRefused("What the program sent back is not acceptable.", why=stable(why, ""))
+    return OutputRefused("What the program sent back is not acceptable.", why=stable(why, "", 2_000))
 
 
 def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> SandboxError:
@@ -124,17 +128,17 @@ def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> San
         )
     if kind != "SolutionError":
         return refused("an error of an unknown kind")
-    exception = _text(header.get("exception_type"), folder)[:200]
-    line = header.get("line")
+    exception = visible(_text(header.get("exception_type"), folder)[:200])
+    line, traceback = header.get("line"), _text(header.get("traceback"), folder)
     return SolutionError(
         f"The function raised {exception}: {message}" if message else f"The function raised {exception}.",
         why=_place(header),
-        hint=boundary_hint(exception, message, _text(header.get("traceback"), folder)),
+        hint=boundary_hint(exception, message, traceback),
         exception_type=exception,
         line=line if type(line) is int else None,
         source=_text(header.get("source"), folder),
         stderr=stderr,
-        traceback=_text(header.get("traceback"), folder),
+        traceback=traceback,
     )
 
 
@@ -163,11 +167,11 @@ def signal_words(number: int) -> str:
 
 def _place(header: Mapping[str, Any]) -> str:
     line, source = header.get("line"), header.get("source")
-    return f"line {line}: {_text(source, '')[:300]}" if type(line) is int else ""
+    return f"line {line}: {visible(_text(source, '')[:300])}" if type(line) is int else ""
 
 
 def _text(value: Any, folder: str) -> str:
-    return stable(value, folder) if isinstance(value, str) else ""
+    return stable(value, folder, _LONGEST_TEXT) if isinstance(value, str) else ""
 
 
 def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable[[], str]:

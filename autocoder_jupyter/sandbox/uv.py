@@ -52,7 +52,10 @@ _NOT_MEANT = (
 _PATHS = {"UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 _BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
 _ADDRESS = re.compile(r"(?:https?|file)://\S+")
-_NAME = r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?"
+_LONGEST_COMPLAINT = 100_000
+"""Characters of uv's output that are read; names in it come from an index."""
+
+_NAME = r"(?<![A-Za-z0-9._-])(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)(?:\[[^\[\]]*+\])?"
 
 
 class IndexUnreachable(PackageError):
@@ -96,6 +99,7 @@ def run_uv(
 
 def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
     """What uv printed, as an error with the distribution at fault and the one sentence that matters."""
+    stderr = stderr[:_LONGEST_COMPLAINT]
     lines = [line for line in (_clean(line) for line in stderr.splitlines()) if line]
     text = " ".join(lines)
     if _is_network_failure(stderr):
@@ -106,7 +110,7 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
         )
     if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
         return _unknown(unknown["name"])
-    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]*)? has no (?:usable )?wheels", text):
+    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{0, 200})? has no (?:usable )?wheels", text):
         name = wheelless["name"]
         return PackageRefused(
             f"No wheel of {name} fits this Python and platform, and source distributions are never built.",

@@ -9,9 +9,13 @@ from typing import Any
 from autocoder_jupyter.sandbox.replies import refused
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.types import Outcome, TestOutcome
+from autocoder_jupyter.visible import visible
 
 _OUTCOMES: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed", "error": "error"}
 _MOST_TESTS = 10_000
+_LONGEST_MESSAGE = 20_000
+_LONGEST_MESSAGES = 4_000_000
+"""Characters of one message, and of all messages of a run: the worker sends no more of one."""
 
 
 class Verdicts:
@@ -23,6 +27,7 @@ class Verdicts:
         self._on_report = on_report
         self._collected: list[str] = []
         self._reported: dict[str, TestOutcome] = {}
+        self._room = _LONGEST_MESSAGES
         self.collection_error = ""
         self.missing_module = ""
         self.exit_code: int | None = None
@@ -36,11 +41,12 @@ class Verdicts:
         """
         kind = header["kind"]
         if kind == "collected" and not self._collected and isinstance(header.get("ids"), list):
-            self._collected = [str(one)[:500] for one in header["ids"][:_MOST_TESTS]]
+            self._collected = [visible(str(one)[:500]) for one in header["ids"][:_MOST_TESTS]]
         elif kind == "reported" and len(self._reported) < _MOST_TESTS:
             self._report(header)
         elif kind == "not_collected":
-            self.collection_error = self.collection_error or stable(str(header.get("text")), self._folder)
+            said = stable(str(header.get("text")), self._folder, _LONGEST_MESSAGE)
+            self.collection_error = self.collection_error or said
             self._note_missing(header)
         elif kind == "finished" and type(header.get("exit_code")) is int:
             self.exit_code = header["exit_code"]
@@ -66,12 +72,13 @@ class Verdicts:
         if not isinstance(name, str) or outcome is None or name in self._reported:
             raise refused("a report of a test that makes no sense, or comes twice")
         told = TestOutcome(
-            id=name[:500],
+            id=visible(name[:500]),
             outcome=outcome,
             seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
             sentence=self._sentences.get(_function(name), ""),
-            message=stable(str(header.get("message") or ""), self._folder),
+            message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
         )
+        self._room = max(self._room - len(told.message), 0)
         self._reported[told.id] = told
         self._note_missing(header)
         if self._on_report is not None:

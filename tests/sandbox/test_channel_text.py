@@ -10,16 +10,18 @@ from autocoder_jupyter.sandbox.verdicts import sentences
     ("raw", "shown"),
     [
         ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link"),
-        ("\x1b]0;title", ""),
-        ("a\x08\x00\x07b", "ab"),
+        ("\x1b[38:2:1:2:3mred\x1b[m", "red"),
+        ("\x1b]8;;http://x\x07link\x1b]8;;\x07", r"\x1b]8;;http://x\x07link\x1b]8;;\x07"),
+        ("\x1b]0;title", r"\x1b]0;title"),
+        ("\x1b[2Jgone", r"\x1b[2Jgone"),
+        ("a\x08\x00\x07b", r"a\x08\x00\x07b"),
         ("tab\tnew\nline", "tab\tnew\nline"),
         ("50%\r100%\r\n", "50%\n100%\n"),
-        ("abc\u202edef\u2066", "abcdef"),
+        ("abc\u202edef\u2066", r"abc\u202edef\u2066"),
         ("\x9b31mred", "red"),
     ],
 )
-def test_control_sequences_are_taken_out(raw, shown):
+def test_colours_are_taken_out_and_what_else_acts_is_shown(raw, shown):
     assert clean(raw) == shown
 
 

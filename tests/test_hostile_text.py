@@ -1,0 +1,78 @@
+"""Text that a program or a model wrote: whatever it is made of, reading it takes time in proportion to its length.
+
+No speed is measured. The texts are so long that work which grows with the square of the length would take many
+minutes; an alarm ends it, and the test fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from autocoder_jupyter.data.constraint_forms import parse_sentence
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.engine.packages import missing_packages
+from autocoder_jupyter.models.answers import fenced_blocks, objects_in
+from autocoder_jupyter.models.code import NotCode, extract_code
+from autocoder_jupyter.models.continuation import join
+from autocoder_jupyter.sandbox.boundaries import boundary_hint
+from autocoder_jupyter.sandbox.text import clean, stable
+from autocoder_jupyter.sandbox.uv import package_error
+from autocoder_jupyter.visible import visible, visible_block
+
+CHARACTERS = 100_000
+FAMILIES = [
+    *("/a", "a/", "/", "/a/site-packages", "/lib/python3.1", "(", "[", "{", "{}", "[],", '{"a":', "<", " ", "\t", "\n"),
+    *("1", "1,", ", ", "a@a.", '"', "'", "\\", "`", "```\n", "```python\n", "~~~\n", "\x1b[", "\x1b]", "\x1bP", "\x9b"),
+    *("\u202e", "\u200d", " in 1", "0x1", "Error", "Error: ", " and ", "the ", "is at least ", "model ", "model="),
+    *("No module named 'a' ", "platform ", "import a\n", "\nimport a\n\n", "def f(): pass\n\n", "# a\n\n(\n\n"),
+    *("a b ", "https://a ", "é", "x" * 99 + " "),
+]
+
+
+def code_in(text: str) -> None:
+    with contextlib.suppress(NotCode):
+        extract_code(text)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "a program's words": clean,
+    "a program's words that stay the same": lambda text: stable(text, "/tmp/autocode-1"),
+    "shown in one line": visible,
+    "shown as a block": visible_block,
+    "in HTML": markup.text,
+    "a hint at the boundary": lambda text: boundary_hint("PermissionError", text, text),
+    "packages that are missing": lambda text: missing_packages([text], ()),
+    "what uv says": lambda text: package_error(text, ("numpy", "pandas")),
+    "fenced blocks": fenced_blocks,
+    "objects": objects_in,
+    "code": code_in,
+    "a continuation": lambda text: join(text, text),
+    "a constraint": lambda text: list(parse_sentence(text)),
+}
+
+
+@contextlib.contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    def give_up(*_: object) -> None:
+        raise AssertionError(f"not done after {seconds} s: the work grows faster than the text")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_text_of_any_kind_is_read_in_time_that_grows_with_its_length(reader: str) -> None:
+    for piece in FAMILIES:
+        text = (piece * CHARACTERS)[:CHARACTERS]
+        for end in ("", "!"):
+            with at_most(20):
+                READERS[reader](text + end)
