@@ -375,9 +375,9 @@ class ChannelWorker:
             if isinstance(error, SandboxCrash | OutputRefused):
                 self._end()
             raise error
-        taken = header.get("seconds")
+        taken = replies.seconds_of(header.get("seconds"))
         try:
-            if header["kind"] != "result" or not isinstance(taken, int | float):
+            if header["kind"] != "result" or taken is None:
                 raise replies.refused("an answer that is not a result")
             values, digests = replies.read_outputs(header, answer.payload, program.outputs)
         except OutputRefused:
@@ -389,7 +389,7 @@ class ChannelWorker:
             mutated=answer.changed,
             stdout=answer.stdout,
             stderr=answer.stderr,
-            seconds=float(taken),
+            seconds=taken,
         )
 
 

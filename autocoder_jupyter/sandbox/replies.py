@@ -108,6 +108,11 @@ def read_outputs(
     return values, Digests(makers)
 
 
+def seconds_of(value: object) -> float | None:
+    """A duration that a header names; None for what is none, such as an int that no float can hold."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
+
+
 def refused(why: str) -> OutputRefused:
     """The error for bytes that the protocol does not allow."""
     return OutputRefused("What the program sent back is not acceptable.", why=stable(why, "", 2_000))

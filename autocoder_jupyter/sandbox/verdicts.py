@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.sandbox.replies import refused
+from autocoder_jupyter.sandbox.replies import refused, seconds_of
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.types import Outcome, TestOutcome
 from autocoder_jupyter.visible import visible
@@ -68,13 +68,12 @@ class Verdicts:
 
     def _report(self, header: dict[str, Any]) -> None:
         name, outcome = header.get("id"), _OUTCOMES.get(str(header.get("outcome")))
-        seconds = header.get("seconds")
         if not isinstance(name, str) or outcome is None or name in self._reported:
             raise refused("a report of a test that makes no sense, or comes twice")
         told = TestOutcome(
             id=visible(name[:500]),
             outcome=outcome,
-            seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+            seconds=seconds_of(header.get("seconds")) or 0.0,
             sentence=self._sentences.get(_function(name), ""),
             message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
         )

@@ -167,6 +167,9 @@ HOSTILE = {
     "payload that is no number": _frame({"kind": "result", "payload": "1"}),
     "deep nesting": _frame(b'{"kind":"result","payload":0,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     "endless number": _frame(b'{"kind":"result","payload":' + b"9" * 10_000 + b"}"),
+    "a duration beyond all floats": _frame(
+        b'{"kind":"result","payload":0,"mutated":[],"outputs":[],"seconds":1' + b"0" * 400 + b"}"
+    ),
     "no outputs": _frame({"kind": "result", "payload": 0, "seconds": 0, "mutated": []}),
     "other outputs": _frame(
         {

@@ -16,7 +16,7 @@ import pyarrow as pa
 from . import objects
 from .faults import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import from_json, plain_dtype, to_json
+from .plain import frequency_name, from_json, plain_dtype, to_json
 from .zones import zone_from_json, zone_to_json
 
 Note = dict[str, Any]
@@ -161,7 +161,7 @@ def _period_freq(dtype: Any, path: str) -> str:
 
 
 def _read_period(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    dtype = pd.PeriodDtype(str(note["freq"]))
+    dtype = pd.PeriodDtype(frequency_name(note["freq"]))
     return pd.arrays.PeriodArray(source.numpy(note["at"], "int64"), dtype=dtype)
 
 
@@ -286,7 +286,9 @@ def _read_arrow(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _read_arrow_nulls(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(_weightless(note["length"]))]))
+    length = _weightless(note["length"])
+    source.make_weightless(length)
+    return pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(length)]))
 
 
 def _read_arrow_dictionary(note: Mapping[str, Any], source: ArrowReader) -> Any:

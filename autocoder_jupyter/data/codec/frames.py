@@ -112,7 +112,8 @@ def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
 
 def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> tuple[Any, ArrowReader]:
     source = ArrowReader(header["streams"], payload, trusted=trusted)
-    index = read_index(header["index"], source)
+    # A row of the narrowest column, of truth values, is one bit of what came.
+    index = read_index(header["index"], source, backed=8 * payload.nbytes)
     if len(index) != header["rows"]:
         raise Corrupt(f"an index of {len(index)} labels for {header['rows']} rows")
     return index, source

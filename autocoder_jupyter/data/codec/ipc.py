@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .bounded_json import Allowance
 from .faults import Corrupt, Unencodable
 
 Reference = list[int]
@@ -23,6 +24,9 @@ Reference = list[int]
 MAX_ARRAYS = 200_000
 MAX_STREAMS = 50_000
 MAX_TYPE_DEPTH = 16
+WEIGHTLESS_BYTES = 64 * 2**20
+"""Memory that columns without bytes, such as those of one missing value, may take beside as much as was received."""
+
 _SMALL = 1 << 12
 _ALIGNMENT = 8
 
@@ -111,6 +115,8 @@ class ArrowReader:
             raise Corrupt(f"{len(streams)} streams")
         self._payload, self._base = _writable(payload)
         self._arrays: dict[tuple[int, int], Any] = {}
+        self._weightless = payload.nbytes + WEIGHTLESS_BYTES
+        self.allowance = Allowance()
         self.trusted = trusted
         start = 0
         for rows, size in streams:
@@ -149,6 +155,19 @@ class ArrowReader:
         if start < 0 or start + len(array) * width > self._payload.nbytes:
             raise Corrupt("an array outside of the payload")
         return np.frombuffer(self._payload, dtype=dtype, count=len(array), offset=start)
+
+    def make_weightless(self, size: int) -> None:
+        """Count memory that is made here without bytes that were received for it.
+
+        Args:
+            size: in bytes.
+
+        Raises:
+            Corrupt: a stranger would make much of nothing.
+        """
+        self._weightless -= size
+        if self._weightless < 0 and not self.trusted:
+            raise Corrupt(f"rows or labels that came without bytes and would take {size:,} here")
 
     def _read(self, rows: int, part: memoryview) -> None:
         buffer = pa.py_buffer(part)

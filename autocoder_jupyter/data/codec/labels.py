@@ -12,7 +12,7 @@ import pyarrow as pa
 from .columns import MAX_WEIGHTLESS, read_array, write_array
 from .faults import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import from_json, to_json
+from .plain import frequency_name, from_json, to_json
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
@@ -45,8 +45,13 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     return note
 
 
-def read_index(note: Mapping[str, Any], source: ArrowReader) -> Any:
+def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0) -> Any:
     """The Index that `write_index` was given.
+
+    Args:
+        note: what `write_index` returned.
+        source: gives the arrays.
+        backed: labels of a range that need no memory of their own, because columns of as many rows came with bytes.
 
     Raises:
         Corrupt: the note does not fit its arrays.
@@ -66,12 +71,13 @@ def read_index(note: Mapping[str, Any], source: ArrowReader) -> Any:
         index = pd.RangeIndex(start, stop, step, name=name)
         if len(index) > MAX_WEIGHTLESS:
             raise Corrupt(f"a range of {len(index)} labels")
+        source.make_weightless(8 * max(len(index) - backed, 0))
         return index
     values = read_array(note["values"], source)
     if "freq" not in note:
         return pd.Index(values, dtype=values.dtype, name=name, copy=False)
     make = pd.TimedeltaIndex if values.dtype.kind == "m" else pd.DatetimeIndex
-    return make(values, freq=str(note["freq"]), name=name)
+    return make(values, freq=frequency_name(note["freq"]), name=name)
 
 
 def _is_named(freq: Any) -> bool:

@@ -7,7 +7,6 @@ as they were.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from .bounded_json import parse
 from .faults import Corrupt
 from .ipc import ArrowReader, ArrowWriter
 from .plain import dumps, from_json, plain_dtype, to_json
@@ -118,7 +118,7 @@ def _read_cells(note: Mapping[str, Any], source: ArrowReader) -> Any:
         raise Corrupt(f"{array.type} where cells belong")
     cells = np.empty(len(array), dtype=object)
     for place, text in enumerate(array.to_numpy(zero_copy_only=False)):
-        cells[place] = from_json(json.loads(text))
+        cells[place] = from_json(parse(text.encode("ascii"), source.allowance))
     return cells
 
 

@@ -24,6 +24,7 @@ from .zones import zone_from_json, zone_to_json
 
 TAG = "$"
 MAX_DEPTH = 64
+_MOST_COLLISIONS = 1_000
 _ENCODER = json.JSONEncoder(
     separators=(",", ":"), allow_nan=False
 )  # one for all cells: making it costs more than using it
@@ -255,6 +256,32 @@ def _unit(text: Any) -> Any:
     return text
 
 
+def _dict_from_json(items: Any) -> dict[Any, Any]:
+    keys = _hashable([from_json(key) for key, _ in items])
+    return {key: from_json(item) for key, (_, item) in zip(keys, items, strict=True)}
+
+
+def _hashable(keys: list[Any]) -> list[Any]:
+    """`keys`, unless they are made to fall into one place of a hash table, where each is compared with all others.
+
+    The hash of a number is the number itself, modulo a prime, so anybody can make such keys.
+    """
+    if len(keys) - len(set(map(hash, keys))) > _MOST_COLLISIONS:
+        raise Corrupt("keys that collide")
+    return keys
+
+
+def frequency_name(text: Any) -> str:
+    """The name of a frequency, such as `W-SUN`, if it is short enough to be one: pandas tries what it may mean.
+
+    Raises:
+        Corrupt: it is not.
+    """
+    if not isinstance(text, str) or len(text) > 64:
+        raise Corrupt("a frequency that is none")
+    return text
+
+
 def _interval_from_json(value: Any) -> Any:
     left, right, closed = value
     return pd.Interval(from_json(left), from_json(right), closed=closed)
@@ -282,9 +309,9 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     "int": lambda text: int(text, 16),
     "float": float,
     "tuple": lambda items: tuple(from_json(item) for item in items),
-    "set": lambda items: {from_json(item) for item in items},
-    "frozenset": lambda items: frozenset(from_json(item) for item in items),
-    "dict": lambda items: {from_json(key): from_json(item) for key, item in items},
+    "set": lambda items: set(_hashable([from_json(item) for item in items])),
+    "frozenset": lambda items: frozenset(_hashable([from_json(item) for item in items])),
+    "dict": lambda items: _dict_from_json(items),
     "ndarray": _array_from_json,
     "numpy": _numpy_scalar_from_json,
     "bytes": _unbase64,
@@ -297,6 +324,6 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     "timedelta": lambda parts: dt.timedelta(parts[0], parts[1], parts[2]),
     "Timestamp": _timestamp_from_json,
     "Timedelta": _timedelta_from_json,
-    "Period": lambda parts: pd.Period(ordinal=int(parts[0]), freq=str(parts[1])),
+    "Period": lambda parts: pd.Period(ordinal=int(parts[0]), freq=frequency_name(parts[1])),
     "Interval": _interval_from_json,
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .bounded_json import Allowance, parse
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
 from .plain import dumps, from_json, to_json
@@ -33,7 +33,7 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
 def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
     """The value that was written; it is of the declared type or `Corrupt` is raised."""
     type_name = header["type"]
-    value = from_json(json.loads(bytes(payload).decode("ascii")))
+    value = from_json(parse(payload, Allowance()))
     if type(value) is not _PYTHON[type_name]:
         raise Corrupt(f"a {type(value).__name__} where a {type_name} belongs")
     return value

@@ -45,8 +45,8 @@ def zone_from_json(value: Any) -> dt.tzinfo | None:
         offset = dt.timedelta(days, seconds, microseconds)
         return dt.timezone(offset) if offset else dt.timezone.utc  # noqa: UP017
     key = value["zone"]
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise Corrupt(f"{key!r} is not a time zone")
+    if not isinstance(key, str) or len(key) > 100 or not _KEY.fullmatch(key):
+        raise Corrupt(f"{str(key)[:100]!r} is not a time zone")
     if value.get("pytz"):
         pytz = _pytz()
         if pytz is not None:

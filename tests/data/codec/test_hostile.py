@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import json
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -381,3 +382,125 @@ def test_a_payload_cut_short_is_refused(length):
     if length < len(PAYLOAD):
         with pytest.raises(Corrupt):
             decode(header, memoryview(PAYLOAD[:length]), folder=HERE, trusted=False)
+
+
+def text_of(text: bytes, type_name: str = "list") -> Any:
+    header = {"type": type_name, "size": len(text)}
+    return decode(header, memoryview(text), folder=HERE, trusted=False)
+
+
+@pytest.mark.parametrize("piece", [b"[],", b"{},", b"[[],[]],", b'{"a":{}},', b"[ ] ,"])
+def test_text_that_would_become_millions_of_lists_is_refused_before_one_is_made(piece):
+    tracemalloc.start()
+    try:
+        with pytest.raises(Corrupt, match="lists and dicts"):
+            text_of(b"[" + piece * (10_000_000 // len(piece)) + b"0]")
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_cells_that_would_together_become_millions_of_lists_are_refused():
+    cells = ["[" + "[]," * 3_000 + "0]"] * 100
+    with pytest.raises(Corrupt, match="lists and dicts"):
+        receive(stream(pa.array(cells, type=pa.large_string())), {"kind": "cells", "at": [100, 0]}, 100)
+
+
+def test_deep_text_is_refused():
+    with pytest.raises(Corrupt, match="levels"):
+        text_of(b"[" * 100_000 + b"]" * 100_000)
+
+
+def test_long_text_of_many_commas_and_brackets_is_one_value():
+    text = ',[]{}"\\' * 500_000
+    assert text_of(json.dumps(text).encode(), "str") == text
+    assert text_of(json.dumps([text]).encode()) == [text]
+
+
+NUMBERS = list(range(200_000))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        NUMBERS,
+        [[NUMBERS]],
+        {"a": {"b": NUMBERS}, "c": "x" * 200_000},
+        {f'"{n}\\': [n, {"é": None}] for n in range(20_000)},
+        ["\\" * n + '"' * n for n in range(500)],
+    ],
+    ids=["numbers", "nested numbers", "nested dicts", "many dicts", "quotes"],
+)
+def test_long_text_is_read_in_parts_and_gives_the_same_value(value):
+    kind = type(value).__name__
+    encoded = encode(value, kind)
+    assert text_of(b"".join(encoded.buffers), kind) == value
+
+
+@pytest.mark.parametrize("end", [b"", b"}", b"1", b"]]", b'"'])
+def test_long_text_that_is_no_json_is_refused(end):
+    with pytest.raises(Corrupt):
+        text_of(b"[" + b"1," * 200_000 + b"1" + end)
+
+
+@pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
+def test_keys_that_are_made_to_collide_are_refused(kind):
+    prime = 2**61 - 1
+    keys = [{"$": "int", "v": hex(number * prime)} for number in range(3_000)]
+    entries = [[key, 0] for key in keys] if kind == "dict" else keys
+    with pytest.raises(Corrupt, match="collide"):
+        text_of(json.dumps([{"$": kind, "v": entries}]).encode())
+
+
+ROWS = 2**27
+
+
+def claims(values: list[dict[str, Any]], index: dict[str, Any]) -> Any:
+    header = {
+        "type": "DataFrame",
+        "rows": ROWS,
+        "size": 0,
+        "streams": [],
+        "index": index,
+        "columns": {"kind": "range", "name": None, "range": [0, len(values), 1]},
+        "values": values,
+    }
+    return decode(header, memoryview(b""), folder=HERE, trusted=False)
+
+
+RANGE = {"kind": "range", "name": None, "range": [0, ROWS, 1]}
+
+
+@pytest.mark.parametrize("values", [[], [{"kind": "arrow nulls", "length": ROWS}] * 8], ids=["no column", "nulls"])
+def test_no_bytes_that_claim_a_hundred_million_rows_are_refused(values):
+    with pytest.raises(Corrupt, match="came without bytes"):
+        claims(values, RANGE)
+
+
+def test_labels_that_came_without_bytes_are_bounded():
+    payload = stream(pa.array([0, 0], type=pa.int8()))
+    levels = {"kind": "range", "name": None, "range": [0, ROWS, 1]}
+    note = {"kind": "category", "ordered": False, "width": "int8", "at": [2, 0], "levels": levels}
+    with pytest.raises(Corrupt, match="came without bytes"):
+        receive(payload, note, 2)
+
+
+def test_columns_of_nulls_beside_columns_with_bytes_cross(cross):
+    rows = 100_000
+    frame = pd.DataFrame({"a": np.zeros(rows, dtype=bool)})
+    for name in "bcd":
+        frame[name] = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.nulls(rows)])))
+    assert cross(frame).shape == (rows, 4)
+
+
+@pytest.mark.parametrize("note", [{"kind": "period", "at": [2, 0]}, {"kind": "flat", "values": ARROW}])
+def test_a_frequency_of_a_million_characters_is_refused(note):
+    note = {**note, "freq": "1" * 1_000_000}
+    if note["kind"] == "period":
+        with pytest.raises(Corrupt, match="frequency"):
+            receive(stream(TWO), note, 2)
+        return
+    ticks = {"kind": "datetime", "unit": "ns", "at": [2, 0]}
+    index = {"kind": "flat", "name": None, "values": ticks, "freq": note["freq"]}
+    with pytest.raises(Corrupt, match="frequency"):
+        receive(stream(TWO, TWO), {"kind": "arrow", "at": [2, 1]}, 2, index=index)

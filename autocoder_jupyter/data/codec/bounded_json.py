@@ -1,0 +1,169 @@
+"""JSON from a stranger: counted before it is built, and built in parts.
+
+Three bytes of JSON make a list of eighty, so the length of a text bounds neither time nor memory. And the parser of
+the standard library keeps the interpreter to itself until a text is read; here it is given one part after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from .faults import Corrupt
+
+MAX_CONTAINERS = 250_000
+"""Lists and dicts that one value may hold: each costs some hundred bytes, and the garbage collector walks them."""
+
+MAX_ITEMS = 4_000_000
+"""Entries of all lists and dicts of one value."""
+
+MAX_NESTING = 256
+
+_PART = 1 << 17
+_OPEN, _CLOSE, _COMMA, _QUOTE, _BACKSLASH = b"[{", b"]}", b",", 0x22, 0x5C
+
+
+class Allowance:
+    """What may still be built. Texts that make up one value share one."""
+
+    def __init__(self) -> None:
+        self.containers = MAX_CONTAINERS
+        self.items = MAX_ITEMS
+
+    def take(self, containers: int, items: int) -> None:
+        """Count what a text will become.
+
+        Raises:
+            Corrupt: it is too much.
+        """
+        self.containers -= containers
+        self.items -= items
+        if self.containers < 0 or self.items < 0:
+            raise Corrupt(
+                f"more than {MAX_CONTAINERS:,} lists and dicts, or {MAX_ITEMS:,} entries, in one value; "
+                "tables cross as a DataFrame"
+            )
+
+
+def parse(text: bytes | memoryview, allowance: Allowance) -> Any:
+    """The value of a JSON text in ASCII.
+
+    Raises:
+        Corrupt: it would become too many objects, or is nested too deeply.
+        ValueError: it is not JSON.
+    """
+    data = bytes(text)
+    if len(data) <= 64:  # most cells of a column: not even as many commas would be too much
+        allowance.take(*_most(data))
+        return json.loads(data)
+    places, depths = _structure(data, allowance)
+    if len(data) <= _PART:
+        return json.loads(data)
+    return _Builder(data, places, depths).build(0, len(data), 0, len(places), 0)
+
+
+def _most(data: bytes) -> tuple[int, int]:
+    return sum(map(data.count, (b"[", b"{"))), data.count(b",") + 1
+
+
+def _structure(data: bytes, allowance: Allowance) -> tuple[Any, Any]:
+    """Where brackets, braces and commas outside of strings are, and how deep it is behind each."""
+    places, depths = [], []
+    inside = escaped = False
+    depth = 0
+    for start in range(0, len(data), _PART):
+        signs = np.frombuffer(data, dtype=np.uint8, count=min(_PART, len(data) - start), offset=start)
+        quotes, escaped = _quotes(signs, escaped)
+        in_string = (np.cumsum(quotes, dtype=np.uint8) & 1).astype(bool) ^ inside
+        inside = bool(in_string[-1])
+        opening, closing = np.isin(signs, list(_OPEN)) & ~in_string, np.isin(signs, list(_CLOSE)) & ~in_string
+        commas = (signs == _COMMA[0]) & ~in_string
+        found = np.flatnonzero(opening | closing | commas)
+        allowance.take(int(opening.sum()), int(commas.sum() + opening.sum()))
+        steps = opening[found].astype(np.int32) - closing[found]
+        behind = depth + np.cumsum(steps, dtype=np.int32)
+        if len(found):
+            depth = int(behind[-1])
+            if behind.max() > MAX_NESTING:
+                raise Corrupt(f"more than {MAX_NESTING} levels of nesting")
+        places.append(found + start)
+        depths.append(behind)
+    return np.concatenate(places), np.concatenate(depths)
+
+
+def _quotes(signs: Any, escaped: bool) -> tuple[Any, bool]:
+    """Which characters begin or end a string, and whether the character behind these is escaped."""
+    quotes = signs == _QUOTE
+    backslashes = np.flatnonzero(signs == _BACKSLASH)
+    if not len(backslashes):
+        quotes[0] &= not escaped
+        return quotes, False
+    # Of a run of backslashes every second is escaped by the one before it.
+    if escaped:
+        quotes[0] = False
+        backslashes = backslashes[1:] if backslashes[0] == 0 else backslashes
+        if not len(backslashes):
+            return quotes, False
+    begins = np.concatenate(([True], np.diff(backslashes) != 1))
+    begin = np.maximum.accumulate(np.where(begins, backslashes, 0))
+    escaping = backslashes[(backslashes - begin) % 2 == 0]
+    behind = escaping + 1
+    quotes[behind[behind < len(signs)]] = False
+    return quotes, bool(behind[-1] == len(signs))
+
+
+class _Builder:
+    """Builds a value out of parts that are small enough to be read in one go."""
+
+    def __init__(self, data: bytes, places: Any, depths: Any) -> None:
+        self._data = data
+        self._places = places
+        self._depths = depths
+
+    def build(self, start: int, end: int, first: int, last: int, depth: int) -> Any:
+        """The value between two places of the text, whose structure is between two places of the list."""
+        text = self._data[start:end]
+        if end - start <= _PART or text.lstrip()[:1] not in (b"[", b"{"):
+            return json.loads(text)
+        listed = text.lstrip()[:1] == b"["
+        if last - first < 2 or text.rstrip()[-1:] != (b"]" if listed else b"}"):
+            raise Corrupt("brackets that do not fit")
+        commas = first + np.flatnonzero(self._is_comma(first, last, depth + 1))
+        # An opening bracket, the commas behind the entries, and the closing bracket.
+        edges = [first, *commas.tolist(), last - 1]
+        value: Any = [] if listed else {}
+        begin = 0
+        while begin < len(edges) - 1:
+            until = begin + 1
+            while until < len(edges) - 1 and self._length(edges[begin], edges[until + 1]) <= _PART:
+                until += 1
+            self._add(value, edges[begin], edges[until], depth + 1)
+            begin = until
+        return value
+
+    def _is_comma(self, first: int, last: int, depth: int) -> Any:
+        signs = np.frombuffer(self._data, dtype=np.uint8)[self._places[first:last]]
+        return (signs == _COMMA[0]) & (self._depths[first:last] == depth)
+
+    def _length(self, left: int, right: int) -> int:
+        return int(self._places[right] - self._places[left])
+
+    def _add(self, value: Any, left: int, right: int, depth: int) -> None:
+        """Read the entries between two edges."""
+        start, end = int(self._places[left]) + 1, int(self._places[right])
+        text = self._data[start:end]
+        if isinstance(value, list):
+            if end - start <= _PART:
+                value.extend(json.loads(b"[%b]" % text))
+            else:
+                value.append(self.build(start, end, left + 1, right, depth))
+        elif end - start <= _PART:
+            value.update(json.loads(b"{%b}" % text))
+        else:
+            key, behind = json.JSONDecoder().raw_decode(text.decode("ascii"), len(text) - len(text.lstrip()))
+            if not isinstance(key, str):
+                raise Corrupt("an entry without a key")
+            colon = text.index(b":", behind)
+            value[key] = self.build(start + colon + 1, end, left + 1, right, depth)
