@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.plan import plan_messages
+from autocoder_jupyter.engine.plan import PlanAnswer, plan_messages
 from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 
 
@@ -17,7 +18,7 @@ def preview(request: Request, config: AgentConfig) -> str:
         AutocodeError: as a real run would before its first question.
     """
     prepared = prepare(request, config)
-    messages = plan_messages(request, prepared.inputs, prepared.context.text)
+    messages = with_schema(plan_messages(request, prepared.inputs, prepared.context.text), PlanAnswer)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = sum(len(message["content"]) for message in messages)
     head = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -36,7 +36,7 @@ async def ask_structured(
         UnusableAnswer: no answer fits, also after the repair rounds.
         ModelError: as `LanguageModel.ask`.
     """
-    messages = (*question.messages[:-1], _with_schema(question.messages[-1], answer_type))
+    messages = with_schema(question.messages, answer_type)
     asked = dataclasses.replace(question, messages=messages, answer_type=answer_type)
     return await ask_until_readable(
         model, asked, lambda answer: read_record(answer, answer_type), on_text=on_text, on_retry=on_retry
@@ -72,11 +72,13 @@ def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -
     }
 
 
-def _with_schema(message: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:
+def with_schema(messages: Sequence[Mapping[str, Any]], answer_type: type[BaseModel]) -> tuple[Mapping[str, Any], ...]:
+    """The messages as they are sent for a record: the last one ends with its schema in words."""
+    *before, message = messages
     words, content = schema_in_words(answer_type), message["content"]
     if isinstance(content, str):
-        return {**message, "content": f"{content}\n\n{words}"}
-    return {**message, "content": [*content, {"type": "text", "text": words}]}
+        return (*before, {**message, "content": f"{content}\n\n{words}"})
+    return (*before, {**message, "content": [*content, {"type": "text", "text": words}]})
 
 
 def _complaint(error: ValidationError) -> str:

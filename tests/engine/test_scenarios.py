@@ -8,8 +8,10 @@ import textwrap
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
+from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from tests.scripted_model import Answer
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
@@ -336,6 +338,15 @@ async def test_a_request_that_was_never_answered_is_kept_too(theatre: Theatre):
         await theatre.play({"plan": [Answer(status=401, error="no such key")]})
     (path,) = theatre.root.rglob("sent.json")
     assert [request["stage"] for request in json.loads(path.read_text())["requests"]] == ["plan"]
+
+
+async def test_a_preview_is_the_first_request_to_the_letter(theatre: Theatre):
+    request = Request(name="growth", prompt="Total revenue of @sales.", samples={"sales": sales()},
+                      outputs=(OutputSpec(name="total", type="float"),))  # fmt: skip
+    shown = preview(request, AgentConfig())
+    played = await play(theatre)
+    for message in played.model.requests[0]["messages"]:
+        assert message["content"] in shown
 
 
 async def test_a_secret_that_is_not_set_is_told_before_any_question(theatre: Theatre):

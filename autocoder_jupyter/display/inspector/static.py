@@ -6,14 +6,12 @@ is (see the constants of the sections), and a section that makes the form too lo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.inspector.attempts import attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
 from autocoder_jupyter.display.inspector.data import data_section
-from autocoder_jupyter.display.inspector.discretion import discreet
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import code_of, function_section, signature
@@ -41,9 +39,8 @@ def render_html(subject: Subject, part: Part = "all") -> str:
         return source_block(code_of(report), f"{report.name}.py")
     if part == "tests":
         return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
-    shown = replace(subject, report=discreet(report, subject.share))
-    body = _evidence_first(shown) if part == "report" else _sections(shown)
-    return markup.frame("autocode-result", colour(shown), head(shown), body)
+    body = _evidence_first(subject) if part == "report" else _sections(subject)
+    return markup.frame("autocode-result", colour(subject), head(subject), body)
 
 
 def _sections(subject: Subject) -> str:
@@ -81,7 +78,7 @@ def _evidence_first(subject: Subject) -> str:
 
 def render_text(subject: Subject, part: Part = "all") -> str:
     """The same in words."""
-    report = discreet(subject.report, subject.share)
+    report = subject.report
     if part == "code":
         return markup.plain(code_of(report))
     if part == "tests":

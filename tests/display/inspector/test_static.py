@@ -8,7 +8,7 @@ from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
 from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import CheckOutcome, Evidence, Report
+from autocoder_jupyter.types import Report
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, subject
 
 
@@ -89,21 +89,6 @@ def test_the_saved_form_shows_of_the_samples_what_the_share_allows() -> None:
     render_html(subject(overviews=overviews, sent={**SENT, "share": "stats"}))
     render_html(subject(overviews=overviews, sent={}))
     assert asked == ["rows", "stats", "schema"]
-
-
-@pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False), ("schema", False)])
-def test_a_failed_checks_words_are_saved_only_where_rows_may_be_seen(share: str, shown: bool) -> None:
-    said = "it is Jane Doe"
-    evidence = Evidence(checks=(CheckOutcome(name="nobody", passed=False, message=said),))
-    error = f"This does not hold: nobody. {said}"
-    attempt = MENDED.history[1].model_copy(update={"evidence": evidence, "error": error})
-    report = MENDED.model_copy(
-        update={"success": False, "evidence": evidence, "error": error, "history": (attempt,), "tests": ""}
-    )
-    given = subject(report, sent={**SENT, "share": share})
-    for part in ("all", "report"):
-        assert (said in render_html(given, part)) is shown  # type: ignore[arg-type]
-        assert (said in render_text(given, part)) is shown  # type: ignore[arg-type]
 
 
 def test_schemas_are_saved_unless_only_names_may_be_seen() -> None:
