@@ -13,7 +13,7 @@ PAGE = (ROOT / "PRIVACY.md").read_text(encoding="utf-8")
 
 
 def test_every_named_test_exists():
-    named = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", PAGE)
+    named = re.findall(r"`(\w+/[\w/]+\.py)(?:::(\w+))?`", PAGE)
     assert len(named) > 15
     for path, name in named:
         source = (ROOT / "tests" / path).read_text(encoding="utf-8")
