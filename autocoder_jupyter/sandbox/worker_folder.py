@@ -8,7 +8,6 @@ locked is a dead kernel's and is removed. Process numbers would not do: kernels 
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import tempfile
 import time
@@ -16,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.sandbox.worker import removal
 
-_log = logging.getLogger(__name__)
+_log = discreet_logger(__name__)
 
 _PREFIX = "autocode-worker-"
 _SWEEP_SECONDS = 2.0
