@@ -8,6 +8,7 @@ from typing import Any
 
 from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.tasks.outputs import field_names, is_output_name
 from autocoder_jupyter.tasks.values import checked_value
@@ -148,8 +149,7 @@ def _expressions(checks: Iterable[str] | None) -> tuple[str, ...]:
     expressions = check.texts("checks", checks)
     for expression in expressions:
         try:
-            compile(expression.strip(), "<check>", "eval")
-        except (SyntaxError, ValueError) as error:
-            reason = getattr(error, "msg", str(error))
-            raise InvalidRequest(f"checks: {expression!r} is not a Python expression: {reason}.") from None
+            require_expression(expression)
+        except SyntaxError as error:
+            raise InvalidRequest(f"checks: {expression!r} is not a Python expression: {error.msg}.") from None
     return expressions

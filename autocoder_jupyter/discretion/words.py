@@ -17,6 +17,7 @@ from functools import cached_property
 
 from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.errors import SandboxCrash, SolutionError, WrongType
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Share
 
 WITHHELD = "What it says is withheld, because it may quote the data."
@@ -179,8 +180,8 @@ class Discretion:
     @cached_property
     def _own_classes(self) -> frozenset[str]:
         try:
-            tree = ast.parse(self.code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = parse(self.code)
+        except SyntaxError:
             return frozenset()
         return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 

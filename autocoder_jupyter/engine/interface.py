@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
 FUNCTION = "run"
@@ -60,9 +61,9 @@ def interface_problem(code: str, plan: CodePlan) -> str:
     Saves a run in the sandbox: a wrong parameter name would fail every single test.
     """
     try:
-        module = ast.parse(code)
+        module = parse(code)
     except SyntaxError as error:
-        return f"the module does not parse: {error.msg} (line {error.lineno})"
+        return f"the module does not parse: {complaint(error)}"
     found = [
         node
         for node in module.body

@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.sandbox.environments import BASE_PACKAGES
 
 _OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
@@ -36,7 +37,7 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
     """Top-level names of the modules that the sources import anywhere, the standard library left out; sorted."""
     found: set[str] = set()
     for source in sources:
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parse(source)):
             if isinstance(node, ast.Import):
                 found.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from autocoder_jupyter.parsing import complaint, parse, same_substance
 from autocoder_jupyter.types import Edit
 
 
@@ -40,15 +41,15 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
         first, last = places[0].span()
         text = text[:first] + edit.replace.strip("\n") + text[last:]
     try:
-        ast.parse(text)
+        parse(text)
     except SyntaxError as error:
-        raise PatchError(f"after the edits the module does not parse: {error.msg} (line {error.lineno})") from None
+        raise PatchError(f"after the edits the module does not parse: {complaint(error)}") from None
     return text
 
 
 def changed_in_substance(old: str, new: str) -> bool:
     """Whether two modules differ in more than comments, docstrings' layout and formatting."""
-    return ast.dump(ast.parse(old)) != ast.dump(ast.parse(new))
+    return not same_substance(old, new)
 
 
 def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
@@ -64,7 +65,7 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
         PatchError: an id is not in the module, a replacement is not one function of that name, or the outcome does
             not parse.
     """
-    spans = dict(_test_spans(ast.parse(source)))
+    spans = dict(_test_spans(parse(source)))
     lines = source.split("\n")
     for name in sorted(replacements, key=lambda name: spans.get(name, (0, 0, 0)), reverse=True):
         if name not in spans:
@@ -75,9 +76,9 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
         lines[first - 1 : last] = body
     text = "\n".join(lines)
     try:
-        ast.parse(text)
+        parse(text)
     except SyntaxError as error:
-        raise PatchError(f"after the change the tests do not parse: {error.msg} (line {error.lineno})") from None
+        raise PatchError(f"after the change the tests do not parse: {complaint(error)}") from None
     return text
 
 
@@ -100,9 +101,9 @@ def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
 def _function_lines(code: str, name: str, indent: int) -> list[str]:
     text = textwrap.dedent(code).strip("\n")
     try:
-        body = ast.parse(text).body
+        body = parse(text).body
     except SyntaxError as error:
-        raise PatchError(f"the new {name} does not parse: {error.msg} (line {error.lineno})") from None
+        raise PatchError(f"the new {name} does not parse: {complaint(error)}") from None
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef | ast.AsyncFunctionDef) or body[0].name != name:
         raise PatchError(f"the replacement of {name} must be that one function, without imports or other code")
     return [" " * indent + line if line.strip() else "" for line in text.split("\n")]
@@ -113,7 +114,7 @@ def excerpt(source: str, names: Iterable[str]) -> str:
     wanted = set(names)
     others = [
         span
-        for name, span in _test_spans(ast.parse(source))
+        for name, span in _test_spans(parse(source))
         if name not in wanted and name.rpartition("::")[2].startswith("test")
     ]
     left_out = {number for first, last, _ in others for number in range(first, last + 1)}

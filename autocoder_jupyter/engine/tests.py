@@ -10,6 +10,7 @@ from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
@@ -62,7 +63,7 @@ class TestSuite:
 def read_suite(source: str) -> TestSuite:
     """Find the tests in a module, as pytest does by default, without running it."""
     sentences: dict[str, str] = {}
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             for member in node.body:
                 if _is_test(member):
@@ -85,7 +86,7 @@ def suite_problem(suite: TestSuite) -> str:
     """Why a suite proves nothing, in words for the model; "" when it may."""
     if not suite.ids:
         return "The module holds no test function."
-    called = {node.func for node in ast.walk(ast.parse(suite.source)) if isinstance(node, ast.Call)}
+    called = {node.func for node in ast.walk(parse(suite.source)) if isinstance(node, ast.Call)}
     if not any(isinstance(node, ast.Name) and node.id == FUNCTION for node in called):
         return f"No test calls `{FUNCTION}`."
     return ""

@@ -13,6 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
+from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
@@ -132,12 +133,11 @@ def _check(text: str) -> str:
 
 def _compiled(flag: str, expression: str) -> None:
     try:
-        compile(expression.strip(), flag, "eval")
-    except (SyntaxError, ValueError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        require_expression(expression)
+    except SyntaxError as error:
         raise InvalidRequest(
             f"{flag} {expression!r} is not a Python expression.",
-            why=reason,
+            why=error.msg,
             hint='Put it in quotes if it has blanks: --check "(monthly.revenue >= 0).all()".',
         ) from None
 

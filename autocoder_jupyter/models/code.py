@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from autocoder_jupyter.models.answers import LONGEST_CODE, Block, fenced_blocks, objects_in
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import Exchange
 
 _PYTHON_TAGS = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
@@ -139,14 +140,14 @@ def _parses(code: str) -> bool:
     if len(code) > LONGEST_CODE:
         return False
     try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse(code).body
+    except SyntaxError:
         return False
     return any(not isinstance(node, ast.Expr) or isinstance(node.value, (ast.Call, ast.Await)) for node in body)
 
 
 def _defines(code: str, name: str | None) -> bool:
-    for node in ast.parse(code).body:
+    for node in parse(code).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
             return True
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -163,11 +164,9 @@ def _complaint(text: str) -> str:
     if len(code) > LONGEST_CODE:
         return f"It has {len(code):,} characters, at most {LONGEST_CODE:,} can be used."
     try:
-        ast.parse(code)
+        parse(code)
     except SyntaxError as error:
         line = (error.text or "").rstrip()
         where = f", line {error.lineno}: {line}" if error.lineno else ""  # a null byte stands in no line
         return f"It is not valid Python: {error.msg}{where}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"It is not valid Python: {error}"
     return "There is no Python code in it."

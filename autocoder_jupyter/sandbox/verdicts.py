@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.sandbox.replies import refused, seconds_of
 from autocoder_jupyter.sandbox.text import stable
 from autocoder_jupyter.types import Outcome, TestOutcome
@@ -109,8 +110,8 @@ class Verdicts:
 def sentences(tests: str) -> dict[str, str]:
     """The first line of each test's docstring by the test's id."""
     try:
-        tree = ast.parse(tests)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(tests)
+    except SyntaxError:
         return {}
     found: dict[str, str] = {}
     _gather(tree.body, "", found)

@@ -15,10 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.sandbox.worker import removal
-
-_log = discreet_logger(__name__)
 
 _PREFIX = "autocode-worker-"
 _SWEEP_SECONDS = 2.0
@@ -47,14 +44,11 @@ def claim_folder() -> WorkerFolder:
 def remove_abandoned() -> None:
     """Remove this user's folders that nobody claims any more, as far as that goes in a short time. Never raises."""
     until = time.monotonic() + _SWEEP_SECONDS
-    try:
-        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-            with suppress(OSError):
-                about = path.lstat()
-                if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
-                    _remove_unless_claimed(path, seconds=until - time.monotonic())
-    except Exception:  # whatever a program left there, the next one must be able to start
-        _log.warning("what dead kernels left in the temporary folder could not be removed", exc_info=True)
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(Exception):  # whatever a program left there, the next one must be able to start
+            about = path.lstat()
+            if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
+                _remove_unless_claimed(path, seconds=until - time.monotonic())
 
 
 def _remove_unless_claimed(path: Path, *, seconds: float) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.sandbox.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.harness import command_line
@@ -92,7 +93,7 @@ def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
 
 def _imports_renamed(tests: str, stem: str) -> str:
     lines = re.split(r"\r\n|\r|\n", tests)  # as the parser counts them; str.splitlines() knows more ends of lines
-    for node in ast.walk(ast.parse(tests)):
+    for node in ast.walk(parse(tests)):
         is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
         is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
         if is_from or is_plain:
@@ -187,7 +188,7 @@ def _require_importable(path: Path, code: str) -> None:
 
 def _imported(code: str) -> set[str]:
     names: set[str] = {"pandas", "pyarrow", "numpy", "pytest", "solution"}
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(parse(code)):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
