@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.options import SETTINGS, Option
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.plain_toml import parse
 from autocoder_jupyter.trust import Wish
 from autocoder_jupyter.visible import visible
 
@@ -77,8 +77,8 @@ def read_project(folder: Path) -> Project:
 def _read(path: Path) -> dict[str, Any]:
     try:
         real = path.resolve(strict=True)  # a link of a folder's file is followed, to a plain file
-        return tomllib.loads(Folder(real.parent).read_text(real.name, MOST_BYTES))
-    except (OSError, ValueError, RecursionError) as error:
+        return parse(Folder(real.parent).read_text(real.name, MOST_BYTES))
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else visible(error)
         raise InvalidRequest("pyproject.toml cannot be read.", why=f"{visible(path)}: {why}") from None
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter import plain_toml
 from autocoder_jupyter.folder import Folder
 
 _UV_INDEX_VARIABLES = (
@@ -194,8 +195,8 @@ def _addresses(file: Path) -> list[Address]:
 def _uv_table(file: Path) -> dict[str, Any]:
     """The settings for uv in a file that may be a stranger's."""
     try:
-        settings: Any = tomllib.loads(Folder(file.parent).read_text(file.name, FILE_BYTES))
-    except (OSError, ValueError, RecursionError):
+        settings: Any = plain_toml.parse(Folder(file.parent).read_text(file.name, FILE_BYTES))
+    except (OSError, ValueError):
         return {}
     if file.name == "pyproject.toml":
         tool = settings.get("tool")
