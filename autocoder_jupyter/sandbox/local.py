@@ -94,7 +94,7 @@ class LocalSandbox:
                 network=network,
                 preload=preload,
                 scratch=[process.folder],
-                hide_memory=False,  # sandlock reads the memory of who asks it
+                hide_memory=False,  # sandlock reads the memory of who asks it, and the supervisor counts it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
             )
 

@@ -54,7 +54,7 @@ class LocalProcess:
             self._report, their_report = os.pipe()
             theirs = [their_lifeline, their_report, claim]
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _START, import_path, *map(str, theirs)],
+                [sys.executable, "-I", "-S", "-B", "-c", _START, import_path, *map(str, theirs)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -23,10 +23,19 @@ _LAST_CAPABILITY = 63
 
 @dataclass(frozen=True)
 class DiskUse:
-    """Bytes on disk and number of files and folders."""
+    """What files use.
+
+    Args:
+        bytes: on disk.
+        entries: number of files and folders.
+        unmeasured: files without a name or a descriptor, kept by a mapping alone; nobody can ask for their size.
+        hidden: whether there are folders that cannot be looked into: deeper than any path reaches, or closed.
+    """
 
     bytes: int
     entries: int
+    unmeasured: int = 0
+    hidden: bool = False
 
 
 def adopt_orphans() -> None:
@@ -91,23 +100,34 @@ def memory(pids: Iterable[int], enough: int) -> int:
 
 
 def disk(folder: Path, pids: Iterable[int], enough: int) -> DiskUse:
-    """What lies below `folder`, and what these processes hold open though it has no name any more.
+    """What lies below `folder`, and what these processes keep though it has no name any more.
 
     Stops counting at `enough` entries.
     """
     size = entries = 0
+    hidden = False
     queue = [str(folder)]
     while queue and entries <= enough:
         try:
             with os.scandir(queue.pop()) as listing:
                 for entry in listing:
                     entries += 1
-                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    size += _blocks(entry)
                     if entry.is_dir(follow_symlinks=False):
                         queue.append(entry.path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # removed meanwhile
         except OSError:
-            continue
-    return DiskUse(size + sum(_unnamed_bytes(pid) for pid in pids), entries)
+            hidden = True
+    held, mapped = _nameless(pids)
+    return DiskUse(size + sum(held.values()), entries + len(held) + len(mapped), len(mapped), hidden)
+
+
+def _blocks(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * 512
+    except FileNotFoundError:
+        return 0
 
 
 def _children(pid: int) -> list[int]:
@@ -158,13 +178,37 @@ def _proportional(pid: int) -> int:
     return 0
 
 
-def _unnamed_bytes(pid: int) -> int:
-    size = 0
+def _nameless(pids: Iterable[int]) -> tuple[dict[int, int], set[int]]:
+    """Removed files that these processes keep, by number: those held open with their bytes, and those only mapped."""
+    held: dict[int, int] = {}
+    mapped: set[int] = set()
+    for pid in pids:
+        held |= _held_open(pid)
+        mapped |= _mapped(pid)
+    return held, mapped - held.keys()
+
+
+def _held_open(pid: int) -> dict[int, int]:
+    found: dict[int, int] = {}
     try:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            held = descriptor.stat()
-            if stat.S_ISREG(held.st_mode) and held.st_nlink == 0:
-                size += held.st_blocks * 512
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
-        return size
-    return size
+        return found
+    for descriptor in descriptors:
+        try:
+            held = descriptor.stat()
+        except OSError:
+            continue  # closed meanwhile
+        if stat.S_ISREG(held.st_mode) and held.st_nlink == 0:
+            found[held.st_ino] = held.st_blocks * 512
+    return found
+
+
+def _mapped(pid: int) -> set[int]:
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_bytes()
+    except OSError:
+        return set()
+    lines = (line.split(maxsplit=5) for line in maps.splitlines() if line.endswith(b" (deleted)"))
+    # A mapping without a file, shared with forked processes, is shown as a removed /dev/zero; it is memory.
+    return {int(number) for *_, number, name in lines if not name.startswith(b"/dev/zero")}

@@ -14,6 +14,8 @@ _ENOSYS = 38
 _PRETEND = 0  # answers success and does nothing
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PR_SET_DUMPABLE = 4
+_SHARED_WITHOUT_FILE = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -65,6 +67,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "migrate_pages": (256, 238),
     "mknod": (133, None),
     "mknodat": (259, 33),
+    "mmap": (9, 222),
     "modify_ldt": (154, None),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
@@ -79,6 +82,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
     "pivot_root": (155, 41),
+    "prctl": (157, 167),
     "prlimit64": (302, 261),
     "process_madvise": (440, 440),
     "process_mrelease": (448, 448),
@@ -90,6 +94,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "reboot": (169, 142),
     "removexattr": (197, 14),
     "request_key": (249, 218),
+    "sendmmsg": (307, 269),
+    "sendmsg": (46, 211),
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
@@ -204,6 +210,7 @@ class Rule:
         answer: errno to return.
         argument: index of the argument to look at.
         any_bit: the rule counts if one of these bits is set.
+        all_bits: the rule counts if all of these bits are set.
         values: the rule counts if the argument is one of these.
         others: the rule counts if the argument is none of these.
     """
@@ -212,6 +219,7 @@ class Rule:
     answer: int = _EPERM
     argument: int | None = None
     any_bit: int = 0
+    all_bits: int = 0
     values: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
 
@@ -243,7 +251,21 @@ def child_rules() -> tuple[Rule, ...]:
     )
 
 
+def watched_rules(*, network: bool) -> tuple[Rule, ...]:
+    """What a program may not do either where its use is counted from outside: hold what nobody can count.
+
+    Shared memory without a file belongs to no process once its pages are let go of, and a removed file that is on its
+    way through a socket to none at all. A process that is not dumpable cannot be looked into.
+    """
+    return (
+        Rule("mmap", argument=3, all_bits=_SHARED_WITHOUT_FILE),
+        Rule("prctl", argument=0, values=(_PR_SET_DUMPABLE,)),
+        *(() if network else (Rule("sendmsg"), Rule("sendmmsg"))),
+    )
+
+
 _LOAD = 0x20
+_AND = 0x54
 _JUMP_EQUAL = 0x15
 _JUMP_GREATER_EQUAL = 0x35
 _JUMP_ANY_BIT = 0x45
@@ -283,6 +305,9 @@ def _body(rule: Rule) -> list[bytes]:
     load = _instruction(_LOAD, _AT_ARGUMENTS + 8 * rule.argument)
     if rule.any_bit:
         return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), deny, allow]
+    if rule.all_bits:
+        masked = _instruction(_AND, rule.all_bits)
+        return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), deny, allow]
     tests = rule.values or rule.others
     jumps = [_instruction(_JUMP_EQUAL, value, true=len(tests) - place) for place, value in enumerate(tests)]
     return [load, *jumps, *((allow, deny) if rule.values else (deny, allow))]

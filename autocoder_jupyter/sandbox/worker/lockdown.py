@@ -43,15 +43,19 @@ def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hi
         network: allow internet sockets; nothing else ever.
         file_bytes: size of one file at most.
         address_space: bytes of address space of one process, when the sandbox has no better limit of memory.
-        hide_memory: make /proc entries of the zygote unreadable. Not under a supervisor that must read its memory.
+        hide_memory: make /proc entries of the zygote unreadable. Not under a supervisor that looks into processes to
+            count what they use; there, what it could not count is refused instead.
     """
     _set_limits(file_bytes, address_space)
     no_new_privileges = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    rules = bpf.worker_rules(network=network)
+    if not hide_memory:
+        rules += bpf.watched_rules(network=network)
     return Lockdown(
         no_new_privileges=no_new_privileges,
         adopts_orphans=_prctl(_PR_SET_CHILD_SUBREAPER, 1),
         hidden_memory=hide_memory and _prctl(_PR_SET_DUMPABLE, 0),
-        system_calls=no_new_privileges and _filter(bpf.worker_rules(network=network)),
+        system_calls=no_new_privileges and _filter(rules),
     )
 
 

@@ -601,6 +601,24 @@ def test_memory_files_are_no_way_around(worker: Worker) -> None:  # 50, 55
         return
 
 
+def test_shared_memory_that_no_process_holds_any_more_is_no_way_around(worker: Worker) -> None:
+    """Pages that are let go of stay in memory as long as the mapping is there, and count for no process."""
+    body = """
+        import mmap
+        held = []
+        for _ in range(15):
+            held.append(mmap.mmap(-1, 60 * 2**20))
+            held[-1].write(b'x' * (60 * 2**20))
+            held[-1].madvise(mmap.MADV_DONTNEED)
+        time.sleep(1)
+        return 'held'
+    """
+    try:
+        assert attempt(worker, body).startswith("blocked")
+    except (OutOfMemory, SandboxCrash):
+        return
+
+
 def test_the_shared_memory_of_the_host_is_not_filled(worker: Worker) -> None:  # 50
     before = set(Path("/dev/shm").iterdir())
     with contextlib.suppress(SandboxError):
@@ -616,8 +634,24 @@ def test_the_shared_memory_of_the_host_is_not_filled(worker: Worker) -> None:  #
         "for n in range(200_000): open(f'f{n}', 'w').close()",
         "f = open('gone', 'wb'); os.remove('gone')\nfor n in range(1000): f.write(b'x' * 2**20)",
         "open(os.path.join(os.environ.get('TMPDIR', '/tmp'), 'one'), 'wb').write(b'x' * (200 * 2**20))",
+        "for _ in range(45): os.mkdir('d' * 100); os.chdir('d' * 100)\n"
+        "for n in range(10): open(str(n), 'wb').write(b'x' * (20 * 2**20))",
+        "libc = ctypes.CDLL(None)\n"
+        "libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)\n"
+        "for n in range(10):\n"
+        "    with open('gone', 'w+b') as f: f.write(b'x' * (20 * 2**20)); libc.mmap(None, 4096, 1, 1, f.fileno(), 0)\n"
+        "    os.remove('gone')",
+        "for _ in range(24):\n"
+        "    if not os.fork():\n"
+        "        name = str(os.getpid())\n"
+        "        held = [(open(name, 'w'), os.remove(name)) for _ in range(1000)]\n"
+        "        time.sleep(60)\n"
+        "while True: time.sleep(1)",
     ],
-    ids=["one file", "many files", "inodes", "unlinked", "temporary folder"],
+    ids=[
+        *("one file", "many files", "inodes", "unlinked", "temporary folder"),
+        *("deeper than a path", "only mapped", "unlinked inodes"),
+    ],
 )
 def test_the_disk_is_not_filled(worker: Worker, body: str) -> None:
     """Refused at once or, for `local`, stopped at the next look; either way the program does not go on."""
