@@ -9,12 +9,17 @@ NO_NETWORK = (
     "Better fetch the data in the notebook and hand it over."
 )
 NO_PROCESSES = "This sandbox may not allow further processes; let the function work in one, with threads if need be."
+NO_SHARING = (
+    "In this sandbox processes of multiprocessing are forked and share pipes, queues, locks and values; "
+    "there are no managers, no SharedMemory and no other start method."
+)
 
 _UNREACHED = re.compile(
     r"gaierror|name resolution|name or service not known|failed to resolve|NewConnectionError|network is unreachable",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"(?:PermissionError|OSError|BlockingIOError|FileNotFoundError)$")
+_UNSHARED = re.compile(r"\bManager\(|\bSharedMemory\(|\bget_context\(|\bset_start_method\(")
 _SOCKET = re.compile(r"\bsocket\b|create_connection|\.connect\(")
 _PROCESSES = re.compile(r"\bmultiprocessing\b|ProcessPool|\bPool\(|\bos\.fork\(|\bsubprocess\b|joblib|loky")
 
@@ -29,6 +34,8 @@ def boundary_hint(exception: str, message: str, traceback: str) -> str:
     """
     if _UNREACHED.search(f"{exception}: {message}"):
         return NO_NETWORK
+    if _UNSHARED.search(traceback) and (exception == "EOFError" or _REFUSED.search(exception)):
+        return NO_SHARING
     if not _REFUSED.search(exception):
         return ""
     if _SOCKET.search(traceback):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.sandbox.boundaries import NO_NETWORK, NO_PROCESSES, boundary_hint
+from autocoder_jupyter.sandbox.boundaries import NO_NETWORK, NO_PROCESSES, NO_SHARING, boundary_hint
 from autocoder_jupyter.sandbox.replies import program_error
 
 
@@ -24,6 +24,9 @@ from autocoder_jupyter.sandbox.replies import program_error
             NO_NETWORK,
         ),
         ("PermissionError", "[Errno 13] Permission denied", "    with mp.Pool(2) as p:", NO_PROCESSES),
+        ("EOFError", "", "    with multiprocessing.Manager() as manager:", NO_SHARING),
+        ("PermissionError", "[Errno 13] Permission denied: '/psm_1'", "    s = SharedMemory(create=True)", NO_SHARING),
+        ("EOFError", "Ran out of input", "pickle.load(file)", ""),
         ("BlockingIOError", "[Errno 11] Resource temporarily unavailable", "    os.fork()", NO_PROCESSES),
         ("PermissionError", "[Errno 13] Permission denied: '/etc/shadow'", "open('/etc/shadow')", ""),
         ("ValueError", "no socket in the table", "raise ValueError", ""),

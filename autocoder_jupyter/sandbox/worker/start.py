@@ -16,7 +16,7 @@ import traceback
 from dataclasses import asdict
 from typing import Any
 
-from . import frames, heap, lockdown
+from . import frames, heap, lockdown, semaphores
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -48,6 +48,7 @@ def main() -> None:
         failed = {"kind": "failed", "text": traceback.format_exc(limit=-3), "payload": 0}
         frames.write_all(control, [frames.pack(failed)])
         os._exit(1)
+    semaphores.install_where_needed()
     from .workplace import Workplace
     from .zygote import Zygote
 

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -399,3 +400,54 @@ def test_the_sandbox_has_no_more_cores_than_allowed(worker: Worker) -> None:
         return str(used.children_user + used.children_system)
     """
     assert float(say(worker, body)) < 1.1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "with multiprocessing.Pool(2) as pool: return str(pool.map(abs, range(-99, 1)) == [*range(99, -1, -1)])",
+        "with ProcessPoolExecutor(2) as pool: return str(list(pool.map(abs, [-1, 2])) == [1, 2])",
+        """
+        def add():
+            for _ in range(200):
+                with number.get_lock():
+                    number.value += 1
+        number = multiprocessing.Value("i", 0)
+        processes = [multiprocessing.Process(target=add) for _ in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        return str(number.value == 600)
+        """,
+        """
+        queue, ready = multiprocessing.Queue(), multiprocessing.Event()
+        def answer():
+            ready.wait(10)
+            queue.put("yes")
+        process = multiprocessing.Process(target=answer)
+        process.start()
+        early = queue.empty()
+        ready.set()
+        said = queue.get(timeout=10)
+        process.join()
+        return str(early and said == "yes")
+        """,
+        """
+        lock, semaphore = multiprocessing.RLock(), multiprocessing.BoundedSemaphore(1)
+        with lock, lock:
+            pass
+        semaphore.acquire()
+        late = not semaphore.acquire(timeout=0.05) and not semaphore.acquire(block=False)
+        semaphore.release()
+        try:
+            semaphore.release()
+        except ValueError:
+            return str(late)
+        """,
+    ],
+    ids=["pool", "executor", "value", "queue and event", "locks"],
+)
+def test_forked_processes_work_together(worker: Worker, body: str) -> None:
+    modules = "import multiprocessing\nfrom concurrent.futures import ProcessPoolExecutor\n"
+    assert say(worker, modules + dedent(body)) == "True"
