@@ -68,6 +68,16 @@ def text(parameter: str, value: Any) -> str:
     return value
 
 
+def model(parameter: str, value: Any) -> str:
+    """The name of a model. Some providers take an address in its place, which the key would be sent to unnoticed."""
+    if "://" in text(parameter, value):
+        raise InvalidRequest(
+            f"{parameter} takes the name of a model, not an address.",
+            hint="Give the address in api_base, as with %config Autocode.api_base = …",
+        )
+    return str(value)
+
+
 def folder(parameter: str, value: Any) -> Path:
     """A path, `~` understood."""
     if not isinstance(value, str | os.PathLike) or not str(value):

@@ -122,6 +122,7 @@ def test_settings_are_taken_in_the_forms_people_write() -> None:
         ("name", ""),
         ("model", "  "),
         ("model", 5),
+        ("model", "huggingface/https://evil.example"),
         ("system_prompt", ""),
         ("api_key", "sk-abcdef1234567890"),
         ("api_key", "AIzaSyA1234567890"),

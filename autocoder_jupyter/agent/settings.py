@@ -72,7 +72,7 @@ def _backend(name: str, value: Any) -> Any:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": check.text,
-    "model": check.text,
+    "model": check.model,
     "system_prompt": _optional(check.text),
     "api_key": check.variable_name,
     "api_base": _optional(check.address),

@@ -205,7 +205,12 @@ def test_pyproject_reaches_the_next_cell(shell: Any, jobs: Any, here: Path) -> N
 
 @pytest.mark.parametrize(
     ("option", "words"),
-    [("-p ../x", "packages"), ("-p git+https://example.org/x", "packages"), ("--backend claude", "backend")],
+    [
+        ("-p ../x", "packages"),
+        ("-p git+https://example.org/x", "packages"),
+        ("--backend claude", "backend"),
+        ("-m huggingface/https://evil.example/v1", "not an address"),
+    ],
 )
 def test_an_option_that_the_agent_refuses_fails_the_cell(shell: Any, option: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
