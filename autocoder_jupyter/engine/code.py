@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
@@ -64,7 +65,7 @@ async def write_code(
     for insistence in _INSISTENCE:
         if insistence:
             messages = (*messages, {"role": "user", "content": insistence.format(problem=problem)})
-        code = await talk.code("code", messages, must_define=FUNCTION)
+        code = without_entry(await talk.code("code", messages, must_define=FUNCTION))
         problem = interface_problem(code, plan)
         if not problem:
             return code

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine.brief import plan_text, request_text
 from autocoder_jupyter.engine.code import CODE_RULES
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.diagnose import shortened
+from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.patches import PatchError, apply_edits, changed_in_substance
 from autocoder_jupyter.request import Request
@@ -158,5 +159,6 @@ async def fix_code(
         if not verdict.problem:
             best = new
     content = _INSISTENCE[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
-    whole = await talk.code("fix", (*messages, {"role": "user", "content": content}), must_define=FUNCTION)
+    asking = (*messages, {"role": "user", "content": content})
+    whole = without_entry(await talk.code("fix", asking, must_define=FUNCTION))
     return whole if not interface_problem(whole, plan) else best

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from autocoder_jupyter.engine.entry import entry_problem
 from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
@@ -90,4 +91,4 @@ def interface_problem(code: str, plan: CodePlan) -> str:
     extra = [name for name in demanding if name not in {spec.name for spec in plan.inputs}]
     if extra:
         return f"`{FUNCTION}` demands the parameter {', '.join(extra)}, which nobody passes"
-    return ""
+    return entry_problem(module)

@@ -17,7 +17,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.sandbox.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.tasks.harness import command_line
+from autocoder_jupyter.tasks.harness import command_line, entered
 from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.writing import writing
@@ -62,10 +62,10 @@ def script(report: Report, function: Function) -> str:
         _metadata(function),
         _provenance(report),
         "",
-        function.code.strip("\n"),
+        entered(function.code),
         "",
         "",
-        "# The command line. What stands above is the function as it was tested.",
+        "# The command line. What stands above is the function as it was tested, and the way in.",
         "",
         "",
         command_line(

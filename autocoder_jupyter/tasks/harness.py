@@ -9,9 +9,12 @@ In a container that follows Flyte's convention, inputs are found as `/var/inputs
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
 from textwrap import dedent
 
+from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.tasks import harness_pieces as pieces
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
@@ -64,8 +67,24 @@ def command_line(
         parts.append(_plain(pieces.MOUNTED))
     parts.append(_writer(outputs))
     parts.append(_main(inputs, outputs, function, description))
-    parts.append('if __name__ == "__main__":\n    _cli_main()')
     return "\n\n\n".join(parts) + "\n"
+
+
+def entered(code: str) -> str:
+    """The solution with its way in: run as a script, the file is loaded as the module that was tested.
+
+    So the solution never is `__main__`, and none of its code runs from the command line that did not run when it was
+    tested. The way in stands before all but a docstring and the imports from `__future__`, which must be first.
+    """
+    first = 0
+    for node in parse(code).body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not (is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
+            break
+        first = node.end_lineno or 0
+    lines = re.split("\r\n|\r|\n", code)  # as Python counts them
+    head, rest = "\n".join(lines[:first]), "\n".join(lines[first:])
+    return "\n\n".join(part.strip("\n") for part in (head, _plain(pieces.ENTRY), rest) if part.strip())
 
 
 def _plain(source: str) -> str:

@@ -82,6 +82,17 @@ READERS = {
         ''',
 }
 
+ENTRY = """
+    if __name__ == "__main__":  # run as a script, this file is loaded as the module that was tested
+        import importlib.util
+        import sys
+
+        _cli_spec = importlib.util.spec_from_file_location("solution", __file__)
+        sys.modules["solution"] = importlib.util.module_from_spec(_cli_spec)
+        _cli_spec.loader.exec_module(sys.modules["solution"])
+        sys.exit(sys.modules["solution"]._cli_main())
+    """
+
 ARGUMENT = '''
     def _cli_argument(read):
         """A reader for argparse: what cannot be read is said in one line."""

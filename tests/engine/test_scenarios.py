@@ -67,6 +67,14 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
     assert [report.outcome.id for report in played.of(TestReported)] == ["test_sum", "test_empty"]
 
 
+async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(theatre: Theatre):
+    hidden = f'{CODE}\n\nif "__main__" in (__name__,):\n    print("untested")\n'
+    plain = f'{CODE}\n\nif __name__ == "__main__":\n    print("untested")\n'
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(hidden), fenced(plain)], "tests": [fenced(TESTS)]})
+    assert played.report.success and played.asked.count("code") == 2
+    assert "untested" not in played.report.solution.code
+
+
 async def test_the_tests_are_written_without_sight_of_the_solution(theatre: Theatre):
     played = await play(theatre)
     asked = next(r for r in played.model.requests if "You test one" in r["messages"][0]["content"])

@@ -117,7 +117,8 @@ def test_the_script_names_what_the_code_needs_and_keeps_the_rest_to_what_was_tes
 
 def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth: Report, tmp_path: Path) -> None:
     text = written(growth, tmp_path / "growth.py").read_text()
-    assert CODE in text
+    beginning, rest = CODE.split("\n\nimport pandas", 1)  # between them stands the way in
+    assert text.index(beginning) < text.index('if __name__ == "__main__":') < text.index(f"import pandas{rest}")
     for words in ("Skip", "2025-03-01", "1 of 1 tests passed", "ties go to the earlier month"):
         assert words in text
     assert "autocoder_jupyter" not in text
@@ -329,6 +330,25 @@ def test_tests_with_rare_ends_of_lines_import_the_script(growth: Report, tmp_pat
     path = written(growth.model_copy(update={"tests": tests}), tmp_path / "growth.py")
     lines = (path.parent / "test_growth.py").read_text().split("\n")
     assert 'B = "é"; from growth import run' in lines and "from growth import run as again" in lines
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        'if __name__ == "__main__":\n    FACTOR = 2\n',
+        'if "__main__" in [__name__]:\n    FACTOR = 2\n',
+        'try:\n    FACTOR = 2 if globals()["__na" + "me__"] == "__main__" else 1\nexcept KeyError:\n    pass\n',
+        'import sys\nFACTOR = 2 if hasattr(sys.modules["__main__"], "FACTOR") else 1\n',
+        'import inspect\nFACTOR = 2 if inspect.currentframe().f_globals["__name__"] == "__main__" else 1\n',
+        'def own(): pass\nFACTOR = 2 if own.__module__ == "__main__" else 1\n',
+    ],
+)
+def test_the_solution_is_never_main_in_the_script(report: Any, tmp_path: Path, cheat: str) -> None:
+    beginning = '"""Text\x0c\u2028."""\n\nfrom __future__ import annotations\n'
+    code = f"{beginning}\nFACTOR = 1\n{cheat}\n\ndef run():\n    return FACTOR\n"
+    path = written(report(code, (), (OutputSpec(name="n", type="int"),)), tmp_path / "one.py")
+    ran = here(path)
+    assert ran.stdout == "n: 1\n", ran.stderr
 
 
 def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:

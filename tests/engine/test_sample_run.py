@@ -1,0 +1,61 @@
+"""What the second run on the sample is: a person's call, after the tests, where the function has not run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.sample_run import AGREES, SampleRun, run_again
+from autocoder_jupyter.errors import SolutionError
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+PROGRAM = Program("", (InputSpec(name="x", type="int"),), (OutputSpec(name="y", type="int"),))
+FIRST = SampleRun((), {"y": 1}, {"y": "digest"}, "first")
+
+
+class Words:
+    """Tells everything."""
+
+    def error(self, error: Exception) -> str:
+        return str(error)
+
+
+class Bench:
+    """Hands out one worker that answers with `digest`, and keeps how it was asked."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+        self.asked: list[Any] = []
+
+    async def work(self, job: Callable[[Any], Any], *, other_than: Collection[str] = ()) -> Any:
+        self.asked.append(set(other_than))
+        return job(self)
+
+    def call(self, program: Program, arguments: dict[str, Any], **options: Any) -> CallOutcome:
+        self.asked.append((program, arguments, options))
+        if self.digest == "error":
+            raise SolutionError("the sky fell")
+        return CallOutcome({"y": 1}, {"y": self.digest}, (), "", "", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("digest", "words"), [("digest", ""), ("other", "y differs between two runs"), ("error", "the sky fell")]
+)
+async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_function(digest: str, words: str) -> None:
+    bench = Bench(digest)
+    run = await run_again(bench, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
+    assert bench.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
+    assert run is not None
+    (check,) = run.checks
+    assert (check.name, check.passed) == (AGREES, not words)
+    assert words in check.message
+
+
+async def test_what_did_not_run_once_is_not_run_again() -> None:
+    bench = Bench("digest")
+    failed = SampleRun((), error=SolutionError("no"))
+    assert await run_again(bench, PROGRAM, {}, failed, Words(), other_than=()) is failed  # type: ignore[arg-type]
+    assert not bench.asked
