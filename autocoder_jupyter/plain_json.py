@@ -12,6 +12,9 @@ LEVELS = 64
 VALUES = 1_000_000
 """So many values there may be in all: an empty list takes two characters of text and thirty times that in memory."""
 
+_MARKS = 3
+"""So many brackets and commas a value; those in texts are counted too."""
+
 
 def parse(text: str | bytes, *, values: int = VALUES) -> Any:
     """What the JSON says.
@@ -20,6 +23,10 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
         ValueError: it is no JSON, a number has too many digits, or it is nested deeper than `LEVELS` or holds more
             than `values` lists, objects, texts and numbers.
     """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    if sum(map(text.count, "[{,")) > _MARKS * values:  # before there is anything of it in memory
+        raise ValueError(f"it may hold more than {values:,} values")
     try:
         parsed = json.loads(text)
     except RecursionError:

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from autocoder_jupyter.plain_json import LEVELS, parse
@@ -27,3 +29,12 @@ def test_very_many_values_are_a_value_error():
     assert len(parse("[[], [], []]", values=4)) == 3
     with pytest.raises(ValueError, match="more than 3 values"):
         parse("[[], [], []]", values=3)
+
+
+def test_so_many_brackets_are_refused_before_they_take_memory():
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="may hold more than"):
+        parse("[" + "[]," * 5_000_000 + "[]]")
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000  # the text itself, and little else
+    tracemalloc.stop()
+    assert parse('["' + "[" * 50 + '"]', values=20) == ["[" * 50]

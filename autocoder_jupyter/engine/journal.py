@@ -28,7 +28,7 @@ from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.types import Exchange, Report
 
 LINE_BYTES = 8 * 2**20
-LINE_VALUES = 20_000
+LINE_VALUES = 100_000
 """A line of a journal with more is passed over; a question and its answer are a few hundred thousand characters."""
 
 TOTAL_BYTES = 64 * 2**20
@@ -189,11 +189,13 @@ def runs(root: Path, name: str) -> list[tuple[str, Report]]:
     files, home = Folder(root.parent), f"{root.name}/{name}"
     found, left = [], TOTAL_BYTES
     for run_id in files.names(home):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be one that no clock shows
             content = files.read_bytes(f"{home}/{run_id}/report.json", limit=left)
             left -= len(content)
-            found.append((run_id, Report.model_validate_json(content)))
-    return sorted(found, key=lambda run: run[1].started.timestamp() if run[1].started else 0.0)
+            report = Report.model_validate(parse(content))
+            began = report.started.astimezone().timestamp() if report.started else 0.0
+            found.append((began, run_id, report))
+    return [(run_id, report) for _, run_id, report in sorted(found, key=lambda run: run[0])]
 
 
 def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:

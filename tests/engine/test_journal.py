@@ -93,6 +93,11 @@ def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path):
     first.write_report(report())
     (tmp_path / "growth" / "broken").mkdir()
     (tmp_path / "growth" / "broken" / "report.json").write_text("{")
+    (tmp_path / "growth" / "deep").mkdir()
+    (tmp_path / "growth" / "deep" / "report.json").write_text("[" * 100_000)
+    (tmp_path / "growth" / "early").mkdir()
+    early = report(started="0001-01-01T00:00:00").model_dump_json()
+    (tmp_path / "growth" / "early" / "report.json").write_text(early)
     assert [run_id for run_id, _ in runs(tmp_path, "growth")] == ["r1"]
 
 
@@ -188,7 +193,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
             '{"kind": "step", "step": "s", "key": "k", "outcome": {"a":' + "[" * 500 + "]" * 500 + "}}", id="deep"
         ),
         pytest.param('{"kind": "step", "key": ' + "9" * 5_000 + "}", id="a number of 5,000 digits"),
-        pytest.param('{"kind": "step", "outcome": [' + "[]," * 30_000 + "[]]}", id="very many values"),
+        pytest.param('{"kind": "step", "outcome": [' + "[]," * 110_000 + "[]]}", id="very many values"),
         pytest.param("x" * (module.LINE_BYTES + 10), id="a line without an end"),
         pytest.param("\x00\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), id="no text"),
     ],
