@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +37,12 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
 
 
 def _literal(label: Any) -> str:
-    return Masker().mask(label_literal(label), bare_numbers=False)
+    return _masked(label_literal(label))
+
+
+@functools.lru_cache(maxsize=50_000)
+def _masked(literal: str) -> str:
+    return Masker().mask(literal, bare_numbers=False)
 
 
 def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> str | None:

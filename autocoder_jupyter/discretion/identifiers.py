@@ -18,7 +18,10 @@ _REGIONS = ("US", "GB", "FR", "DE", "IT", "ES", "AU", "JP", "BR", "IN", "CH", "A
 _NO_PHONE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{2,4}|\d{4}([./-])\d{1,2}\2\d{1,2}|\+?\d*\.\d+")
 """Dates, and numbers with a point."""
 
-_BRITISH = re.compile(r"0\d{4} \d{6}|0\d{3} \d{3} \d{4}|02\d \d{4} \d{4}")
+_WELL_KNOWN = re.compile(
+    r"\(\d{3}\) ?\d{3}-\d{4}|(?:1[-. ])?[2-9]\d\d([-. ])[2-9]\d\d\1\d{4}"  # American
+    r"|0\d{4} \d{6}|0\d{3} \d{3} \d{4}|02\d \d{4} \d{4}"  # British
+)
 
 
 def is_card(text: str) -> bool:
@@ -87,9 +90,9 @@ def is_phone(text: str) -> bool:
         return False  # padded with zeros
     if text.startswith("00"):
         return len(digits) >= 11
-    if not text.startswith(("0", "(")) and not re.fullmatch(r"\d{3}[-. ]\d{3}[-. ]\d{4}", text):
-        return True  # a word before it said what it is
-    return _BRITISH.fullmatch(text) is not None or _is_written_like_a_phone(text)
+    if _WELL_KNOWN.fullmatch(text) or not text.startswith(("0", "(")):
+        return True  # in another form only after a word that says what it is
+    return _is_written_like_a_phone(text)
 
 
 def _is_written_like_a_phone(text: str) -> bool:
@@ -120,7 +123,7 @@ _OPEN, _SHUT = r"(?<![\w.,+/:-])", r"(?!\w|[.,:/-]\d)"
 NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
     (_OPEN + pattern + _SHUT, check)
     for pattern, check in (
-        (r"\d{3}-\d{2}-\d{4}", _confirmed_by("us.ssn")),
+        (r"(?!000)\d{3}-(?!00)\d{2}-(?!0000)\d{4}", bool),
         (r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]", _is_insurance_number),
         (r"\d{3}[ -]\d{3}[ -]\d{4}", _confirmed_by("gb.nhs")),
         (
@@ -150,4 +153,4 @@ NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
         (r"\d{13}", _confirmed_by("za.idnr")),
     )
 )
-"""Numbers of persons: how each is written, and what confirms it."""
+"""Numbers of persons: how each is written, and what confirms it; American ones have no checksum."""

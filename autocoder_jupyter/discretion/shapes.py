@@ -79,9 +79,10 @@ _URL_PASSWORD = (
     r"|(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s:/@]{1,64}:(?P<secret2>[^\s@/]{1,128})(?=@)"
 )
 _ASSIGNED = (
-    r"(?i:(?:\b|_|(?<=pg)|(?<=db))(?:password|passwd|passwort|passphrase|pwd|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key"
+    r"(?i:(?:\b|_|(?<=pg)|(?<=db)|(?<=shared))(?:password|passwd|passwort|passphrase|pwd|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key"
     r"|client[_-]?secret|account[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)[\"']?)"
-    r"(?:\s{0,8}=\s{0,8}|\s{0,8}:\s{0,8}(?=[\"']|\S{0,100}\d))[\"']?(?P<secret>[^\s\"';,&<>]{6,512})"
+    r"(?:\s{0,8}=\s{0,8}|\s{0,8}:\s{0,8}(?=[\"']|\S{0,100}\d))"
+    r"(?:\"(?P<secret>[^\"\n]{6,200})(?=\")|'(?P<secret2>[^'\n]{6,200})(?=')|[\"']?(?P<secret3>[^\s\"';,&<>]{6,512}))"
 )
 
 _LABELS = r"(?:[\w-]{1,63}\.){1,8}(?:xn--[a-z0-9-]{2,40}|[^\W\d_]{2,24})(?![\w@])"
@@ -98,13 +99,13 @@ _IBAN = (
     rf"(?<![A-Za-z0-9])[A-Za-z]{{2}}\d{{2}}(?:{_GAP}?[A-Za-z0-9]{{4}}){{2,7}}"
     rf"(?:{_GAP}?[A-Za-z0-9]{{1,3}})?(?![A-Za-z0-9])"
 )
-_CARD = rf"(?<![\w.,+])(?<!\s-)(?<!^-)\d(?:{_GAP}?\d){{12,18}}(?![\w]|[.,]\d)"
+_CARD = rf"(?<![\w.,+])(?<!\s-)(?<!^-)\d(?:{_GAP}{{0,2}}\d){{12,18}}(?![\w]|[.,]\d)"
 
 _FOLLOWING = r"(?!\w|[.,:/-]\d)"
 _PHONE = (
     rf"(?<![\w.+])(?:\+ ?|00 ?)[1-9](?:[ .()/\u00a0\u2011-]{{0,3}}\d){{7,14}}{_FOLLOWING}"
     rf"|(?<![\w)])\(\d{{2,5}}\) ?\d(?:[ .-]?\d){{5,9}}{_FOLLOWING}"
-    rf"|(?<![\w.,+/:-])[2-9]\d\d([-. ])[2-9]\d\d\1\d{{4}}{_FOLLOWING}"
+    rf"|(?<![\w.,+/:-])(?:1[-. ])?[2-9]\d\d([-. ])[2-9]\d\d\1\d{{4}}{_FOLLOWING}"
     rf"|(?<![\w.,+/:-])0\d(?:[ ./-]{{0,3}}\d){{7,10}}{_FOLLOWING}"
     r"|(?i:\b(?:tel|phone|telephone|telefon|mobile?|handy|cell|fax|whatsapp)\b[.:]?"
     r"(?: (?:is|me|us|at|on|no\.?|number|nr\.?))*"

@@ -47,6 +47,11 @@ def test_a_secret_disappears(secret: str) -> None:
         ("GB29NWBK60161331926819", "NWBK"),
         ("call +49 151 2345 6789", "2345"),
         ("(212) 555-0123", "555-0123"),
+        ("1-800-555-0199", "555-0199"),
+        ("219-09-9999", "219-09"),
+        ('{"password": "p4ss w0rd two"}', "w0rd"),
+        ("SharedAccessKey=abc123def456ghi789=", "abc123"),
+        ("4111  1111  1111  1111", "1111  1111"),
     ],
 )
 def test_private_parts_disappear_and_the_rest_stays(text: str, hidden: str) -> None:
