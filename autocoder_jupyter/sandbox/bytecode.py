@@ -8,12 +8,23 @@ checks by time and size that bytecode belongs to its source, and uv's hard links
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.stop import Stop, run_stoppable
 
 _SKIPPED = frozenset({"tests", "test"})
+
+
+def remove_shipped(site_packages: Path) -> None:
+    """Remove the bytecode that packages brought along. It can lie beside the sources of others and claim to be theirs,
+    and `adopt` would carry it into environments that never held the package.
+    """
+    for parent, folders, _ in os.walk(site_packages):
+        if "__pycache__" in folders:
+            shutil.rmtree(Path(parent, "__pycache__"))
+            folders.remove("__pycache__")
 
 
 def adopt(site_packages: Path, neighbour: Path) -> None:

@@ -20,6 +20,7 @@ from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import bytecode, upkeep
 from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.environments import (
+    FORMAT,
     INSTALL,
     LEFT_OVER,
     Progress,
@@ -168,7 +169,7 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
         )
         _install(environment, made, on_progress, stop)
         _compile(environment, made, interpreter, stop)
-        marker = {"lock": environment.lock, "interpreter": asdict(interpreter)}
+        marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
         if place.exists():
             place.rename(work / "damaged")
@@ -189,6 +190,7 @@ def _install(environment: Environment, folder: Path, on_progress: Progress | Non
 
 def _compile(environment: Environment, folder: Path, interpreter: Interpreter, stop: Stop) -> None:
     site_packages = _site_packages(folder)
+    bytecode.remove_shipped(site_packages)
     neighbour = _most_similar(environment)
     if neighbour is not None:
         with suppress(FileNotFoundError, StopIteration):  # it may be cleared away just now
@@ -207,7 +209,9 @@ def _finished(place: Path) -> Iterator[tuple[Path, list[str]]]:
     for marker in place.parent.glob(f"*/{_MARKER}"):
         if marker.parent != place:
             try:
-                yield marker.parent, list(_read_marker(marker.parent)["lock"])
+                said = _read_marker(marker.parent)
+                if said["format"] == FORMAT:  # others may hold bytecode that we did not make
+                    yield marker.parent, list(said["lock"])
             except (OSError, ValueError, KeyError):
                 continue
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,25 @@ def test_bytecode_is_taken_over_from_a_neighbour() -> None:
     (first,), (second,) = Path(one.location).glob(pattern), Path(other.location).glob(pattern)
     assert first.samefile(second)
     assert _version_of(other, "pandas") == "0.1"
+
+
+def test_bytecode_that_a_package_brought_along_is_neither_run_nor_taken_over(wheelhouse: Path, tmp_path: Path) -> None:
+    """It lies beside another package's source, and says that Python need not compare the two."""
+    (tmp_path / "hostile.py").write_text("version = 'hostile'\n")
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compiled = Path(py_compile.compile(str(tmp_path / "hostile.py"), invalidation_mode=unchecked) or "")
+    name = f"alpha/__pycache__/__init__.{sys.implementation.cache_tag}.pyc"
+    make_wheel(wheelhouse, "hostile", "1.0", modules={name: compiled.read_bytes()})
+    assert _version_of(build(_spec("alpha", "hostile")), "alpha") == "2.0"
+    assert _version_of(build(_spec("alpha", "oldfashioned")), "alpha") == "2.0"
+
+
+def test_an_environment_that_was_made_otherwise_gives_no_bytecode() -> None:
+    old = build(_spec("alpha"))
+    marker = Path(old.location) / "autocode.json"
+    marker.write_text(marker.read_text().replace(f'"format": {environments.FORMAT}', '"format": 1'))
+    assert list(local_environments._finished(Path("elsewhere"))) == []
+    assert list(local_environments._finished(Path(old.location).with_name("new"))) == []
 
 
 @pytest.mark.parametrize("damage", ["marker", "interpreter", "package"])

@@ -19,14 +19,14 @@ def make_wheel(
     *,
     requires: Sequence[str] = (),
     tag: str = "py3-none-any",
-    modules: Mapping[str, str] | None = None,
+    modules: Mapping[str, str | bytes] | None = None,
 ) -> Path:
-    """Write a wheel with one package that knows its version, and `modules`: further files by name with their text."""
+    """Write a wheel with one package that knows its version, and `modules`: further files, content by name."""
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
     metadata += [f"Requires-Dist: {requirement}" for requirement in requires]
-    files = {
+    files: dict[str, str | bytes] = {
         f"{name}/__init__.py": f"version = {version!r}\n",
         f"{name}/tests/__init__.py": "",
         f"{information}/METADATA": "\n".join(metadata) + "\n",
