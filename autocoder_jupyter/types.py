@@ -1,4 +1,4 @@
-"""The values and records that every room shares; of our modules, this one imports the errors only.
+"""The values and records that every room shares; of our modules, it imports errors and files only.
 
 Three groups: what an input or output can be (`File`, `Dir`, `Figure`, the type names and specs), what the
 language model is asked for (`CodePlan`, `CodeSolution`, `ErrorDiagnosis` …), and what comes out of a generation
@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
 
 TypeName = Literal[
     "str",
@@ -111,14 +112,14 @@ class Figure:
                 why="It was drawn in the sandbox, and a PNG picture is all that came out.",
                 hint=f"Write .save({str(target.with_suffix('.png'))!r}).",
             )
+        refusal = f"The figure cannot be written to {target}."
+        if not target.parent.is_dir():
+            raise InvalidRequest(refusal, why=f"There is no folder {target.parent}.", hint="Make the folder first.")
         try:
-            target.write_bytes(self.png)
+            Folder(target.parent).write(target.name, self.png)  # never through a link that somebody put there
         except OSError as error:
-            missing = not target.parent.is_dir()
             raise InvalidRequest(
-                f"The figure cannot be written to {target}.",
-                why=f"There is no folder {target.parent}." if missing else f"{error.strerror or error}.",
-                hint="Make the folder first." if missing else "Choose a place that you may write to.",
+                refusal, why=f"{error.strerror or error}.", hint="Choose a place that you may write to."
             ) from None
         return target
 

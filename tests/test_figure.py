@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.types import Figure
 
 PICTURE = Figure(b"\x89PNG\r\n", 640, 480)
@@ -41,7 +42,15 @@ def test_a_read_only_place_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(Folder, "write", refuse)
     with pytest.raises(InvalidRequest) as refused:
         PICTURE.save(tmp_path / "a.png")
     assert refused.value.why == "Permission denied." and "may write" in refused.value.hint
+
+
+def test_it_takes_the_place_of_a_link_and_leaves_what_the_link_points_at(tmp_path: Path) -> None:
+    (tmp_path / "start file").write_text("mine")
+    (tmp_path / "chart.png").symlink_to(tmp_path / "start file")
+    PICTURE.save(tmp_path / "chart.png")
+    assert (tmp_path / "start file").read_text() == "mine"
+    assert (tmp_path / "chart.png").read_bytes() == PICTURE.png

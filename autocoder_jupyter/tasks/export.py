@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.sandbox.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.function import Function
@@ -42,11 +43,11 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     path = path.expanduser()
     _require_importable(path, function.code)
     with writing(f"The script of {report.name}", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script(report, function), encoding="utf-8")
+        files = Folder(path.parent)  # never through a link that somebody put there
+        files.write(path.name, script(report, function).encode())
         if tests and report.tests:
-            target = path.with_name(f"test_{path.stem}.py")
-            target.write_text(tests_for(report.tests, path.stem, function.environment.python_version), encoding="utf-8")
+            tested = tests_for(report.tests, path.stem, function.environment.python_version)
+            files.write(f"test_{path.name}", tested.encode())
     return path
 
 

@@ -250,6 +250,17 @@ def test_a_place_that_cannot_be_written_is_said_with_its_reason(
     assert str(target) in caught.value.what and "Choose a place" in caught.value.hint
 
 
+def test_the_script_and_its_tests_take_the_place_of_links_and_leave_what_these_point_at(
+    growth: Report, tmp_path: Path
+) -> None:
+    (tmp_path / "start file").write_text("mine")
+    for name in ("growth.py", "test_growth.py"):
+        (tmp_path / name).symlink_to(tmp_path / "start file")
+    path = written(growth, tmp_path / "growth.py")
+    assert (tmp_path / "start file").read_text() == "mine"
+    assert "def run(" in path.read_text() and "def test_small" in (tmp_path / "test_growth.py").read_text()
+
+
 def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
     hostile = growth.model_copy(update={"prompt": "x\r\nimport os\x0bimport os\u2028import os\n# ///\n# /// script"})
     text = script(hostile, Function.of(hostile, {}, Path()))
