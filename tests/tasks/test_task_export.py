@@ -293,7 +293,7 @@ def shape(text: str) -> str:
 
 
 @given(words=st.tuples(*[WORDS] * 8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_whatever_words_are_in_a_report_the_script_is_the_same_program(words: tuple[str, ...]) -> None:
     def made(words: tuple[str, ...]) -> str:
         name, prompt, model, about, assumption, meaning, default, system = words
