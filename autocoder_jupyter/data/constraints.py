@@ -199,7 +199,7 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
     for name, columns in tables.columns.items():
         role = "output" if name in tables.outputs else "input"
         shown = [
-            f"{masker.mask(label_literal(column), bare_numbers=False)} {dtype}".strip()
+            masker.mask(f"{label_literal(column)} {dtype}".strip(), bare_numbers=False)
             for column, dtype in list(columns.items())[:_MAX_COLUMNS]
         ]
         more = f" and {len(columns) - _MAX_COLUMNS} more" if len(columns) > _MAX_COLUMNS else ""

@@ -24,15 +24,15 @@ def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     private name, such as a pivot makes them, is masked: then any other private name of that kind fits as well.
     """
     columns = (
-        [[_literal(label), str(dtype)] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
+        [[_literal(label), _masked(str(dtype))] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
         if isinstance(value, pd.DataFrame)
-        else [[_literal(value.name), str(value.dtype)]]
+        else [[_literal(value.name), _masked(str(value.dtype))]]
     )
     return {
         "type": "Series" if isinstance(value, pd.Series) else "DataFrame",
         "rows": len(value),
         "columns": columns,
-        "index": [[_literal(name), dtype] for name, dtype in index_levels(value.index)],
+        "index": [[_literal(name), _masked(dtype)] for name, dtype in index_levels(value.index)],
     }
 
 

@@ -87,7 +87,7 @@ class TableText:
         self._full = [self._column_line(column) for column in columns]
         brief = (replace(column, top=(), examples=(), contents=(), formats=()) for column in columns)
         self._brief = [self._column_line(column) for column in brief]
-        self._bare = [f"{self._column_name(column)} {column.dtype}" for column in columns]
+        self._bare = [f"{self._column_name(column)} {self._plain(column.dtype)}" for column in columns]
         self._rows = self._row_lines(max_rows)
 
     def render(self, budget: int) -> Rendered:
@@ -166,7 +166,7 @@ class TableText:
     # Columns
 
     def _column_line(self, column: ColumnProfile) -> str:
-        name = f"{self._column_name(column)} {column.dtype}"
+        name = f"{self._column_name(column)} {self._plain(column.dtype)}"
         if self._share == "schema":
             return name
         texts = [text for text, _ in column.top] + [*column.examples, column.low, column.high]
@@ -221,16 +221,16 @@ class TableText:
         if not runs:
             return []
         texts = [
-            f"{self._plain(run.first)} {run.dtype}"
+            f"{self._plain(run.first)} {self._plain(run.dtype)}"
             if run.count == 1
-            else f"{self._plain(run.first)} … {self._plain(run.last)} {run.count} columns {run.dtype}"
+            else f"{self._plain(run.first)} … {self._plain(run.last)} {run.count} columns {self._plain(run.dtype)}"
             for run in runs[:500]
         ]
         shown = _fitting(texts, room)
         lines = ["name and dtype only: " + ", ".join(texts[:shown])] if shown else []
         rest: Counter[str] = Counter()
         for run in runs[shown:]:
-            rest[run.dtype] += run.count
+            rest[self._plain(run.dtype)] += run.count
         if rest:
             kinds = ", ".join(f"{count} {dtype}" for dtype, count in rest.most_common(8))
             lines.append(f"and {sum(rest.values())} more columns ({kinds})")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -304,10 +305,11 @@ CARD, MAIL = "4111 1111 1111 1111", "alice.private@example.com"
         pd.DataFrame({("2024", MAIL): [1], ("2024", CARD): [2]}),
         pd.DataFrame({"n": [1, 2]}, index=pd.Index([MAIL, CARD], name=MAIL)),
         pd.Series([1, 2], name=MAIL),
+        pd.DataFrame({"s": pd.Series([{MAIL: 1}], dtype=pd.ArrowDtype(pa.struct([(MAIL, pa.int64())])))}),
         pd.DataFrame({"d": [{MAIL: 1, "who": {CARD: 2}}] * 3}),
         pd.DataFrame({"c": pd.Categorical([MAIL, CARD] * 6, categories=[CARD, MAIL], ordered=True)}),
     ],
-    ids=["columns", "many columns", "levels", "index", "series", "nested keys", "categories"],
+    ids=["columns", "many columns", "levels", "index", "series", "fields", "nested keys", "categories"],
 )
 def test_private_values_are_masked_wherever_names_and_labels_stand(sample: Any, share: Any) -> None:
     text = build_context({"t": sample, "other": sample}, share=share).text
