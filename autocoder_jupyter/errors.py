@@ -6,6 +6,8 @@ sees the same text in an ordinary exception.
 
 from __future__ import annotations
 
+from autocoder_jupyter.visible import visible_block
+
 
 class AutocodeError(Exception):
     """Base of all errors that are meant for a person.
@@ -23,17 +25,16 @@ class AutocodeError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return "\n".join(line for line in (self.what, self.why, self.hint) if line)
+        return "\n".join(visible_block(line) for line in (self.what, self.why, self.hint) if line)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The arguments are keywords, which an exception does not pickle by itself.
         return _revived, (type(self), self.args, self.__dict__)
 
     def _render_traceback_(self) -> list[str]:
-        return [
-            f"{type(self).__name__}: {self.what}",
-            *(f"  {line}" for line in (self.why, self.hint) if line),
-        ]
+        said = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in (self.why, self.hint) if line))
+        # What a text of others holds beyond its first line is indented, so that it begins no line of ours.
+        return [visible_block(text).replace("\n", "\n    ") for text in said]
 
 
 def _revived(kind: type[AutocodeError], args: tuple[str, ...], state: dict[str, object]) -> AutocodeError:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import logging
 import unicodedata
 
 import pytest
 
+from autocoder_jupyter.discretion.logs import logger
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.magics.line.results import readable
 from autocoder_jupyter.visible import is_visible, visible, visible_block
 
 
@@ -54,3 +60,45 @@ def test_no_control_and_no_turn_of_direction_is_left_of_all_characters() -> None
 
 def test_what_is_no_text_is_shown_as_text() -> None:
     assert visible(ValueError("a\x1bb")) == r"a\x1bb"
+
+
+HOSTILE = "a\x1b]0;owned\x07\u202eb\n● growth  Ready"
+
+
+def test_an_error_shows_what_it_is_made_of_and_begins_no_line_of_ours() -> None:
+    error = AutocodeError(HOSTILE, why=HOSTILE, hint=HOSTILE)
+    for text in (str(error), "\n".join(error._render_traceback_())):
+        assert is_visible(text) and r"\x1b]0;owned\x07\u202eb" in text
+    assert not [line for line in "\n".join(error._render_traceback_()).splitlines() if line.startswith("●")]
+
+
+def test_lines_for_a_terminal_hold_no_other_lines() -> None:
+    assert is_visible(markup.line(HOSTILE, "b")) and "\n" not in markup.line(HOSTILE)
+    assert [line[:1] for line in markup.lines([HOSTILE, "next"]).splitlines()] == ["a", " ", "n"]
+    assert len(markup.columns([(HOSTILE, "b")]).splitlines()) == 1
+
+
+def test_a_log_line_is_one_line_without_hidden_characters() -> None:
+    written: list[str] = []
+    log = logger("autocoder_jupyter.test_visible")
+    handler = logging.Handler()
+    handler.emit = lambda record: written.append(record.getMessage())  # type: ignore[method-assign]
+    log.addHandler(handler)
+    try:
+        log.warning("said %s", HOSTILE)
+    finally:
+        log.removeHandler(handler)
+    assert len(written) == 1 and is_visible(written[0]) and "\n" not in written[0]
+
+
+def test_inserted_code_means_the_same_and_hides_nothing() -> None:
+    code = "def run():\n    return 'a\u202eb'  # \u2066 note\n"
+    shown = readable(code, "growth")
+    assert is_visible(shown)
+    assert ast.dump(ast.parse(shown)) == ast.dump(ast.parse(code))
+
+
+@pytest.mark.parametrize("code", ["x = r'a\u202eb'\n", "x = 1\x0c\n"])
+def test_code_that_would_change_when_its_hidden_characters_are_shown_is_not_inserted(code: str) -> None:
+    with pytest.raises(InvalidRequest, match="hide"):
+        readable(code, "growth")

@@ -187,6 +187,7 @@ def _forms() -> tuple[_Form, ...]:
 
 _FORMS = _forms()
 _LONGEST_SENTENCE = 300
+_LONGEST_PATTERN = 1_000
 
 
 def parse_sentence(sentence: str) -> Iterator[tuple[Condition, ...]]:
@@ -278,9 +279,11 @@ def _written(text: str, quoted: bool) -> Scalar:
 def is_sane(parameters: Mapping[str, Any]) -> bool:
     """Whether the parameters can be used: a pattern that compiles, an interval of one kind that is not empty."""
     if "pattern" in parameters:
+        if len(parameters["pattern"]) > _LONGEST_PATTERN:
+            return False
         try:
             re.compile(parameters["pattern"])
-        except re.error:
+        except (re.error, RecursionError, OverflowError):
             return False
     low, high = parameters.get("low"), parameters.get("high")
     if low is not None and high is not None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from autocoder_jupyter.data.checks import ColumnCheck, evaluate
+from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.keys import Link, find_links
@@ -129,7 +129,7 @@ def _section(
     if isinstance(value, pd.DataFrame | pd.Series):
         frame = as_frame(value)
         rows = sample_rows(frame, max_rows) if share == "rows" else None
-        remarks = tuple(_check_text(check, value, masker, share) for check in _checks_on(name, checks))
+        remarks = tuple(filter(None, (_check_text(check, value, masker, share) for check in _checks_on(name, checks))))
         view = TableView(profile_frame(value), rows, remarks if share != "schema" else ())
         return TableText(view, share, masker, max_rows)
     raise InvalidRequest(
@@ -142,7 +142,10 @@ def _checks_on(name: str, checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:
 
 
 def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker: Masker, share: Share) -> str:
-    outcome = evaluate(check, value, show_values=share == "rows")
+    try:
+        outcome = evaluate(check, value, show_values=share == "rows")
+    except Undecided:
+        return ""
     verdict = "holds on this sample" if outcome.passed else f"does NOT hold on this sample: {outcome.message}"
     return neutral(f"constraint {masker.mask(outcome.name)[:200]!r} {masker.mask(verdict)[:300]}")
 

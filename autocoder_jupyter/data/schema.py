@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.cells import is_literal, label_literal
-from autocoder_jupyter.data.checks import ColumnCheck, evaluate, find_column, pandera_check
+from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate, find_column, pandera_check
 from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.sample import missing_in
 
@@ -108,12 +108,22 @@ def _split(
 ) -> tuple[list[ColumnCheck], list[ColumnCheck]]:
     """The checks of one column that its sample satisfies, and those that it does not."""
     mine = [check for check in checks if check.column is not None and _is_same(frame, check.column, column)]
+    mine = [check for check in mine if _is_decided(check, frame)]
     held = [check for check in mine if evaluate(check, frame).passed and _pandera_agrees(check, column)]
     return held, [check for check in mine if check not in held]
 
 
+def _is_decided(check: ColumnCheck, table: pd.DataFrame | pd.Series[Any]) -> bool:
+    try:
+        evaluate(check, table)
+    except Undecided:
+        return False
+    return True
+
+
 def _checks_of(value: pd.Series[Any], column: pd.Series[Any], checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:
     mine = [check for check in checks if check.column is not None and find_column(value, check.column) is not None]
+    mine = [check for check in mine if _is_decided(check, value)]
     return [check for check in mine if evaluate(check, value).passed and _pandera_agrees(check, column)]
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import traceback
 
+from autocoder_jupyter.visible import visible
+
 
 class _Discreet(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         from autocoder_jupyter.discretion.masking import Masker
 
-        record.msg, record.args = Masker().mask(record.getMessage()), ()
+        record.msg, record.args = visible(Masker().mask(record.getMessage())), ()
         if record.exc_info:
             kind, _, stack = record.exc_info
             places = "".join(traceback.format_tb(stack)) if stack is not None else ""

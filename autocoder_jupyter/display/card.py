@@ -95,14 +95,14 @@ def render_text(state: CardState) -> str:
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
-    return markup.plain("\n".join(lines))
+    return markup.lines(lines)
 
 
 def status_line(state: CardState) -> str:
     """One line of text: what it is doing."""
     took = "" if state.finished else clock(state.seconds)
     said = (f"{state.name}  {title(state)}", took, *_held_up(state), *_facts(state))
-    return markup.plain(" · ".join(filter(None, said)))
+    return markup.line(*said)
 
 
 def title(state: CardState) -> str:

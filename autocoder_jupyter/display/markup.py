@@ -7,8 +7,9 @@ notebook strip styles. Colours are JupyterLab's variables with a fallback that r
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable
+
+from autocoder_jupyter.visible import visible, visible_block
 
 FONT = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"
@@ -31,13 +32,20 @@ CODE = (
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 """Classes that keep MathJax, in JupyterLab and in exports, from making a formula of what is between two dollars."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
 
 def plain(value: object) -> str:
-    """Text without escape sequences, control characters and direction overrides: safe for a terminal."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", str(value).replace("\r\n", "\n")))
+    """Text with its escape sequences, control characters and turns of direction spelled out: safe for a terminal."""
+    return visible_block(value)
+
+
+def line(*entries: str) -> str:
+    """One line for a terminal; a line break in an entry is spelled out."""
+    return visible(" · ".join(filter(None, entries)))
+
+
+def lines(entries: Iterable[str]) -> str:
+    """Lines for a terminal; what an entry holds beyond its first line is indented, so it begins no line of ours."""
+    return "\n".join(plain(entry).replace("\n", "\n      ") for entry in entries)
 
 
 def text(value: object) -> str:
@@ -145,7 +153,7 @@ def _cell(tag: str, value: str, *, last: bool) -> str:
 
 def columns(rows: Iterable[Iterable[object]]) -> str:
     """The same for a terminal: words in columns, as wide as they must be."""
-    lines = [[plain(value) for value in row] for row in rows]
+    lines = [[visible(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines

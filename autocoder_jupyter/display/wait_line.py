@@ -94,7 +94,7 @@ def words(awaited: Awaited, now: float) -> str:
     """`growth.run · 12 s · docker sandbox · interrupt to stop it`; in place of the last two what stands in the way."""
     obstacle = awaited.obstacle()
     what = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
-    return markup.plain(" · ".join(filter(None, (awaited.name, so_far(now - awaited.since), *what))))
+    return markup.line(awaited.name, so_far(now - awaited.since), *what)
 
 
 def _bundle(awaited: Awaited, now: float) -> dict[str, str]:

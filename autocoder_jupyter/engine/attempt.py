@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, TestReported, TestsCollected
@@ -90,7 +89,5 @@ class Trials:
             return sample, ()
         values = sample.values
         own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
-        stated = await call_blocking(
-            lambda: work.constraints.evaluate(values, samples, show_values=discretion.shows_values)
-        )
+        stated = await work.constraints.evaluate(work.bench, values, samples, show_values=discretion.shows_values)
         return sample, (*own, *stated)

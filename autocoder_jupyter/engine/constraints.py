@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.checks import ColumnCheck, evaluate
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.data.checks import ColumnCheck, Match, evaluate, texts_of
 from autocoder_jupyter.data.constraints import (
     ParsedConstraints,
     Tables,
@@ -18,6 +19,8 @@ from autocoder_jupyter.data.constraints import (
 )
 from autocoder_jupyter.engine.brief import DATA_RULE
 from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.patterns import matches
+from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CheckOutcome, CodePlan
 
@@ -53,12 +56,13 @@ class Constraints:
         self._checks = (*self._checks, *reading.checks)
         self._unread = reading.unread
 
-    def evaluate(
-        self, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
+    async def evaluate(
+        self, bench: Workbench, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
     ) -> tuple[CheckOutcome, ...]:
         """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function.
 
         Args:
+            bench: where patterns are applied.
             values: the outputs by name.
             samples: the inputs by name.
             show_values: whether messages, which the model will see, may hold values of the data.
@@ -67,7 +71,21 @@ class Constraints:
             name: value for name, value in {**samples, **values}.items() if isinstance(value, pd.DataFrame | pd.Series)
         }
         return tuple(
-            evaluate(check, tables[check.target], others=tables, show_values=show_values)
-            for check in self._checks
-            if check.target in self._tables.outputs and check.target in tables
+            [
+                await _outcome(bench, check, tables, show_values)
+                for check in self._checks
+                if check.target in self._tables.outputs and check.target in tables
+            ]
         )
+
+
+async def _outcome(bench: Workbench, check: ColumnCheck, tables: Mapping[str, Any], show_values: bool) -> CheckOutcome:
+    match: Match | None = None
+    table = tables[check.target]
+    texts = texts_of(check, table) if check.kind == "regex" else None
+    if texts is not None:
+        found = await matches(bench, check.pattern or "", texts)
+        if isinstance(found, str):
+            return CheckOutcome(name=check.sentence or check.kind, passed=False, message=found)
+        match = lambda _pattern, present: found.set_axis(present.index)  # noqa: E731
+    return await call_blocking(lambda: evaluate(check, table, others=tables, show_values=show_values, match=match))

@@ -5,10 +5,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.checks import ColumnCheck, evaluate
+from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
 from autocoder_jupyter.data.constraints import (
     ParsedConstraint,
     ParsedConstraints,
+    Tables,
     apply,
     constraint_question_text,
     read_constraints,
@@ -231,3 +232,29 @@ def test_every_kind_of_check_survives_every_table(any_frame: pd.DataFrame) -> No
     for label in any_frame.columns[:3]:
         for kind in ("greater_than", "regex", "isin", "not_null", "unique"):
             evaluate(check(str(label), kind, value=0, pattern="a", values=("a", 1)), any_frame)
+
+
+def test_a_pattern_that_doubles_its_work_with_each_character_ends_at_once():
+    hostile = pd.DataFrame({"s": ["a" * 60 + "b"] * 1_000})
+    assert not evaluate(check("s", "regex", pattern="(a|a)+$"), hostile).passed
+    assert not evaluate(check("s", "regex", pattern="(a+)+$"), hostile).passed
+
+
+@pytest.mark.parametrize("pattern", [r"\w+$", "(?i)ä", r"(a)\1", "(?=a)"])
+def test_a_pattern_that_may_mean_something_else_here_is_left_to_the_sandbox(pattern):
+    with pytest.raises(Undecided):
+        evaluate(check("s", "regex", pattern=pattern), pd.DataFrame({"s": ["ä", "a"]}))
+
+
+def test_a_pattern_of_plain_characters_is_decided_in_every_language():
+    frame = pd.DataFrame({"s": ["Zürich", "Genève"]})
+    assert evaluate(check("s", "regex", pattern="[A-Zü].*[hè]"), frame).passed
+    assert not evaluate(check("s", "regex", pattern="Z"), frame).passed
+
+
+@pytest.mark.parametrize("pattern", ["a" * 1_001, "a{99999999999}", "["])
+def test_a_pattern_that_cannot_be_compiled_is_no_condition(pattern):
+    answer = ParsedConstraints(
+        constraints=(ParsedConstraint(number=1, table="t", column="s", kind="regex", pattern=pattern),)
+    )
+    assert not apply(answer, ("s is fine",), Tables({"t": {"s": "str"}}, ("t",))).checks

@@ -484,6 +484,29 @@ async def test_a_constraint_on_an_output_column_is_executed(theatre: Theatre):
     assert not next(c for c in played.report.evidence.checks if c.name == "revenue is never negative").passed
 
 
+async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with_its_time(theatre: Theatre):
+    plan = json.loads(PLAN)
+    plan["outputs"] = [{"name": "table", "type": "DataFrame", "columns": [{"name": "word", "dtype": "str"}]}]
+    code = (
+        "import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> pd.DataFrame:\n"
+        "    return pd.DataFrame({'word': ['a' * 60 + 'b']})"
+    )
+    tests = (
+        "import pandas as pd\nfrom solution import run\n\n\ndef test_rows():\n    'One row.'\n"
+        "    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n    assert len(run(sales=sales)) == 1\n"
+    )
+    sentence = "word matches /^(a+)+$/"
+    played = await theatre.play(
+        {"plan": [json.dumps(plan)], "code": [fenced(code)], "tests": [fenced(tests)]},
+        outputs=(OutputSpec(name="table", type="DataFrame"),),
+        constraints=(sentence,),
+        settings={"max_iterations": 1, "timeout": 8.0},
+    )
+    told = next(check for check in played.report.evidence.checks if check.name == sentence)
+    assert not told.passed
+    assert "could not be applied" in told.message and "longer than 8 s" in told.message
+
+
 async def test_tests_that_cannot_fail_are_written_again(theatre: Theatre):
     toothless = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
     played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(toothless), fenced(TESTS)]})

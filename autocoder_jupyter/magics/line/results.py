@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, recorded_runs
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.visible import visible_block
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report")
 
@@ -64,7 +66,26 @@ def insert(notebook: Notebook, arguments: Arguments) -> None:
     result = _finished(find_result(notebook, name), name)
     if result.solution is None:
         raise InvalidRequest(f"{name} has no code to insert.")
-    notebook.shell.set_next_input(result.solution.code, replace=False)
+    notebook.shell.set_next_input(readable(result.solution.code, name), replace=False)
+
+
+def readable(code: str, name: str) -> str:
+    """Code that is what it looks like: in strings and comments, hidden characters become escapes of the same meaning.
+
+    Raises:
+        InvalidRequest: it would then be other code.
+    """
+    shown = visible_block(code)
+    try:
+        same = shown == code or ast.dump(ast.parse(shown)) == ast.dump(ast.parse(code))
+    except SyntaxError:
+        same = False
+    if not same:
+        raise InvalidRequest(
+            f"The code of {name} holds characters that hide, or that change what it looks like.",
+            hint=f"%autocode show {name} --code shows them.",
+        )
+    return shown
 
 
 def _sources(notebook: Notebook, name: str) -> dict[str, str]:

@@ -1,0 +1,44 @@
+"""Patterns that others wrote, applied in the sandbox: one can take time that doubles with each character of a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import InputSpec, OutputSpec
+
+_MATCHER = """\
+import re
+
+
+def run(texts):
+    pattern = re.compile({pattern!r})
+    return texts.map(lambda text: pattern.match(text) is not None).astype(bool)
+"""
+
+
+async def matches(bench: Workbench, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
+    """Whether a pattern is found at the start of each text, as `re.match` says; or why that cannot be said.
+
+    Args:
+        bench: runs it, within the time and the memory of a call.
+        pattern: a regular expression.
+        texts: without missing values, labelled 0, 1, ….
+    """
+    if texts.empty:
+        return pd.Series([], dtype=bool)
+    program = Program(
+        code=_MATCHER.format(pattern=pattern),
+        inputs=(InputSpec(name="texts", type="Series"),),
+        outputs=(OutputSpec(name="found", type="Series"),),
+    )
+    try:
+        outcome = await bench.work(lambda worker: worker.call(program, {"texts": texts}))
+    except PROGRAM_FAILURES as error:
+        return f"its pattern could not be applied: {error.what}"
+    found: pd.Series[Any] = outcome.values["found"]
+    return found if found.dtype == bool and len(found) == len(texts) else "its pattern could not be applied"
