@@ -228,9 +228,10 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
     assert "open, by choice" in read(environment_section(MENDED, CallOptions(network=True))).text
 
 
-def test_a_long_lock_is_cut(read: Any) -> None:
-    page = read(environment_section(changed(lock=tuple(f"p{n}==1" for n in range(LOCK_LINES + 7))), None)).text
-    assert "and 7 more: growth.report.lock" in page
+def test_a_long_lock_is_cut_and_its_hashes_are_left_out(read: Any) -> None:
+    lock = tuple(f"p{n}==1 --hash=sha256:{'0' * 64}" for n in range(LOCK_LINES + 7))
+    page = read(environment_section(changed(lock=lock), None)).text
+    assert "and 7 more: growth.report.pins" in page and "p3==1\n" in page and "sha256" not in page
 
 
 def test_without_a_sandbox_it_says_so(read: Any) -> None:
