@@ -6,6 +6,7 @@ from typing import Any
 
 from autocoder_jupyter import awaited
 from autocoder_jupyter.display.wait_line import watch_in_notebook
+from autocoder_jupyter.long_ints import pretty_int
 from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
 from autocoder_jupyter.magics.magic import AutocodeMagics
@@ -14,7 +15,7 @@ from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
 from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
 
-_registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay]] = {}
+_registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any]] = {}
 """What `register` put into which shell, by the shell's id, to be taken out again."""
 
 
@@ -38,9 +39,10 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
         *RESULT_TYPE, PendingDisplay(magics.notebook, display)
     )
     shell.display_formatter.formatters["text/html"].for_type_by_name(*OUTPUTS_TYPE, outputs_page)
+    writes_int = shell.display_formatter.formatters["text/plain"].for_type(int, pretty_int)
     notebook = magics.notebook
     awaited.set_watch(watch_in_notebook(lambda: not notebook.is_terminal and not notebook.is_headless))
-    _registered[id(shell)] = (magics, completion, display)
+    _registered[id(shell)] = (magics, completion, display, writes_int)
     return magics
 
 
@@ -49,7 +51,7 @@ def unregister(shell: Any) -> None:
     known = _registered.pop(id(shell), None)
     if known is None:
         return
-    magics, completion, display = known
+    magics, completion, display, writes_int = known
     for launch in magics.notebook.launched.values():
         if not launch.job.done:
             launch.job.cancel()
@@ -63,6 +65,7 @@ def unregister(shell: Any) -> None:
     _forget_formatter(shell.display_formatter.mimebundle_formatter, RESULT_TYPE)
     _forget_formatter(shell.display_formatter.ipython_display_formatter, RESULT_TYPE)
     _forget_formatter(shell.display_formatter.formatters["text/html"], OUTPUTS_TYPE)
+    shell.display_formatter.formatters["text/plain"].for_type(int, writes_int)
     display.close()
 
 

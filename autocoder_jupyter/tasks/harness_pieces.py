@@ -163,6 +163,9 @@ WRITERS: dict[str, str] = {
 }
 
 WRITER_TAIL = """
+        import sys
+
+        sys.set_int_max_str_digits(0)  # an int of any length is written
         if isinstance(value, (dict, list)):
             text = json.dumps(value, ensure_ascii=False, default=str)
         else:

@@ -378,3 +378,10 @@ def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> Non
     line = next(line for line in (tmp_path / "test_growth.py").read_text().splitlines() if "uv run" in line)
     tested = uv(*line.removeprefix("#").split()[1:])
     assert "1 passed" in tested.stdout, tested.stderr + tested.stdout
+
+
+def test_a_dict_with_an_int_of_5000_digits_is_written_by_the_script(report: Any, tmp_path: Path) -> None:
+    code = "def run() -> dict:\n    return {'n': 10**4999}\n"
+    done = here(written(report(code, (), (OutputSpec(name="facts", type="dict"),)), tmp_path / "facts.py"))
+    assert done.returncode == 0, done.stderr
+    assert "1" + "0" * 4999 in done.stdout

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector.source import data_address, download
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.long_ints import shortened
 from autocoder_jupyter.types import Dir, Figure, File
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
         return _dir(value.path)
     if type(value).__name__ in ("DataFrame", "Series") and hasattr(value, "index"):
         return table_html(excerpt(value))
-    return _text(value)
+    return value_text(value)
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> str:
@@ -104,7 +105,9 @@ def _dir(path: Path) -> str:
     return markup.inline_code(path) + markup.items([*entries, *more])
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A single value as HTML, cut where it is long."""
+    value = shortened(value)
     if isinstance(value, str):
         text = value
     elif isinstance(value, dict | list):
