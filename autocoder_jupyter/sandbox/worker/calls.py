@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import failures, frames
+from . import failures, frames, removal
 from .codec import TypeMismatch, Unencodable, decode, encode
 from .outputs import OutputMismatch, by_name
 
@@ -32,6 +32,18 @@ class Program:
         self.arguments: dict[str, tuple[Any, str]] = {}
         self._loaded: tuple[str, str] | None = None
         self._function: Callable[..., Any] | None = None
+        self._folder = Path.cwd()
+        self._own_files: frozenset[Path] = frozenset()
+
+    def tidy(self) -> None:
+        """Go back to the program's folder, and remove what is in it but for what was there when the module was loaded.
+
+        The other calls of the same program, in the same process, left it.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        os.chdir(self._folder)
+        for path in frozenset(self._folder.iterdir()) - self._own_files:
+            removal.discard(path)
 
     @property
     def loaded(self) -> bool:
@@ -44,6 +56,7 @@ class Program:
             self._function = None
             self._function = load(code, name)
             self._loaded = (code, name)
+            self._own_files = frozenset(self._folder.iterdir()) if self._folder.is_dir() else frozenset()
         return self._function
 
 
@@ -73,6 +86,7 @@ def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> 
     """The frame that answers a call, whatever happens."""
     program.arguments = {}
     try:
+        program.tidy()
         return _outcome(program, header, payload)
     except MemoryError:
         return failure("OutOfMemory")

@@ -29,6 +29,17 @@ def remove(folder: str | Path, *, seconds: float = math.inf) -> bool:
     return not os.path.lexists(folder)
 
 
+def discard(path: Path) -> bool:
+    """Remove a file, a link or a folder with all that is in it. False when something of it stays."""
+    try:
+        path.unlink(missing_ok=True)
+    except (IsADirectoryError, PermissionError):  # some systems say of a folder that it may not be unlinked
+        return remove(path)
+    except OSError:
+        return False
+    return True
+
+
 def clear(folder: str | Path, *, seconds: float = math.inf) -> bool:
     """Remove all that is in a folder; see `remove`. False when something of it stays."""
     until = time.monotonic() + seconds

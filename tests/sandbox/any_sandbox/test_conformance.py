@@ -256,6 +256,21 @@ def test_reuse_keeps_one_child_for_one_program(worker: Worker) -> None:
     assert worker.call(counting, {}).values["n"] == 1
 
 
+def test_a_reused_program_finds_the_files_of_its_module_and_none_of_earlier_calls(worker: Worker) -> None:
+    source = """
+import os
+open("model", "w").close()
+def run():
+    found = sorted(os.listdir())
+    os.makedirs("folder/in/folder")
+    open("large", "wb").write(b"x" * (30 * 2**20))
+    os.chdir("folder")
+    return found
+"""
+    leaving = Program(source, (), (OutputSpec(name="found", type="list"),))
+    assert [worker.call(leaving, {}, reuse=True).values["found"] for _ in range(3)] == [["model"]] * 3
+
+
 def test_a_program_sees_only_the_environment_variables_that_it_is_given(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
