@@ -133,7 +133,7 @@ def test_threads_of_numerical_libraries_follow_the_cores(worker, program):
 
 @pytest.mark.parametrize("machine", list(bpf.MACHINES))
 def test_filters_for_every_machine_are_whole(machine):
-    for rules in (bpf.worker_rules(network=False), bpf.worker_rules(network=True), bpf.child_rules()):
+    for rules in (bpf.worker_rules(network=False), bpf.worker_rules(network=True), bpf.child_rules(zygote=7, group=7)):
         code = bpf.compile_filter(rules, machine)
         instructions = list(struct.iter_unpack("=HBBI", code))
         assert len(instructions) < 4096

@@ -55,7 +55,9 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "io_uring_setup": (425, 425),
     "ioctl": (16, 29),
     "ioperm": (173, None),
+    "ioprio_set": (251, 30),
     "iopl": (172, None),
+    "kill": (62, 129),
     "kcmp": (312, 272),
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
@@ -81,6 +83,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "perf_event_open": (298, 241),
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
+    "pidfd_open": (434, 434),
     "pivot_root": (155, 41),
     "prctl": (157, 167),
     "prlimit64": (302, 261),
@@ -96,10 +99,17 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "request_key": (249, 218),
     "sendmmsg": (307, 269),
     "sendmsg": (46, 211),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
+    "setpriority": (141, 140),
     "setpgid": (109, 154),
     "setsid": (112, 157),
     "settimeofday": (164, 170),
@@ -110,6 +120,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "swapoff": (168, 225),
     "swapon": (167, 224),
     "syslog": (103, 116),
+    "tgkill": (234, 131),
+    "tkill": (200, 130),
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
@@ -194,6 +206,14 @@ _NEVER = (
     "fremovexattr",
 )
 
+_INIT = 1
+_AT_A_PROCESS = (
+    *("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"),
+    *("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"),
+)
+_OF_MANY = {"setpriority": (1, 2), "ioprio_set": (2, 3)}
+"""Calls that reach a process, a group or a user: with the kinds that are not a process."""
+
 # Links are not among them: named semaphores, and so process pools, are made with one.
 
 # `shutil.copy` sets modes and times; refusing would break honest programs, obeying could reach files of the host.
@@ -237,14 +257,21 @@ def worker_rules(*, network: bool) -> tuple[Rule, ...]:
     )
 
 
-def child_rules() -> tuple[Rule, ...]:
+def child_rules(*, zygote: int, group: int) -> tuple[Rule, ...]:
     """What a program may not do besides: leave its process group, by which it is killed, and change modes and times.
+
+    Nor may it stop, slow down or end the zygote, of which the next program has need.
 
     The zygote may change modes, because it removes what programs leave, and they can make folders closed to all.
     """
+    theirs = (zygote, 2**32 - group, 2**32 - 1, _INIT)  # the last but one is -1: everybody
     return (
         Rule("setsid"),
         Rule("setpgid"),
+        Rule("tkill"),  # by the number of a thread; libraries use tgkill
+        *(Rule(call, argument=0, values=theirs) for call in _AT_A_PROCESS),
+        *(Rule(call, argument=0, values=_OF_MANY[call]) for call in _OF_MANY),
+        *(Rule(call, argument=1, values=theirs) for call in _OF_MANY),
         *(Rule(call, _PRETEND) for call in _PRETENDED),
         # Without times it means now, and tells `Path.touch` whether the file is there.
         *(Rule(call, _PRETEND, argument=times, others=(0,)) for call, times in _PRETENDED_WITH_TIMES),
@@ -266,6 +293,7 @@ def watched_rules(*, network: bool) -> tuple[Rule, ...]:
 
 _LOAD = 0x20
 _AND = 0x54
+_JUMP = 0x05
 _JUMP_EQUAL = 0x15
 _JUMP_GREATER_EQUAL = 0x35
 _JUMP_ANY_BIT = 0x45
@@ -301,16 +329,22 @@ def _body(rule: Rule) -> list[bytes]:
     deny = _instruction(_RETURN, _ERRNO | rule.answer)
     if rule.argument is None:
         return [deny]
-    allow = _instruction(_RETURN, _ALLOW)
     load = _instruction(_LOAD, _AT_ARGUMENTS + 8 * rule.argument)
+    go_on = _instruction(_LOAD, _AT_NUMBER)
     if rule.any_bit:
-        return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), deny, allow]
+        return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), deny, go_on]
     if rule.all_bits:
         masked = _instruction(_AND, rule.all_bits)
-        return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), deny, allow]
-    tests = rule.values or rule.others
-    jumps = [_instruction(_JUMP_EQUAL, value, true=len(tests) - place) for place, value in enumerate(tests)]
-    return [load, *jumps, *((allow, deny) if rule.values else (deny, allow))]
+        return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), deny, go_on]
+    if rule.others:
+        return [load, *_jumps(rule.others, beyond=1), deny, go_on]
+    return [load, *_jumps(rule.values, beyond=2), go_on, _instruction(_JUMP, 1), deny]
+
+
+def _jumps(values: tuple[int, ...], *, beyond: int) -> list[bytes]:
+    """A jump for each value, to the place `beyond` instructions after the last of them."""
+    last = len(values) - 1
+    return [_instruction(_JUMP_EQUAL, value, true=last - place + beyond) for place, value in enumerate(values)]
 
 
 def _instruction(code: int, value: int, *, true: int = 0, false: int = 0) -> bytes:

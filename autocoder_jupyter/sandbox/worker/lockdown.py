@@ -8,6 +8,7 @@ cannot apply, `Lockdown` says so and the rest still does.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import resource
 import sys
@@ -62,7 +63,8 @@ def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hi
 def lock_child() -> bool:
     """Tie a forked child to its process group and to the life of its parent, so that one kill ends all of it."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
-    return _filter(bpf.child_rules())
+    zygote = os.getppid()
+    return _filter(bpf.child_rules(zygote=zygote, group=os.getpgid(zygote)))
 
 
 def show_memory(shown: bool) -> None:

@@ -362,6 +362,36 @@ def test_killing_the_parent_gives_no_result(
         assert still_works(other)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "os.kill(os.getppid(), signal.SIGSTOP)",
+        "os.kill(-os.getpgid(os.getppid()), signal.SIGSTOP)",
+        "os.kill(-1, signal.SIGSTOP)",
+        "signal.pidfd_send_signal(os.pidfd_open(os.getppid()), signal.SIGSTOP)",
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        "os.setpriority(os.PRIO_USER, 0, 19)",
+        "os.sched_setaffinity(os.getppid(), {0})",
+        "os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))",
+    ],
+)
+def test_the_process_that_the_next_program_comes_from_is_not_stopped_or_slowed_down(worker: Worker, body: str) -> None:
+    assert attempt(worker, body).startswith("blocked PermissionError")
+
+
+def test_a_program_may_signal_and_slow_down_its_own_processes(worker: Worker) -> None:
+    body = """
+        child = subprocess.Popen(['sleep', '60'])
+        os.setpriority(os.PRIO_PROCESS, child.pid, 19)
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+        os.setpriority(os.PRIO_PROCESS, 0, 1)
+        signal.pthread_kill(threading.get_ident(), 0)
+        os.kill(child.pid, signal.SIGTERM)
+        return child.wait()
+    """
+    assert attempt(worker, body) == "got -15"
+
+
 _CALLS = {  # 25, 29, 31, 32, 33, 34
     "io_uring_setup": (425, "8, ctypes.create_string_buffer(120)"),
     "ptrace attach": (101, "16, os.getppid(), 0, 0"),
