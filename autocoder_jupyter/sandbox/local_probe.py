@@ -94,7 +94,10 @@ def _find_out(start: StartProgram) -> Probe:
         details["trial"] = ", ".join(wrong)
         could = "cannot" if wrong[0] in _MUST_WORK else "can"
         return _no(f"The sandbox does not hold here: a program in it {could} {wrong[0]}.", details)
-    details["limits"] = "memory, disk and threads are watched every 50 ms, not enforced by the kernel"
+    details["limits"] = (
+        "memory, disk and threads are watched every 50 ms, not enforced by the kernel; "
+        "buffers of pipes and sockets are not counted"
+    )
     return Probe("local", True, "limits of memory and disk are best effort", details)
 
 

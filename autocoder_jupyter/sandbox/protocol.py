@@ -181,7 +181,8 @@ class Worker(Protocol):
             seed: seeds `random` and numpy's global generator; another one each time by default, so that hidden
                 randomness shows between two calls.
             seconds: wall clock for this call; the worker's limit by default.
-            reuse: run in the child of the previous such call if it had the same program: faster, less separate.
+            reuse: run in the child of the previous such call if it had the same program: faster, less separate. What
+                the module holds and wrote when it was loaded is still there; files of earlier calls are not.
             watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). They are asked
                 for when it has returned, and compared here. Ordinary calls, which work on a private copy anyway, go
                 without.
