@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from autocoder_jupyter.data import delimited
 from autocoder_jupyter.data.constraint_forms import parse_sentence
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.engine.packages import missing_packages
@@ -51,6 +52,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "objects": objects_in,
     "code": code_in,
     "a continuation": lambda text: join(text, text),
+    "a field of a file": lambda text: [
+        pattern.fullmatch(f"1{text}") for pattern in (delimited._NUMBER, delimited._DATE, delimited._DECIMAL_COMMA)
+    ],
     "a constraint": lambda text: list(parse_sentence(text)),
 }
 

@@ -11,9 +11,9 @@ DELIMITERS = ",;\t|"
 DELIMITED_SUFFIXES = (".csv", ".tsv", ".psv", ".tab", ".dat")
 
 _LINES = 60
-_NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?\s*|\s*[-+]?\d+(?:\.\d+)?[eE][-+]?\d+\s*")
-_DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?")
-_DECIMAL_COMMA = re.compile(r"\s*-?\d{1,3}(?:\.\d{3})*,\d+\s*|\s*-?\d+,\d+\s*")
+_NUMBER = re.compile(r"\s*+[-+]?[\d.,]*\d\s*+%?\s*+|\s*+[-+]?\d++(?:\.\d++)?[eE][-+]?\d++\s*+")
+_DATE = re.compile(r"\s*+\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?")
+_DECIMAL_COMMA = re.compile(r"\s*+-?\d{1,3}(?:\.\d{3})*+,\d++\s*+|\s*+-?\d++,\d++\s*+")
 
 
 @dataclass(frozen=True)
