@@ -15,7 +15,9 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: demo test test-pythons quick check check-labextension format bench labextension without-node lock clean
+.PHONY: setup demo test test-pythons quick check check-python check-labextension format bench labextension without-node lock clean
+
+setup: $(STAMP)
 
 # The quickstart notebook, really executed in a kernel; its journal holds the model's answers, so it needs no key.
 demo: $(STAMP)
@@ -32,7 +34,9 @@ test-pythons:
 quick: $(STAMP)
 	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
 
-check: $(STAMP) $(if $(NODE),check-labextension,without-node)
+check: check-python $(if $(NODE),check-labextension,without-node)
+
+check-python: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -768,9 +768,8 @@ def test_an_exit_at_import_passes_no_test(worker: Worker, callee: Worker) -> Non
 )
 def test_a_solution_cannot_make_a_wrong_answer_pass(worker: Worker, callee: Worker, code: str) -> None:
     source = Program(code, (), (OutputSpec(name="n", type="int"),))
-    outcome = worker.test(
-        source, "from solution import run\ndef test_it():\n    assert run() == 1\n", ["test_it"], callee=callee
-    )
+    tests = "from solution import run\ndef test_it():\n    assert run() == 1\n"
+    outcome = worker.test(source, tests, ["test_it"], callee=callee, seconds=8)
     assert not outcome.passed
 
 
