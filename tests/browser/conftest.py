@@ -30,11 +30,11 @@ Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
 Open = Callable[..., NotebookPage]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """Chromium; without it the tests are skipped, except where CI promises it.
 
-    Playwright keeps an event loop running in this thread as long as it lives, so it ends with the module.
+    Playwright keeps an event loop running in this thread as long as it lives, so it ends with this folder.
     """
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if os.environ.get("CI") != "true":
@@ -50,7 +50,7 @@ def chromium() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def extension() -> None:
     """The lab extension is there; a module that needs it says so with `usefixtures`."""
     if not (EXTENSION / "package.json").exists():
@@ -58,13 +58,13 @@ def extension() -> None:
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def model() -> Iterator[ScriptedModel]:
     with ScriptedModel(plays.answer) as model:
         yield model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("lab") / "notebooks"
     folder.mkdir()
@@ -94,13 +94,18 @@ def play(model: ScriptedModel) -> Iterator[Play]:
 
 @pytest.fixture
 def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
-    """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`."""
+    """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`.
+
+    Its kernel is one that others had before; marked `own_kernel`, a test gets a new one.
+    """
     context = chromium.new_context(viewport={"width": 1100, "height": 900})
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 
     def open_notebook(*cells: str, run_data: bool = True) -> NotebookPage:
         lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells])
+        if not opened and not request.node.get_closest_marker("own_kernel"):
+            lab.lend_kernel(name)
         page = NotebookPage(context.new_page(), lab, name)
         opened.append(page)
         if run_data:
@@ -114,3 +119,4 @@ def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterato
         if not page.page.is_closed():
             page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
     context.close()
+    lab.take_back_kernels()

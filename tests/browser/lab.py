@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.blocking import BlockingKernelClient
 
 import autocoder_jupyter
+from tests.magics.warm import ask
 
 EXTENSION = Path(autocoder_jupyter.__file__).parent / "labextension"
 """The built lab extension; `make labextension` puts it there."""
@@ -50,6 +52,7 @@ class Lab:
         self.folder = folder
         self._state = folder.parent / f"{folder.name}-state"
         self._env = env
+        self._warm: WarmSession | None = None
         self._write_settings(theme)
         self._link_extension()
         with socket.socket() as free:
@@ -61,6 +64,7 @@ class Lab:
             *(sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"),
             *("--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.port={self.address.rpartition(':')[2]}"),
             *(f"--ServerApp.root_dir={self.folder}", "--ServerApp.port_retries=0"),
+            "--ServerApp.disable_check_xsrf=True",  # the tests speak to it as well
             *(f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")),
         ]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AUTOCODE_", "JUPYTER"))}
@@ -76,6 +80,8 @@ class Lab:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._warm is not None:
+            self._warm.disconnect()
         self._server.send_signal(signal.SIGTERM)
         try:
             self._server.wait(15)
@@ -90,6 +96,38 @@ class Lab:
         path = self.folder / name
         nbformat.write(notebook, path)
         return path
+
+    def lend_kernel(self, name: str) -> None:
+        """Let a notebook find the kernel that others had before it, looking new; without it, it starts its own."""
+        if self._warm is None:
+            self._warm = WarmSession(self, name)
+        self._warm.lend(name)
+
+    def take_back_kernels(self) -> None:
+        """The one that was lent is kept, if it can be; all others end.
+
+        Raises:
+            AssertionError: what a test did in it cannot be undone.
+        """
+        warm, self._warm = self._warm, None
+        left = warm.take_back() if warm is not None else None
+        if left == []:
+            self._warm = warm
+        for session in self.api("GET", "sessions"):
+            if self._warm is None or session["id"] != self._warm.id:
+                self.api("DELETE", f"sessions/{session['id']}")
+        assert not left, f"This test left in its kernel: {left}"
+
+    def api(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Any:
+        """What the server answers to a request of its own."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.address}/api/{place}", data, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def connection_file(self, kernel: str) -> Path:
+        """How a kernel of this server is reached."""
+        return self._state / "runtime" / f"kernel-{kernel}.json"
 
     def use_theme(self, theme: str) -> None:
         """For pages that are opened from now on."""
@@ -122,6 +160,45 @@ class Lab:
                 if time.monotonic() > deadline or self._server.poll() is not None:
                     raise RuntimeError((self._state / "log").read_text()[-2000:]) from None
                 time.sleep(0.1)
+
+
+class WarmSession:
+    """A kernel that goes from notebook to notebook: pages find it by the path of its session.
+
+    Args:
+        lab: the server that it runs on.
+        name: of the first notebook.
+    """
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        kernel = {"kernel": {"name": "python3"}}
+        started = lab.api("POST", "sessions", {"path": name, "name": name, "type": "notebook", **kernel})
+        self.id = str(started["id"])
+        self._lab = lab
+        self._kernel = str(started["kernel"]["id"])
+        self._client = BlockingKernelClient(connection_file=str(lab.connection_file(self._kernel)))
+        self._client.load_connection_file()
+        self._client.start_channels(hb=False)
+
+    def lend(self, name: str) -> None:
+        """Give it to a notebook."""
+        self._lab.api("PATCH", f"sessions/{self.id}", {"path": name, "name": name})
+        ask(self._client, f"enter({str(self._lab.folder)!r}, {{}})")
+
+    def take_back(self) -> list[str] | None:
+        """What could not be put back; None when it is busy, or gone."""
+        left = ask(self._client, "leave()") if self._is_idle() else None
+        if left != []:
+            self.disconnect()
+        return left
+
+    def disconnect(self) -> None:
+        """Leave it to its server."""
+        self._client.stop_channels()
+
+    def _is_idle(self) -> bool:
+        kernels = {kernel["id"]: kernel["execution_state"] for kernel in self._lab.api("GET", "kernels")}
+        return kernels.get(self._kernel) == "idle"
 
 
 class NotebookPage:

@@ -206,6 +206,7 @@ def test_data_that_comes_into_being_is_known_at_once(notebook: Open) -> None:
     page.cell(2).locator(".cm-lintRange-warning").wait_for(state="detached", timeout=SOON)
 
 
+@pytest.mark.own_kernel
 def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook: Open) -> None:
     page = notebook("%%autocode growth\nWords", "import sys; hasattr(sys.modules.get('litellm'), 'acompletion')")
     page.cell(1).locator(".autocode-prose").first.wait_for(timeout=SOON)

@@ -93,6 +93,7 @@ def test_a_result_to_come_appears_in_a_page_that_was_loaded_anew(notebook: Open,
     assert "it is shown here when it is done" not in (lab.folder / page.name).read_text()
 
 
+@pytest.mark.own_kernel
 def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, lab: Lab) -> None:
     page, release = in_the_middle(notebook, play, "growth")
     page.run(2)
@@ -103,6 +104,7 @@ def test_a_result_to_come_is_cut_off_with_its_run(notebook: Open, play: Play, la
     release.set()
 
 
+@pytest.mark.own_kernel
 def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook: Open, play: Play) -> None:
     page, release = in_the_middle(notebook, play)
     page.cell(1).locator(".jp-InputPrompt").click()
@@ -119,6 +121,7 @@ def test_a_restart_in_the_middle_is_said_and_the_cell_can_be_run_again(notebook:
     assert page.output(1).locator(".jp-AutocodeFollowed-note").is_hidden()
 
 
+@pytest.mark.own_kernel
 def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
     notebook: Open, play: Play, lab: Lab
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_call_can_be_cancelled_and_the_kernel_stays_free(notebook: Open, play:
     output.get_by_text(re.compile("Cancelled after")).wait_for(timeout=10_000)
 
 
+@pytest.mark.own_kernel
 def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> None:
     page = notebook(MENDED, "growth.wait();", "growth", "%autocode show growth")
     run_all(page, 1, 2)

@@ -197,6 +197,7 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
     ]
 
 
+@pytest.mark.own_kernel
 def test_a_reload_a_second_page_a_new_name_and_a_restart(notebook: Open, lab: Lab) -> None:
     page = notebook(plays.CELL, "growth")
     page.run(1)
@@ -273,8 +274,7 @@ def test_the_settings_page_reaches_the_kernel_at_once(notebook: Open, lab: Lab) 
 
 def test_notebook_7_has_the_panel_and_the_commands(notebook: Open, lab: Lab) -> None:
     page = notebook(plays.CELL)
-    page.page.goto(f"{lab.address}/notebooks/{page.name}")
-    page.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE)
+    page = NotebookPage(page.page, lab, page.name, view="notebooks")
     page.run(1)
     wait_for(page, "growth", "Ready").get_by_role("button", name="Inspect").click()
     page.page.locator(".jp-AutocodeInspector").get_by_text("two runs agree").first.wait_for(timeout=30_000)

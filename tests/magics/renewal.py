@@ -31,6 +31,8 @@ def leave() -> list[str]:
     shell: Any = get_ipython()
     shell.extension_manager.unload_extension("autocoder_jupyter")
     _forget_jobs()
+    if "ipywidgets" in sys.modules:
+        sys.modules["ipywidgets"].Widget.close_all()
     shell.reset(new_session=False)
     shell.config.pop("Autocode", None)  # what `%config` said to every part of the shell
     os.environ.clear()
