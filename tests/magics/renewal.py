@@ -33,7 +33,7 @@ def leave() -> list[str]:
     _forget_jobs()
     if "ipywidgets" in sys.modules:
         sys.modules["ipywidgets"].Widget.close_all()
-    shell.reset(new_session=False)
+    shell.reset(new_session=True)
     shell.config.pop("Autocode", None)  # what `%config` said to every part of the shell
     os.environ.clear()
     os.environ.update(_environment)
