@@ -69,7 +69,7 @@ def room_of(nodeid: str) -> str:
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return "browser"
-    if path.startswith("tests/sandbox/docker/") or ENGINE.search(name):
+    if path.startswith(("tests/sandbox/docker/", "tests/wheel/")) or ENGINE.search(name):
         return "docker"
     return path
 
