@@ -30,7 +30,7 @@ ANSWERS: dict[str, tuple[TypeName, str]] = {
     "a message of path segments": ("int", "raise ValueError('/a' * 5_000_000)"),
     "a message of escape sequences": ("int", "raise ValueError('\\x1b[' * 5_000_000)"),
     "path segments on standard error": ("int", "import sys\nprint('/a' * 5_000_000, file=sys.stderr)\nreturn 1"),
-    "empty lists": ("list", "return [[] for _ in range(3_000_000)]"),
+    "empty lists": ("list", "return [[] for _ in range(300_000)]"),
     "nested lists": ("list", "return [[[n, n] for n in range(1_000)] for _ in range(150)]"),
     "numbers": ("list", "return list(range(1_200_000))"),
     "a dict": ("dict", "return {f'key {n}': n for n in range(500_000)}"),
