@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from uv import find_uv_bin
 
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.tasks.export import export, script
@@ -362,14 +363,16 @@ def test_the_solution_is_never_main_in_the_script(report: Any, tmp_path: Path, c
     assert ran.stdout == "n: 1\n", ran.stderr
 
 
+@pytest.mark.slow
 def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:
     path = written(growth, tmp_path / "growth.py")
     SALES.to_parquet(tmp_path / "sales.parquet")
     environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
 
     def uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [find_uv_bin(), *arguments]
         return subprocess.run(
-            ["uv", *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False, timeout=240
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False, timeout=240
         )
 
     assert "--min-orders" in uv("run", path.name, "--help").stdout
