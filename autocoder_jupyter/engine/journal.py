@@ -20,11 +20,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from autocoder_jupyter.discretion.records import for_file
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.folder import Folder, Refused
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Exchange, Report
 
 LINE_BYTES = 8 * 2**20
@@ -118,8 +121,10 @@ class Journal:
         A folder stands for one content of the request, so what is there already is not written again: settings that
         do not shape the outcome (the sandbox, a timeout) are those of the first time.
         """
-        self._sent = {"requests": [], **sent, **sent_record(self._root, self.name, self.run_id)}
-        if self._has("request.json") and self._has("sent.json"):
+        recorded = sent_record(self._root, self.name, self.run_id)
+        # What is told is known here. A stranger's file may say another thing, and the cards would say it too.
+        self._sent = {**sent, "requests": recorded.pop("requests", [])}
+        if self._has("request.json") and self._has("sent.json") and recorded == sent:
             return
         self._write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
         self._write_sent()
@@ -129,8 +134,7 @@ class Journal:
 
         What is replayed from a recording is no request, and is not in it.
         """
-        requests = self._sent.get("requests")
-        requests = self._sent["requests"] = requests if isinstance(requests, list) else []
+        requests = self._sent["requests"]
         record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
         if (place := self._places.setdefault(request.number, len(requests))) < len(requests):
             requests[place] = record
@@ -203,8 +207,19 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
     if run_id and name.isidentifier():
         with contextlib.suppress(OSError, ValueError):
             sent = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{run_id}/sent.json"))
-            return sent if isinstance(sent, dict) else {}
+            return _Sent.model_validate(sent).model_dump(exclude_unset=True)
     return {}
+
+
+class _Sent(BaseModel):
+    """What a record of this kind holds, which may be a stranger's."""
+
+    share: Share = "rows"
+    text: str = ""
+    characters: int = 0
+    masked: dict[str, int] = {}
+    left_out: dict[str, list[str]] = {}
+    requests: list[Any] = []
 
 
 def _entries(files: Folder, home: str, *, own: str) -> list[dict[str, Any]]:

@@ -112,7 +112,11 @@ def read_sent(journal_root: Path, name: str, run_id: str) -> str:
     sent = sent_record(journal_root, name, run_id)
     if not sent:
         return ""
-    facts = [f"{key.replace('_', ' ')}: {value or 'nothing'}" for key, value in sent.items() if key != "text"]
+    facts = [
+        f"{key.replace('_', ' ')}: {len(value) if key == 'requests' else value or 'nothing'}"
+        for key, value in sent.items()
+        if key != "text"
+    ]
     return f"{' · '.join(facts)}\n\n{sent.get('text', '')}"
 
 

@@ -217,3 +217,34 @@ def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(tmp_path, 
     monkeypatch.setattr(module, "TOTAL_BYTES", 2 * size)
     again = journal(tmp_path, "own")
     assert again.find("own") is not None and again.find("new") is not None and again.find("old") is None
+
+
+def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path):
+    home = tmp_path / "growth" / "r1"
+    home.mkdir(parents=True)
+    (home / "request.json").write_text("{}\n")
+    (home / "sent.json").write_text('{"share": "rows", "text": "nothing of yours", "requests": []}\n')
+    opened = journal(tmp_path)
+    opened.write_request({}, {"share": "schema", "text": "what is told"})
+    assert sent_record(tmp_path, "growth", "r1") == {"share": "schema", "text": "what is told", "requests": []}
+
+
+@pytest.mark.parametrize(
+    "said", [{"masked": "abc"}, {"left_out": {"sales": 1}}, {"share": "all"}, {"text": 5}, {"requests": {}}, ["text"]]
+)
+def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path, said):
+    home = tmp_path / "growth" / "r1"
+    home.mkdir(parents=True)
+    (home / "sent.json").write_text(json.dumps(said))
+    assert sent_record(tmp_path, "growth", "r1") == {}
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"seconds": float("inf")}, {"seconds": float("nan")}, {"usage": {"input_tokens": 10**400}}, {"attempts": 10**400}],
+)
+def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(tmp_path, numbers):
+    home = tmp_path / "growth" / "r1"
+    home.mkdir(parents=True)
+    (home / "report.json").write_text(json.dumps(report().model_dump(mode="json") | numbers))
+    assert runs(tmp_path, "growth") == []

@@ -20,7 +20,7 @@ CELL = "%%autocode growth\nWords"
 def record(root: Path, run_id: str, code: str, **fields: Any) -> None:
     journal = Journal(root / ".autocode", "growth")
     journal.begin(run_id)
-    journal.write_request({"prompt": "Words"}, {"context": f"sent in {run_id}"})
+    journal.write_request({"prompt": "Words"}, {"text": f"sent in {run_id}"})
     started = dt.datetime(2026, 1, int(run_id[-1]), 12)
     values: dict[str, Any] = {"success": True, "solution": CodeSolution(code=code), "started": started, **fields}
     journal.write_report(Report(name="growth", run_id=run_id, prompt="Words", **values))
@@ -252,10 +252,11 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
 def test_preview_shows_the_text_itself_with_its_lines(shell: Any, here: Path) -> None:
     record(here, "aaaa1", "x = 1\n")
     sent = {"share": "rows", "text": "first line\nsecond line", "characters": 22, "masked": {}}
+    sent["requests"] = [{"stage": "plan", "body": {"messages": ["in full"]}}]
     (here / ".autocode" / "growth" / "aaaa1" / "sent.json").write_text(json.dumps(sent))
     shell.run("%autocode preview growth")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
-    assert text == "share: rows · characters: 22 · masked: nothing\n\nfirst line\nsecond line"
+    assert text == "share: rows · characters: 22 · masked: nothing · requests: 1\n\nfirst line\nsecond line"
 
 
 def test_config_shows_the_limits_of_the_sandbox(shell: Any) -> None:
