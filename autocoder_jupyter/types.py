@@ -11,7 +11,7 @@ import datetime as dt
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -125,9 +125,16 @@ class Figure:
 
 
 class _Record(BaseModel):
-    """A frozen record. Unknown keys are ignored, because models like to add some."""
+    """A frozen record. Unknown keys are ignored, because models like to add some.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    It may come from a stranger's file, so its numbers are such as can be shown and computed with.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+Count = Annotated[int, Field(ge=0, le=2**53)]
+"""How many of something."""
 
 
 class ColumnSpec(_Record):
@@ -273,9 +280,9 @@ class Secret(_Record):
 class Usage(_Record):
     """Tokens and money. `cost` is US dollars; None means that nobody knows, which is not zero."""
 
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Count = 0
+    cached_tokens: Count = 0
+    output_tokens: Count = 0
     cost: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
@@ -341,7 +348,7 @@ class Evidence(_Record):
 class Attempt(_Record):
     """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
 
-    number: int
+    number: Count
     code: str
     tests: str
     evidence: Evidence
@@ -362,7 +369,7 @@ class Report(_Record):
     output: str = ""
     exit_code: int = -1
     error: str | None = None
-    attempts: int = 0
+    attempts: Count = 0
     history: tuple[Attempt, ...] = ()
     evidence: Evidence = Evidence()
     conversation_history: tuple[Exchange, ...] = ()
@@ -416,10 +423,10 @@ def parse_memory(quantity: int | str) -> int:
     """Bytes of a quantity such as `"512Mi"`, `"2Gi"`, `"1.5G"` or a plain number.
 
     Raises:
-        ValueError: the text is not a quantity, or not a positive one.
+        ValueError: the text is not a quantity, or one that no machine has.
     """
     if isinstance(quantity, int):
-        size = float(quantity)
+        size: float = quantity
     else:
         text = quantity.strip()
         units = {
@@ -439,6 +446,6 @@ def parse_memory(quantity: int | str) -> int:
             size = float(number) * units.get(unit, 1)
         except ValueError:
             raise ValueError(f"{quantity!r} is not an amount of memory; write for instance '512Mi' or '2Gi'") from None
-    if size < 1:
-        raise ValueError(f"{quantity!r} is not a positive amount of memory")
+    if not 1 <= size < 2**63:
+        raise ValueError(f"{str(quantity)[:80]!r} is not an amount of memory that a machine can have")
     return int(size)

@@ -281,6 +281,14 @@ def test_a_strangers_file_raises_no_limit_and_lowers_any(tmp_path: Path) -> None
     assert CodeGenEvalResult.model_validate_json(endless)._options == CallOptions()
 
 
+@pytest.mark.parametrize("memory", ["inf", "nan", 10**400, "9" * 400])
+def test_an_amount_of_memory_that_no_machine_has_is_refused_as_a_wrong_result(memory: int | str) -> None:
+    data = json.loads(result().model_dump_json())
+    data["options"]["resources"]["memory"] = memory
+    with pytest.raises(InvalidRequest, match="not the JSON of a result"):
+        CodeGenEvalResult.model_validate_json(json.dumps(data))
+
+
 def test_a_strangers_packages_are_not_installed_before_somebody_agreed(tmp_path: Path) -> None:
     wants = result(
         report(
