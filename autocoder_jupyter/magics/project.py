@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
@@ -112,8 +113,11 @@ def _asks(option: Option, value: Any, default: Any) -> bool:
 
 
 def _wish(option: Option, value: Any, values: Mapping[str, Any]) -> Wish:
-    shown = _shown(value)
-    risk = _risk_of_key(value, values) if option.name == "api_key" else option.risk
+    shown, risk = _shown(value), option.risk
+    if option.name == "api_key":
+        risk = _risk_of_key(value, values)
+    elif option.name == "api_base":
+        risk = f"{risk}, to {_machine(value)}"
     return Wish(PART, option.name, shown, risk, hidden=json.dumps(value, sort_keys=True, default=str))
 
 
@@ -121,9 +125,21 @@ def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
     """Where the value of a variable would go, and whether it is meant for that."""
     from autocoder_jupyter.models.credentials import belongs_to_provider
 
-    where = "the address in api_base" if "api_base" in values else "the service of the model"
+    if {"api_base", "base_url"} & values.get("litellm_params", {}).keys():  # these win
+        where = "the address in litellm_params"
+    else:
+        where = "the address in api_base" if "api_base" in values else "the service of the model"
     goes = f"the value of this environment variable is sent to {where}, as the key"
     return goes if belongs_to_provider(variable) else f"{goes}; it belongs to no provider of models"
+
+
+def _machine(address: str) -> str:
+    """Where an address leads, which may look like another: by a user's name before it, by letters of other scripts."""
+    try:
+        name = (urlsplit(address).hostname or "").encode("idna").decode("ascii")
+    except ValueError:
+        name = ""
+    return f"the machine {name}" if name else "an address that cannot be read"
 
 
 def _shown(value: Any) -> str:

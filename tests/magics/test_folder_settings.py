@@ -192,9 +192,27 @@ def test_the_wish_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: P
     write(tmp_path, {"api_key": "DATABASE_PASSWORD", "api_base": "https://evil.example"})
     assert "to the address in api_base" in settings(tmp_path).wishes[1].why
     assert "belongs to no provider" in settings(tmp_path).wishes[1].why
+    for elsewhere in ("api_base", "base_url"):
+        write(tmp_path, {"api_key": "OPENAI_API_KEY", "litellm_params": {elsewhere: "https://evil.example"}})
+        assert "to the address in litellm_params" in settings(tmp_path).wishes[0].why
     write(tmp_path, {"api_key": "ANTHROPIC_API_KEY"})
     assert "to the service of the model" in settings(tmp_path).wishes[0].why
     assert "no provider" not in settings(tmp_path).wishes[0].why
+
+
+@pytest.mark.parametrize(
+    ("address", "machine"),
+    [
+        ("https://api.openai.com/v1", "the machine api.openai.com"),
+        ("https://api.openai.com@evil.example/v1", "the machine evil.example"),
+        ("https://api.op\N{CYRILLIC SMALL LETTER IE}nai.com/v1", "the machine api.xn--opnai-0we.com"),
+        ("https://api.openai.com\\@evil.example/", "the machine evil.example"),
+        ("http://[::1/", "an address that cannot be read"),
+    ],
+)
+def test_the_wish_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
+    write(tmp_path, {"api_base": address})
+    assert machine in settings(tmp_path).wishes[0].why
 
 
 @pytest.mark.parametrize(
