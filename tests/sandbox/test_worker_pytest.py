@@ -35,6 +35,16 @@ def test_a_run_passes_only_when_all_expected_tests_passed(outcomes):
     assert not result.passed
 
 
+def test_a_stub_leaves_the_files_of_the_tests_alone(worker, program):
+    tests = (
+        "def test_a(tmp_path):\n    (tmp_path / 'a').write_text('a')\n    assert run(2) == 4\n"
+        "    assert (tmp_path / 'a').read_text() == 'a'\n"
+        "def test_b(tmp_path): assert run(1) == 2 and tmp_path.is_dir()\n"
+    )
+    result = worker.test(program(DOUBLE, "x: int", "y: int"), HEAD + tests, ["test_a", "test_b"], callee=None)
+    assert [one.outcome for one in result.outcomes] == ["passed", "passed"], result.output
+
+
 def test_the_cases_of_a_parametrised_test_count_together(outcomes):
     tests = (
         "@pytest.mark.parametrize('x, y', [(1, 2), (2, 5)])\ndef test_a(x, y): assert run(x) == y\n"

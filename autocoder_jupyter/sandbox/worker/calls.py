@@ -26,10 +26,14 @@ class Program:
     """The program of a child: loaded once, called as often as the child is asked.
 
     `arguments` are those of the last call that returned, with their declared types.
+
+    Args:
+        shares_folder: the files beside it are not its own, and stay when it is called again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, shares_folder: bool = False) -> None:
         self.arguments: dict[str, tuple[Any, str]] = {}
+        self._shares_folder = shares_folder
         self._loaded: tuple[str, str] | None = None
         self._function: Callable[..., Any] | None = None
         self._folder = Path.cwd()
@@ -40,6 +44,8 @@ class Program:
 
         The other calls of the same program, in the same process, left it.
         """
+        if self._shares_folder:
+            return
         self._folder.mkdir(parents=True, exist_ok=True)
         os.chdir(self._folder)
         for path in frozenset(self._folder.iterdir()) - self._own_files:

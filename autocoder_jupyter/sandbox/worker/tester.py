@@ -57,7 +57,7 @@ def run(header: Mapping[str, Any], host: Host) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
     reports = Reports(host, header["tests"])
-    ask = host.ask if header["stub"] is None else partial(_ask_here, calls.Program(), header)
+    ask = host.ask if header["stub"] is None else partial(_ask_here, calls.Program(shares_folder=True), header)
     sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
     # Without the second, pytest takes /dev/null's folder for it and lists every folder above, which is forbidden.
     here_only = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]

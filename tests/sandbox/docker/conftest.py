@@ -74,9 +74,10 @@ def eventually() -> Callable[[Callable[[], bool]], bool]:
 
 @pytest.fixture
 def no_container_left(containers_of: Callable[[int], list[str]], eventually: Callable[..., bool]) -> Iterator[None]:
-    """Afterwards this process owns no container any more."""
+    """Afterwards this process owns no container that it did not own before; a pool of other tests may keep some."""
+    before = set(containers_of(os.getpid()))
     yield
-    assert eventually(lambda: not containers_of(os.getpid()))
+    assert eventually(lambda: before >= set(containers_of(os.getpid())))
 
 
 @pytest.fixture
