@@ -7,8 +7,7 @@ minutes; an alarm ends it, and the test fails.
 from __future__ import annotations
 
 import contextlib
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -23,6 +22,7 @@ from autocoder_jupyter.sandbox.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.text import clean, stable
 from autocoder_jupyter.sandbox.uv import package_error
 from autocoder_jupyter.visible import visible, visible_block
+from tests.deadline import at_most
 
 CHARACTERS = 100_000
 FAMILIES = [
@@ -57,20 +57,6 @@ READERS: dict[str, Callable[[str], object]] = {
     ],
     "a constraint": lambda text: list(parse_sentence(text)),
 }
-
-
-@contextlib.contextmanager
-def at_most(seconds: int) -> Iterator[None]:
-    def give_up(*_: object) -> None:
-        raise AssertionError(f"not done after {seconds} s: the work grows faster than the text")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("reader", READERS)

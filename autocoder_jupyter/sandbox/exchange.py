@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from autocoder_jupyter.data.codec.bounded_json import Allowance, parse
 from autocoder_jupyter.sandbox.process import Process
 from autocoder_jupyter.sandbox.worker import frames
 
@@ -25,6 +26,7 @@ HEADER_LIMIT = 1 << 20
 REPORT_LIMIT = 64 << 20
 """Bytes of one JSON header from the zygote, which holds two captured texts."""
 
+_SHORT = 1 << 16
 _PIECES = 64
 
 
@@ -120,9 +122,10 @@ class FrameReader:
 
 def _parse(room: memoryview) -> dict[str, Any]:
     try:
-        header = json.loads(bytes(room))
+        # The parser of the standard library keeps all other threads waiting until it is done.
+        header = json.loads(bytes(room)) if len(room) <= _SHORT else parse(room, Allowance())
     except (ValueError, RecursionError):
-        raise Malformed("a header that is not JSON, or nested too deeply") from None
+        raise Malformed("a header that is not JSON, of too many parts, or nested too deeply") from None
     if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
         raise Malformed("a header without a kind")
     return header

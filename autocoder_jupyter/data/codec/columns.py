@@ -185,12 +185,16 @@ def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
 
 
 def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    from .labels import read_index
+    from .labels import read_index, require_unique
 
     if note["width"] not in ("int8", "int16", "int32", "int64"):
         raise Corrupt(f"category codes of {note['width']!r}")
     codes = source.numpy(note["at"], note["width"])
-    dtype = pd.CategoricalDtype(read_index(note["levels"], source), ordered=bool(note["ordered"]))
+    levels = require_unique(read_index(note["levels"], source))
+    if isinstance(levels, (pd.MultiIndex, pd.CategoricalIndex)) or levels.hasnans:
+        raise Corrupt("categories that cannot be categories")
+    known: Any = pd.CategoricalDtype
+    dtype = known._from_fastpath(levels, bool(note["ordered"]))  # the public way looks in a hash table
     return pd.Categorical.from_codes(codes, dtype=dtype)
 
 

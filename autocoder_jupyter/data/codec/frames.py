@@ -12,7 +12,7 @@ from .columns import read_array, write_array
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .labels import read_index, write_index
+from .labels import read_index, require_unique, write_index
 from .plain import from_json, to_json
 
 MAX_COLUMNS = 100_000
@@ -100,7 +100,9 @@ def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
     if "attrs" in header:
         value.attrs = from_json(header["attrs"])
     if header.get("unique_labels"):
-        value.flags.allows_duplicate_labels = False
+        for labels in value.axes:
+            require_unique(labels)
+        value.flags._allows_duplicate_labels = False  # the public way looks in a hash table
     return value
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from .columns import MAX_WEIGHTLESS, read_array, write_array
 from .faults import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
-from .plain import frequency_name, from_json, to_json
+from .plain import frequency_name, from_json, to_json, without_collisions
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
@@ -57,12 +57,7 @@ def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0)
         Corrupt: the note does not fit its arrays.
     """
     if note["kind"] == "multi":
-        return pd.MultiIndex(
-            levels=[read_index(level, source) for level in note["levels"]],
-            codes=[source.numpy(codes, "int64") for codes in note["codes"]],
-            names=[from_json(name) for name in note["names"]],
-            verify_integrity=True,
-        )
+        return _read_multi(note, source)
     name = from_json(note["name"])
     if note["kind"] == "range":
         start, stop, step = (int(bound) for bound in note["range"])
@@ -78,6 +73,45 @@ def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0)
         return pd.Index(values, dtype=values.dtype, name=name, copy=False)
     make = pd.TimedeltaIndex if values.dtype.kind == "m" else pd.DatetimeIndex
     return make(values, freq=frequency_name(note["freq"]), name=name)
+
+
+def require_unique(labels: Any) -> Any:
+    """`labels`, an Index, if each of them is there once, as pandas wants it of levels and categories.
+
+    pandas looks for that in a hash table, and its hash of a number is one that anybody can invert: labels can be made
+    that fall into one place of the table, where each is compared with all others. Here they are sorted instead.
+
+    Raises:
+        Corrupt: a label is there twice.
+    """
+    if not _are_unique(labels):
+        raise Corrupt("a label that is there twice")
+    return labels
+
+
+def _are_unique(labels: Any) -> bool:
+    if isinstance(labels, pd.RangeIndex):
+        return True
+    if isinstance(labels, pd.MultiIndex):
+        codes = np.stack([np.asarray(each) for each in labels.codes])
+        ordered: Any = codes[:, np.lexsort(codes)]
+        return not (ordered[:, 1:] == ordered[:, :-1]).all(axis=0).any()
+    if labels.dtype == object:
+        return len(set(without_collisions(labels.tolist()))) == len(labels)
+    if isinstance(labels.dtype, pd.StringDtype):
+        return bool(labels.is_unique)  # Python's hash of text is another one in each process
+    ordered = labels.sort_values()
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def _read_multi(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    levels = [require_unique(read_index(level, source)) for level in note["levels"]]
+    codes = [source.numpy(each, "int64") for each in note["codes"]]
+    for level, places in zip(levels, codes, strict=True):
+        if len(places) != len(codes[0]) or (len(places) and not -1 <= places.min() <= places.max() < len(level)):
+            raise Corrupt("codes that do not fit their level")
+    names = [from_json(name) for name in note["names"]]
+    return pd.MultiIndex(levels=levels, codes=codes, names=names, verify_integrity=False)  # which has just been done
 
 
 def _is_named(freq: Any) -> bool:

@@ -257,14 +257,17 @@ def _unit(text: Any) -> Any:
 
 
 def _dict_from_json(items: Any) -> dict[Any, Any]:
-    keys = _hashable([from_json(key) for key, _ in items])
+    keys = without_collisions([from_json(key) for key, _ in items])
     return {key: from_json(item) for key, (_, item) in zip(keys, items, strict=True)}
 
 
-def _hashable(keys: list[Any]) -> list[Any]:
+def without_collisions(keys: list[Any]) -> list[Any]:
     """`keys`, unless they are made to fall into one place of a hash table, where each is compared with all others.
 
     The hash of a number is the number itself, modulo a prime, so anybody can make such keys.
+
+    Raises:
+        Corrupt: they are.
     """
     if len(keys) - len(set(map(hash, keys))) > _MOST_COLLISIONS:
         raise Corrupt("keys that collide")
@@ -309,8 +312,8 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     "int": lambda text: int(text, 16),
     "float": float,
     "tuple": lambda items: tuple(from_json(item) for item in items),
-    "set": lambda items: set(_hashable([from_json(item) for item in items])),
-    "frozenset": lambda items: frozenset(_hashable([from_json(item) for item in items])),
+    "set": lambda items: set(without_collisions([from_json(item) for item in items])),
+    "frozenset": lambda items: frozenset(without_collisions([from_json(item) for item in items])),
     "dict": lambda items: _dict_from_json(items),
     "ndarray": _array_from_json,
     "numpy": _numpy_scalar_from_json,

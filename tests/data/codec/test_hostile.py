@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autocoder_jupyter.data.codec import Corrupt, decode, encode
+from tests.deadline import at_most
 
 HERE = Path(__file__).parent / "never-written"
 
@@ -504,3 +505,112 @@ def test_a_frequency_of_a_million_characters_is_refused(note):
     index = {"kind": "flat", "name": None, "values": ticks, "freq": note["freq"]}
     with pytest.raises(Corrupt, match="frequency"):
         receive(stream(TWO, TWO), {"kind": "arrow", "at": [2, 1]}, 2, index=index)
+
+
+MANY = 200_000
+"""Labels with which a hash table that compares each with all others would be busy for hours."""
+
+
+def colliding_integers() -> Any:
+    """Integers that pandas' hash of a number all sends to 0: `(n >> 33) ^ n ^ (n << 11)`, of which 32 bits count."""
+    high = np.arange(MANY, dtype="uint64")
+    low = high
+    for _ in range(3):
+        low = (high ^ (low << np.uint64(11))) & np.uint64(2**32 - 1)
+    return np.random.default_rng(0).permutation((high << np.uint64(33)) | low).view("int64")
+
+
+def colliding_floats() -> Any:
+    """Floats that the 64 bit form of MurmurHash2 sends to one place: the second half undoes what the first one did."""
+    factor, bits = np.uint64(0x5BD1E995), np.uint64(2**32 - 1)
+    undo = np.uint64(pow(0x5BD1E995, -1, 2**32))
+
+    def stirred(half: Any, by: Any) -> Any:
+        half = half * by & bits
+        return (half ^ (half >> np.uint64(24))) * by & bits
+
+    low = np.arange(MANY, dtype="uint64")
+    state = ((np.uint64(0xC70F6907 ^ 4) * factor & bits) ^ stirred(low, factor)) * factor & bits
+    values = (low | (stirred(state, undo) << np.uint64(32))).view("float64")
+    return np.random.default_rng(0).permutation(values[np.isfinite(values)])
+
+
+def colliding_objects() -> Any:
+    """Integers as objects, of whose hash pandas takes `(n >> 32) ^ n`."""
+    high = np.random.default_rng(0).permutation(MANY).astype("int64")
+    return ((high << 32) | high).astype(object)
+
+
+COLLIDING: dict[str, Callable[[], Any]] = {
+    "integers": lambda: pd.Index(colliding_integers()),
+    "floats": lambda: pd.Index(colliding_floats()),
+    "objects": lambda: pd.Index(colliding_objects(), dtype=object),
+    "instants": lambda: pd.DatetimeIndex(colliding_integers().view("M8[ns]")),
+    "nullable integers": lambda: pd.Index(pd.array(colliding_integers(), dtype="Int64")),
+    "intervals": lambda: pd.IntervalIndex.from_arrays(colliding_integers(), colliding_integers()),
+}
+
+
+@pytest.fixture(params=COLLIDING)
+def colliding(request: pytest.FixtureRequest) -> Any:
+    return COLLIDING[request.param]()
+
+
+def at_once(encoded: Any, kind: str) -> Any:
+    """What a hostile writer sent, read within seconds."""
+    with at_most(30):
+        payload = memoryview(bytearray(b"".join(encoded.buffers)))
+        return decode({**encoded.header, "type": kind}, payload, folder=HERE, trusted=False)
+
+
+def test_categories_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+    codes = np.arange(len(colliding), dtype="int32")
+    known: Any = pd.CategoricalDtype
+    made = pd.Categorical.from_codes(codes, dtype=known._from_fastpath(colliding, False))
+    back = at_once(encode(pd.Series(made), "Series"), "Series")
+    assert back.cat.categories.equals(colliding) and list(back.cat.codes[:3]) == [0, 1, 2]
+
+
+def test_levels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+    codes = np.arange(len(colliding))
+    index = pd.MultiIndex(levels=[colliding, ["a"]], codes=[codes, codes * 0], verify_integrity=False)
+    back = at_once(encode(pd.DataFrame({"a": codes}, index=index), "DataFrame"), "DataFrame")
+    assert back.index.levels[0].equals(colliding) and back.index[1] == (colliding[1], "a")
+
+
+def test_unique_row_labels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+    encoded = encode(pd.DataFrame({"a": np.arange(len(colliding)), "b": "x"}, index=colliding), "DataFrame")
+    encoded.header["unique_labels"] = True
+    back = at_once(encoded, "DataFrame")
+    assert not back.flags.allows_duplicate_labels and back.index.equals(colliding)
+
+
+TWICE = [
+    pd.Index([1, 2, 1]),
+    pd.Index([1.5, 2.0, 1.5]),
+    pd.Index(["a", "b", "a"]),
+    pd.Index([1, "b", 1], dtype=object),
+    pd.DatetimeIndex(["2024", "2025", "2024"]),
+    pd.IntervalIndex.from_tuples([(0, 1), (1, 2), (0, 1)]),
+    pd.Index(pd.array([1, 2, 1], dtype="Int64")),
+    pd.Index(pd.array(["a", "b", "a"], dtype=pd.ArrowDtype(pa.string()))),
+]
+
+
+@pytest.mark.parametrize("labels", TWICE, ids=lambda labels: f"{type(labels).__name__} {labels.dtype}")
+@pytest.mark.parametrize("place", ["categories", "levels", "rows"])
+def test_a_label_that_is_there_twice_is_refused_where_each_must_differ(labels, place):
+    flat = encode(pd.Series([1, 2, 3], index=labels), "Series")
+    header = json.loads(json.dumps(flat.header))
+    if place == "rows":
+        header["unique_labels"] = True
+    else:
+        levels = header["index"]
+        header["index"] = {"kind": "range", "name": None, "range": [0, 3, 1]}
+        codes = header["values"][0]["at"]
+        if place == "categories":
+            header["values"] = [{"kind": "category", "ordered": False, "width": "int64", "at": codes, "levels": levels}]
+        else:
+            header["index"] = {"kind": "multi", "names": [None], "levels": [levels], "codes": [codes]}
+    with pytest.raises(Corrupt, match="there twice"):
+        decode(header, memoryview(bytearray(b"".join(flat.buffers))), folder=HERE, trusted=False)
