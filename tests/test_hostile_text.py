@@ -13,8 +13,13 @@ import pytest
 
 from autocoder_jupyter.data import delimited
 from autocoder_jupyter.data.constraint_forms import parse_sentence
+from autocoder_jupyter.data.text_formats import text_formats
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.engine.packages import missing_packages
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import split_words
+from autocoder_jupyter.magics.declarations import parse_input
 from autocoder_jupyter.models.answers import fenced_blocks, objects_in
 from autocoder_jupyter.models.code import NotCode, extract_code
 from autocoder_jupyter.models.continuation import join
@@ -39,6 +44,17 @@ def code_in(text: str) -> None:
         extract_code(text)
 
 
+def declared_in(text: str) -> None:
+    for declaration in (text, f"a{text}b", f"a: {text}b", f"a: date = {text}b", f"a: timedelta = P{text}b"):
+        with contextlib.suppress(InvalidRequest):
+            parse_input(declaration)
+
+
+def words_of(text: str) -> None:
+    with contextlib.suppress(InvalidRequest):
+        split_words(text)
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "a program's words": clean,
     "a program's words that stay the same": lambda text: stable(text, "/tmp/autocode-1"),
@@ -55,6 +71,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "a field of a file": lambda text: [
         pattern.fullmatch(f"1{text}") for pattern in (delimited._NUMBER, delimited._DATE, delimited._DECIMAL_COMMA)
     ],
+    "the forms of a column": lambda text: text_formats([text] * 3),
+    "what is masked": lambda text: Masker().mask(text),
+    "a declaration of an input": declared_in,
+    "words of a line": words_of,
     "a constraint": lambda text: list(parse_sentence(text)),
 }
 

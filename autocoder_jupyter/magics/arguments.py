@@ -39,18 +39,18 @@ def split_words(text: str) -> list[str]:
         InvalidRequest: a quote is not closed.
     """
     words = []
+    text = text.rstrip()
     position = 0
-    while text[position:].strip():
+    while position < len(text):
         match = _WORD.match(text, position)
-        rest = text[position:].lstrip()
-        if match is None or (match.end() < len(text) and text[match.end()] in "\"'"):
-            opened = text[match.end() :] if match else rest
+        behind = match.end() if match else position
+        if match is None or text[behind : behind + 1] in ('"', "'"):
             raise InvalidRequest(
-                f"The quote that opens at {opened[:30]!r} is not closed.",
+                f"The quote that opens at {text[behind : behind + 60].lstrip()[:30]!r} is not closed.",
                 hint='Write values with blanks or apostrophes in double quotes: -c "isn\'t empty".',
             )
         words.append(_unquote(match.group(1)))
-        position = match.end()
+        position = behind
     return words
 
 

@@ -13,8 +13,6 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 
-_DECLARATION = re.compile(r"\s*(?P<name>[^:=]*?)\s*(?::\s*(?P<type>[^=]*?)\s*)?(?:=\s*(?P<default>.*?)\s*)?", re.DOTALL)
-
 
 def parse_output(text: str) -> OutputSpec:
     """An output from `name: type`.
@@ -42,17 +40,17 @@ def parse_input(text: str) -> InputSpec:
 
 
 def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
-    match = _DECLARATION.fullmatch(text)
-    name = match["name"] if match else ""
-    if match is None or not name.isidentifier() or keyword.iskeyword(name):
+    declared, has_default, default = text.partition("=")
+    name, _, type_text = (part.strip() for part in declared.partition(":"))
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise InvalidRequest(
             f"{name or text!r} in {flag} {text!r} cannot be a name.", hint=f'Write {flag} "name: type".'
         )
-    if not match["type"]:
+    if not type_text:
         raise InvalidRequest(
             f"{flag} {text!r} does not say a type.", hint=f'Write {flag} "{name}: DataFrame", for instance.'
         )
-    return name, match["type"], match["default"]
+    return name, type_text, default.strip() if has_default else None
 
 
 def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> TypeName:
