@@ -12,6 +12,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.visible import visible
 
 _log = discreet_logger(__name__)
 
@@ -24,12 +25,12 @@ def answer(notebook: Notebook, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"ok": False, "error": sentence(error)}
     except Exception as error:
         _log.info("a page's request failed", exc_info=True)
-        return {"ok": False, "error": f"That failed. {type(error).__name__}: {error}"}
+        return {"ok": False, "error": visible(f"That failed. {type(error).__name__}: {error}")}
 
 
 def sentence(error: AutocodeError) -> str:
     """An error in one line: what, why, and what to do next."""
-    return " ".join(part.strip() for part in (error.what, error.why, error.hint) if part).replace("\n", " ")
+    return visible(" ".join(part.strip() for part in (error.what, error.why, error.hint) if part).replace("\n", " "))
 
 
 def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:

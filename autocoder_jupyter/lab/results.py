@@ -11,6 +11,7 @@ from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.card import title
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
+from autocoder_jupyter.visible import visible_block
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
@@ -19,7 +20,7 @@ MOST_HELD = 200
 """Results that the namespace holds without a job; who has more has made them in a loop."""
 
 MOST_CHARACTERS = 1000
-"""Of a reason."""
+"""Of a text."""
 
 
 def listed(notebook: Notebook) -> list[dict[str, Any]]:
@@ -88,7 +89,7 @@ def _nowhere() -> Mapping[str, Any]:
 
 def _of_state(name: str, state: CardState) -> dict[str, Any]:
     evidence = state.evidence
-    return {
+    said = {
         "name": name,
         "phase": state.phase,
         "title": title(state),
@@ -103,10 +104,18 @@ def _of_state(name: str, state: CardState) -> dict[str, Any]:
         "cost": state.usage.cost,
         "max_cost": state.max_cost,
         "approval": list(state.approval),
-        "reason": state.reason[:MOST_CHARACTERS],
+        "reason": state.reason,
         "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
         "held": list(parts.held(evidence)) if evidence else [],
         "warnings": list(parts.warning_lines(evidence)) if evidence else [],
         "progress": round(state.progress, 3),
         "step": step(state),
     }
+    return {key: _shown(value) for key, value in said.items()}
+
+
+def _shown(value: Any) -> Any:
+    """`value`, with the hidden characters of its texts spelled out."""
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    return visible_block(value)[:MOST_CHARACTERS] if isinstance(value, str) else value

@@ -8,6 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.references import kind_of
+from autocoder_jupyter.visible import visible
 
 _log = discreet_logger(__name__)
 
@@ -59,7 +60,7 @@ def hint(variable: Mapping[str, Any]) -> str:
 def _facts(kind: str, name: str, value: Any, most: int) -> dict[str, Any]:
     try:
         if kind in ("File", "Dir"):
-            return {"path": str(value.path)}
+            return {"path": visible(value.path)}
         if kind == "DataFrame":
             rows, count = value.shape
             return _table(rows, count, zip(value.columns, value.dtypes.array, strict=False), most)
@@ -93,7 +94,7 @@ def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int)
 
 def _short(value: object) -> str:
     try:
-        text = str(value)
+        text = visible(str(value)[: MOST_CHARACTERS + 1])
     except Exception:  # a label can be any object
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

@@ -103,3 +103,7 @@ def test_what_nobody_foresaw_is_a_sentence_too(
 def test_a_sentence_has_what_why_and_what_next_in_one_line() -> None:
     error = InvalidRequest("It fails.", why="Two\nlines.", hint="Try again.")
     assert sentence(error) == "It fails. Two lines. Try again."
+
+
+def test_a_sentence_hides_nothing() -> None:
+    assert sentence(InvalidRequest("No column 'a\u202eb'.", hint="\x1b[2J")) == r"No column 'a\u202eb'. \x1b[2J"

@@ -30,6 +30,7 @@ from autocoder_jupyter.types import (
     TestOutcome,
     Usage,
 )
+from autocoder_jupyter.visible import is_visible
 from tests.lab.conftest import PlayedJobs
 
 FIELDS = {
@@ -130,6 +131,15 @@ def test_every_ending_is_json(shell: Any, notebook: Notebook, state: Any) -> Non
     (told,) = listed(notebook)
     assert told["phase"] == state and len(told["reason"]) == 1000
     json.dumps(told, allow_nan=False)
+
+
+def test_words_of_others_hide_nothing_in_the_page(shell: Any, notebook: Notebook) -> None:
+    nasty = "a\u202eb\x1b[31m"
+    evidence = Evidence(checks=(CheckOutcome(name=nasty, passed=False),), tests_changed=(nasty,))
+    shell.user_ns["old"] = finished("old", "failed", error=nasty, evidence=evidence)
+    (told,) = listed(notebook)
+    assert told["reason"] == r"a\u202eb\x1b[31m"
+    assert is_visible(json.dumps(told, ensure_ascii=False))
 
 
 def test_the_clock_alone_is_no_news(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

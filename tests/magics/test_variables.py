@@ -31,6 +31,13 @@ def test_a_series_a_file_and_a_folder() -> None:
     assert told[2:] == [{"name": "f", "type": "File", "path": "a"}, {"name": "d", "type": "Dir", "path": "b"}]
 
 
+def test_names_hide_nothing() -> None:
+    frame, file = describe({"sales": pd.DataFrame({"a\u202eb\nc": [1]}), "f": File("x\u202egpj.exe")})
+    assert columns(frame) == [(r"a\u202eb\nc", "int64")]
+    assert hint(frame) == r"DataFrame 1 × 1: a\u202eb\nc int64"
+    assert file["path"] == r"x\u202egpj.exe"
+
+
 def test_what_cannot_be_referred_to_is_left_out() -> None:
     assert describe({"n": 1, "text": "a", "_hidden": pd.DataFrame(), "pd": pd, "kind": pd.DataFrame, "l": [1]}) == []
 
