@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.inspector.subject import Subject, Variable
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
@@ -129,7 +130,7 @@ def _size(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if shape is not None:
         return " × ".join(f"{length:,}" for length in shape) + (" rows" if len(shape) == 1 else "")
-    return str(getattr(value, "path", ""))
+    return visible(getattr(value, "path", ""))
 
 
 @dataclass
