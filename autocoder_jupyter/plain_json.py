@@ -31,6 +31,15 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
         parsed = json.loads(text)
     except RecursionError:
         raise ValueError(f"it is nested deeper than {LEVELS} levels") from None
+    return bounded(parsed, values=values)
+
+
+def bounded(parsed: Any, *, values: int = VALUES) -> Any:
+    """The same, when it is not nested deeper than `LEVELS` and holds no more values; whoever walks it may recurse.
+
+    Raises:
+        ValueError: it is, or does.
+    """
     level, count = [parsed], 0
     for _ in range(LEVELS):
         count += len(level)
