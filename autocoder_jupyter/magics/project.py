@@ -136,10 +136,13 @@ def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
 def _machine(address: str) -> str:
     """Where an address leads, which may look like another: by a user's name before it, by letters of other scripts."""
     try:
-        name = (urlsplit(address).hostname or "").encode("idna").decode("ascii")
+        host = urlsplit(address).hostname or ""
+        name = host.encode("idna")
+        is_clear = bool(host) and host in (name.decode("ascii"), name.decode("idna"))
     except ValueError:
-        name = ""
-    return f"the machine {name}" if name else "an address that cannot be read"
+        is_clear = False
+    # Of other letters, clients differ in what they make of them.
+    return f"the machine {name.decode('ascii')}" if is_clear else "an address that cannot be read"
 
 
 def _shown(value: Any) -> str:

@@ -207,6 +207,9 @@ def test_the_wish_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: P
         ("https://api.openai.com@evil.example/v1", "the machine evil.example"),
         ("https://api.op\N{CYRILLIC SMALL LETTER IE}nai.com/v1", "the machine api.xn--opnai-0we.com"),
         ("https://api.openai.com\\@evil.example/", "the machine evil.example"),
+        ("https://api.xn--opnai-0we.com/v1", "the machine api.xn--opnai-0we.com"),
+        ("https://prei\N{LATIN SMALL LETTER SHARP S}.example", "an address that cannot be read"),
+        ("https://\N{FULLWIDTH LATIN SMALL LETTER A}pi.openai.com", "an address that cannot be read"),
         ("http://[::1/", "an address that cannot be read"),
     ],
 )
