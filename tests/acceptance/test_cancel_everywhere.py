@@ -218,19 +218,18 @@ def test_while_a_package_waits_for_consent(stage: Stage) -> None:
 
 @pytest.mark.local_sandbox
 def test_while_an_environment_is_built(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent_index:
+    with socket.create_server(("127.0.0.1", 0)) as silent_index, monkeypatch.context() as environ:
         for variable in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
-            monkeypatch.setenv(variable, f"http://127.0.0.1:{silent_index.getsockname()[1]}/simple")
-        stage.says["code"] = fenced(f"import turbo_frames_zz\n{CODE}")
-        job = stage.submit(approved_packages=("turbo-frames-zz",))
+            environ.setenv(variable, f"http://127.0.0.1:{silent_index.getsockname()[1]}/simple")
+        job = stage.submit()
         silent_index.settimeout(60)
         asked, _ = silent_index.accept()
         assert _resolvers()
         cancelled(job)
         eventually(lambda: not _resolvers(), _resolvers)
         only_idle_workers_are_left(stage)
-        the_name_is_free_again(stage)
         asked.close()
+    the_name_is_free_again(stage)  # what another index gives is another environment
 
 
 def _resolvers() -> list[str]:

@@ -44,16 +44,18 @@ def environment(image: str) -> Environment:
 
 @pytest.fixture
 def containers_of(engine: Engine) -> Callable[[int], list[str]]:
-    """The containers, running or not, that a process of this machine owns."""
+    """The containers, running or not, that a process of this machine owns, but for those of tests before this one."""
 
     def find(pid: int) -> list[str]:
         client = engine.client()
         try:
             found = client.containers(all=True, filters={"label": [ROLE, f"{PROCESS}={pid}"]})
-            return [str(container["Id"]) for container in found]
+            return [str(container["Id"]) for container in found if container["Id"] not in kept]
         finally:
             client.close()
 
+    kept: set[str] = set()  # by a pool
+    kept.update(find(os.getpid()))
     return find
 
 
@@ -74,10 +76,9 @@ def eventually() -> Callable[[Callable[[], bool]], bool]:
 
 @pytest.fixture
 def no_container_left(containers_of: Callable[[int], list[str]], eventually: Callable[..., bool]) -> Iterator[None]:
-    """Afterwards this process owns no container that it did not own before; a pool of other tests may keep some."""
-    before = set(containers_of(os.getpid()))
+    """Afterwards this process owns no container any more."""
     yield
-    assert eventually(lambda: before >= set(containers_of(os.getpid())))
+    assert eventually(lambda: not containers_of(os.getpid()))
 
 
 @pytest.fixture
