@@ -6,9 +6,21 @@ import difflib
 
 from autocoder_jupyter.display import markup
 
+MOST_LINES = 5_000
+"""No module has more. To compare takes time by the square of their number, and a stranger's file may hold megabytes."""
+
+
+def too_long(before: str, after: str, before_name: str, after_name: str) -> str:
+    """The sentence in place of a comparison that would take too long; "" for all others."""
+    if max(len(before.splitlines()), len(after.splitlines())) <= MOST_LINES:
+        return ""
+    return f"{before_name} and {after_name} are too long to be compared."
+
 
 def unified(before: str, after: str, before_name: str, after_name: str) -> str:
-    """A unified diff; empty when both are equal."""
+    """A unified diff, or the sentence that there is none; empty when both are equal."""
+    if told := too_long(before, after, before_name, after_name):
+        return told
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from autocoder_jupyter.display.diff import colour_diff, render_text
+from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 
 
 def test_a_diff_shows_what_came_and_what_went(read: Any) -> None:
@@ -20,3 +21,11 @@ def test_equal_sources_are_called_equal() -> None:
 
 def test_escape_sequences_in_a_source_are_taken_out() -> None:
     assert "\x1b" not in render_text("a", "\x1b[31mb", "1", "2")
+
+
+def test_sources_longer_than_any_module_are_not_compared():
+    """In a stranger's file they may be of megabytes, and comparing takes time by the square of their lines."""
+    before, after = ("".join(f"{number % step}\n" for number in range(5_001)) for step in (150, 151))
+    told = "1 and 2 are too long to be compared."
+    assert render_text(before, after, "1", "2") == told
+    assert told in colour_diff(before, after, "1", "2") and told in side_by_side(before, after, "1", "2")

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.diff import too_long
 
 CONTEXT = 3
 """Equal lines that stay in view around a change."""
@@ -40,7 +41,7 @@ class _Line:
 def side_by_side(
     before: str, after: str, before_name: str, after_name: str, *, most: int = MAX_LINES, equal: bool = True
 ) -> str:
-    """The comparison as HTML; a sentence when both are equal.
+    """The comparison as HTML; a sentence when both are equal, or too long to be compared.
 
     Args:
         before: the source on the left.
@@ -52,6 +53,8 @@ def side_by_side(
     """
     if before == after:
         return f"<div>{markup.text(f'{before_name} and {after_name} are equal.')}</div>"
+    if told := too_long(before, after, before_name, after_name):
+        return f"<div>{markup.text(told)}</div>"
     lines = list(_compared(markup.plain(before).splitlines(), markup.plain(after).splitlines()))
     shown, more = lines[:most], max(len(lines) - most, 0)
     titles = f"{_title(before_name, '−')}{_title(after_name, '+')}"
