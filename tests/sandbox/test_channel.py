@@ -24,7 +24,6 @@ ENDLESS = "def run():\n    while True: pass"
         "import time\ndef run(): time.sleep(999)",
         "import signal, time\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\ndef run(): time.sleep(999)",
         "import re\ndef run(): re.match(r'(a+)+$', 'a' * 40 + 'b')",
-        "import os, signal\ndef run(): os.kill(os.getppid(), signal.SIGSTOP)\n",
     ],
 )
 def test_a_program_that_does_not_end_is_killed_at_its_deadline(start_plain, program, code):
@@ -77,9 +76,20 @@ def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(plain_process, tmp_
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     process.told = reason
+    ending = threading.Thread(target=kill_when_begun, args=(process, tmp_path))
+    ending.start()
     with pytest.raises(error, match=words):
-        worker.call(program("import os\ndef run():\n    os.kill(os.getppid(), 9)\n    while True: pass"), {})
+        worker.call(program("def run():\n    open('begun', 'w').close()\n    while True: pass"), {})
+    ending.join(20)
     assert not worker.alive
+
+
+def kill_when_begun(process, folder):
+    """End a worker in `folder` while it runs a program, as a sandbox would."""
+    until = time.monotonic() + 20
+    while not list(folder.rglob("begun")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.kill()
 
 
 @pytest.mark.parametrize("reason", [ExitReason(signal=9), ExitReason(out_of_memory=True), ExitReason(limit="disk")])
