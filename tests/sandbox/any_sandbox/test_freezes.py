@@ -154,6 +154,13 @@ ANSWERS: dict[str, tuple[TypeName, str]] = {
 }
 
 
+def returning(answer: str) -> Program:
+    """A program that gives one of the answers."""
+    kind, body = ANSWERS[answer]
+    lines = "\n    ".join(body.split("\n"))
+    return Program(f"import pandas as pd\n\n\ndef run():\n    {lines}\n", (), (OutputSpec(name="answer", type=kind),))
+
+
 class Watch:
     """Watches for how long the thread that enters it keeps others from running."""
 
@@ -181,9 +188,7 @@ class Watch:
 def test_no_answer_stops_the_other_threads_of_the_notebook(
     pool: Pool, environment: Environment, limits: Limits, answer: str
 ) -> None:
-    kind, body = ANSWERS[answer]
-    lines = "\n    ".join(body.split("\n"))
-    wanted = Program(f"import pandas as pd\n\n\ndef run():\n    {lines}\n", (), (OutputSpec(name="answer", type=kind),))
+    wanted = returning(answer)
 
     def read() -> float:
         with pool.lease(environment, limits) as worker, Watch() as watch, contextlib.suppress(SandboxError):
