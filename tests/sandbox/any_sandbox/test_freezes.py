@@ -7,10 +7,11 @@ counts for little; and a step that does not let go shows every time, so the best
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 import pytest
@@ -182,6 +183,16 @@ class Watch:
             now = time.clock_gettime(self._clock)
             self.longest = max(self.longest, now - before)
             before = now
+
+
+@pytest.fixture(autouse=True)
+def what_other_tests_left_is_not_collected() -> Iterator[None]:
+    """Python looks through all objects of a process now and then, whoever makes new ones; those of a long test run are
+    so many that this alone takes half a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
