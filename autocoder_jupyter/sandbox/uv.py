@@ -110,7 +110,7 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
         )
     if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
         return _unknown(unknown["name"])
-    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{0, 200})? has no (?:usable )?wheels", text):
+    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{{0,200}})? has no (?:usable )?wheels", text):
         name = wheelless["name"]
         return PackageRefused(
             f"No wheel of {name} fits this Python and platform, and source distributions are never built.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, recorded_runs
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.parsing import same_substance
 from autocoder_jupyter.visible import visible_block
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report")
@@ -77,7 +77,7 @@ def readable(code: str, name: str) -> str:
     """
     shown = visible_block(code)
     try:
-        same = shown == code or ast.dump(ast.parse(shown)) == ast.dump(ast.parse(code))
+        same = shown == code or same_substance(shown, code)
     except SyntaxError:
         same = False
     if not same:
