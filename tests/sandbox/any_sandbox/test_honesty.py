@@ -102,21 +102,23 @@ def test_no_tell_works_in_a_test_or_elsewhere(worker: Worker, callee: Worker, te
 
 
 SEARCH = """
-    # All memory around its objects and below the top of its heap, freed parts too. A pipe says which pages there are.
+    # All memory around its objects and below the top of its heap, freed parts too. Writing to a file says which pages there
+    # are; a pipe would too, but is small where its user has many.
     # The pattern itself is put together so that it is not found.
     import gc
     wanted = re.compile(("secret" + "-of-" + "others-[0-9a-f]{16}").encode())
     libc = ctypes.CDLL(None)
     libc.sbrk.restype = ctypes.c_void_p
     libc.write.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
-    out, into = os.pipe()
+    into = os.open("pages", os.O_RDWR | os.O_CREAT)
     step, tail, found, seen = 1 << 16, b"", set(), set()
 
     def look(block):
+        os.lseek(into, 0, os.SEEK_SET)
         count = libc.write(into, block * step, step)
         if count <= 0:
             return False
-        found.update(wanted.findall(os.read(out, count)))
+        found.update(wanted.findall(os.pread(into, count, 0)))
         return count == step
 
     starts = {id(one) // step for one in gc.get_objects()} | {(libc.sbrk(0) - 1) // step}
