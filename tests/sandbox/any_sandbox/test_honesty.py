@@ -102,8 +102,8 @@ def test_no_tell_works_in_a_test_or_elsewhere(worker: Worker, callee: Worker, te
 
 
 SEARCH = """
-    # All memory around its objects and below the top of its heap, freed parts too. Writing to a file says which pages there
-    # are; a pipe would too, but is small where its user has many.
+    # All memory around its objects and below the top of its heap, freed parts too. Writing to a file says which
+    # pages there are; a pipe would too, but is small where its user has many.
     # The pattern itself is put together so that it is not found.
     import gc
     wanted = re.compile(("secret" + "-of-" + "others-[0-9a-f]{16}").encode())
