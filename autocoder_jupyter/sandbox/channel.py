@@ -308,8 +308,9 @@ class ChannelWorker:
         """One request and its report, or a typed error; whatever breaks off in the middle ends the worker."""
         if self._dead:
             raise EngineGone("The worker has ended.", hint="Start a new one.")
+        self._process.watch(at_work=True)
         try:
-            return self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, patience=patience)
+            report = self._streams.exchange(pieces, on_frame, until=until, seconds=seconds, patience=patience)
         except Expired:
             self._end()
             raise _too_long(seconds) from None
@@ -326,6 +327,8 @@ class ChannelWorker:
         except BaseException:
             self._end()
             raise
+        self._process.watch(at_work=bool(report.get("kept")))  # a process that stays works when it likes
+        return report
 
     def _end(self) -> None:
         self._die()

@@ -21,7 +21,7 @@ from autocoder_jupyter import errors
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.process import ExitReason
-from autocoder_jupyter.sandbox.supervisor import Ending, Policy
+from autocoder_jupyter.sandbox.supervisor import AT_REST, AT_WORK, Ending, Policy
 
 _END_SECONDS = 5.0
 """How long the supervisor may take to kill its tree before that is done over its head."""
@@ -90,6 +90,12 @@ class LocalProcess:
     def control(self) -> FileIO:
         """The worker's standard error."""
         return _raw(self._supervisor.stderr)
+
+    def watch(self, at_work: bool) -> None:
+        """Tell the supervisor how closely to look."""
+        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
+            if not self._killed:
+                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
 
     def kill(self) -> None:
         """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""

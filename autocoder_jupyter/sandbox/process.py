@@ -65,6 +65,10 @@ class Process(Protocol):
         """Read by the host: the worker's standard error."""
         ...
 
+    def watch(self, at_work: bool) -> None:
+        """Hear that a request begins or has ended. A sandbox that counts by itself may rest in between."""
+        ...
+
     def kill(self) -> None:
         """End the whole tree at once and release what the sandbox holds for it. Idempotent, from any thread.
 

@@ -4,7 +4,8 @@ It exists so that sandlock's native threads live outside the kernel, and so that
 comes, ends the whole tree. The kernel runs `main` in an isolated interpreter:
 
 - its standard streams are the worker's, and are handed on;
-- descriptor `lifeline` brings the policy as one line of JSON and then stays open; its end means: kill everything;
+- descriptor `lifeline` brings the policy as one line of JSON, then a byte whenever the worker gets a request or is done
+  with it; its end means: kill everything;
 - descriptor `report` takes one line of JSON, the `Ending`;
 - descriptor `claim` holds the lock on the worker's folder, which says that somebody needs it.
 
@@ -19,6 +20,7 @@ import json
 import os
 import select
 import threading
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,13 @@ from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.worker import removal
 
 WATCH_SECONDS = 0.05
-"""How often memory, processes and threads are looked at."""
+"""How often memory, processes and threads are looked at while a program may run."""
+
+REST_SECONDS = 1.0
+"""And while none does. Looking costs a few percent of a core, and a notebook keeps a worker for each of its results."""
+
+AT_WORK, AT_REST = b"+", b"-"
+"""What the notebook says over the lifeline."""
 
 DISK_EVERY = 4
 """Files are counted at every so manieth look, because counting them takes longer."""
@@ -155,14 +163,19 @@ def _watch(worker: Any, policy: Policy, lifeline: int, parent: int) -> Ending:
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     poll.register(ended, select.POLLIN)
-    looks = 0
+    looks, at_work, looked = 0, True, time.monotonic()
     while True:
-        woken = {descriptor for descriptor, _ in poll.poll(WATCH_SECONDS * 1000)}
+        due = looked + (WATCH_SECONDS if at_work else REST_SECONDS)
+        woken = {descriptor for descriptor, _ in poll.poll(max(due - time.monotonic(), 0) * 1000)}
         if ended in woken:
             return _ending(results[0])
-        if lifeline in woken or os.getppid() != parent:
+        said = os.read(lifeline, 4096) if lifeline in woken else b""
+        if (lifeline in woken and not said) or os.getppid() != parent:
             return Ending(text="the notebook let go of the worker")
-        looks += 1
+        if said:
+            at_work = said.endswith(AT_WORK)
+            continue
+        looks, looked = looks + 1, time.monotonic()
         if broken := _broken_limit(policy, with_disk=looks % DISK_EVERY == 0):
             return broken
         process_tree.reap_orphans(keep=pid)
@@ -204,10 +217,11 @@ def _tell(report: int, ending: Ending) -> None:
 
 
 def _read_line(descriptor: int) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
+    """The first line; that the worker has its first request may have been said behind it already."""
+    text = b""
+    while b"\n" not in text:
         piece = os.read(descriptor, 65536)
         if not piece:
             raise SystemExit("no policy")
-        line += piece
-    return line
+        text += piece
+    return text.partition(b"\n")[0]

@@ -162,6 +162,10 @@ class Lab:
                 time.sleep(0.1)
 
 
+PATIENCE_WITH_BUSY = 5.0
+"""Seconds for a kernel that was interrupted to be idle again."""
+
+
 class WarmSession:
     """A kernel that goes from notebook to notebook: pages find it by the path of its session.
 
@@ -197,8 +201,17 @@ class WarmSession:
         self._client.stop_channels()
 
     def _is_idle(self) -> bool:
+        """Whether it can be asked; what still runs in it is interrupted, or its end would wait for that."""
+        if self._state() == "busy":
+            self._lab.api("POST", f"kernels/{self._kernel}/interrupt")
+        deadline = time.monotonic() + PATIENCE_WITH_BUSY
+        while self._state() == "busy" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return self._state() == "idle"
+
+    def _state(self) -> str:
         kernels = {kernel["id"]: kernel["execution_state"] for kernel in self._lab.api("GET", "kernels")}
-        return kernels.get(self._kernel) == "idle"
+        return str(kernels.get(self._kernel))
 
 
 class NotebookPage:

@@ -25,6 +25,7 @@ class PlainProcess:
 
     def __init__(self, folder: Path, command: list[str] | None = None) -> None:
         self.told: ExitReason | None = None
+        self.at_work = True
         self.popen = subprocess.Popen(
             command or worker_command(sys.executable),
             stdin=subprocess.PIPE,
@@ -38,6 +39,9 @@ class PlainProcess:
         self.requests = self.popen.stdin
         self.data = self.popen.stdout
         self.control = self.popen.stderr
+
+    def watch(self, at_work: bool) -> None:
+        self.at_work = at_work
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxUnavailable, SolutionError
-from autocoder_jupyter.sandbox import local_probe, process_tree, worker_folder
+from autocoder_jupyter.sandbox import local_probe, process_tree, supervisor, worker_folder
 from autocoder_jupyter.sandbox.local import LocalSandbox
 from autocoder_jupyter.sandbox.local_policy import worker_policy
 from autocoder_jupyter.sandbox.local_process import LocalProcess
@@ -387,3 +388,43 @@ def test_a_claim_is_seen_by_others() -> None:
     os.close(other)
     os.close(folder.claim)
     folder.path.rmdir()
+
+
+# How closely it looks
+
+
+class _Resting:
+    """A worker's handle that never ends."""
+
+    pid = 0
+
+    def wait(self) -> None:
+        threading.Event().wait()
+
+
+def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks = threading.Semaphore(0)
+
+    def look(*_: object, **__: object) -> None:
+        looks.release()
+
+    monkeypatch.setattr(supervisor, "_broken_limit", look)
+    monkeypatch.setattr(supervisor, "WATCH_SECONDS", 0.001)
+    monkeypatch.setattr(supervisor, "REST_SECONDS", 3600.0)
+    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
+    theirs, lifeline = os.pipe()
+    made = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=False)
+    watching = threading.Thread(target=supervisor._watch, args=(_Resting(), made, theirs, os.getppid()))
+    watching.start()
+    try:
+        assert looks.acquire(timeout=10)  # at work from the beginning
+        os.write(lifeline, supervisor.AT_REST)
+        while looks.acquire(timeout=0.3):
+            pass
+        os.write(lifeline, supervisor.AT_WORK)
+        assert looks.acquire(timeout=10)
+    finally:
+        os.close(lifeline)
+    watching.join(10)
+    assert not watching.is_alive()
+    os.close(theirs)

@@ -278,6 +278,14 @@ def test_a_fresh_child_remembers_nothing_and_a_reused_one_does(worker, program):
     assert worker.call(wanted, {}, reuse=True).values["result"] == 1
 
 
+def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker, program):
+    wanted = program("def run():\n    return 1")
+    worker.call(wanted, {}, reuse=True)
+    assert worker._process.at_work  # the process is kept, and goes on when it likes
+    worker.call(wanted, {})
+    assert not worker._process.at_work
+
+
 def test_a_reused_child_survives_an_error_of_the_solution(worker, program):
     wanted = program("def run(x):\n    return 10 // x", "x: int")
     for x in (1, 0, 2):

@@ -101,6 +101,9 @@ class ContainerProcess:
         """The worker's standard error."""
         return self.streams.control
 
+    def watch(self, at_work: bool) -> None:
+        """Nothing: the engine's control group counts, whoever is at work."""
+
     def kill(self) -> None:
         """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program to agree."""
         from docker.errors import APIError, DockerException

@@ -103,6 +103,7 @@ class Zygote:
             "done",
             data_bytes=call.output.moved,
             finished=call.finished,
+            kept=stays,
             signal=child.signal,
             exit_code=child.exit_code,
             flooded=call.flooded,
