@@ -53,11 +53,18 @@ class Conversation:
         self._emit(TokensUsed(cast(Stage, question.stage), exchange.usage, self._budget.used))
         return exchange
 
-    async def structured(self, stage: Stage, messages: Messages, answer_type: type[T]) -> T:
-        """A structured answer."""
+    async def structured(
+        self, stage: Stage, messages: Messages, answer_type: type[T], *, require: Callable[[T], object] | None = None
+    ) -> T:
+        """A structured answer; one for which `require` raises `Unreadable` is asked again."""
         question = Question(stage=stage, messages=messages, answer_type=answer_type)
         answer, _ = await ask_structured(
-            self, question, answer_type, on_text=self._on_text(stage), on_retry=self._on_retry(stage)
+            self,
+            question,
+            answer_type,
+            require=require,
+            on_text=self._on_text(stage),
+            on_retry=self._on_retry(stage),
         )
         return answer
 

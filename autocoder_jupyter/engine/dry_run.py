@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.plan import PlanAnswer, plan_messages
+from autocoder_jupyter.engine.plan import plan_messages
+from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request

@@ -71,8 +71,8 @@ def _tag(words: str) -> str:
 def objects_in(text: str) -> list[dict[str, Any]]:
     """The objects in a text, the longest first.
 
-    Prose and fences around them do not matter. Trailing commas, curly quotes as delimiters, raw line breaks in
-    strings, and Python's way of writing a dict are understood. All readings are given, because a text that is
+    Prose and fences around them do not matter. Comments, trailing commas, curly quotes as delimiters, raw line breaks
+    in strings, and Python's way of writing a dict are understood. All readings are given, because a text that is
     malformed as a whole still holds well-formed parts, which are not what was meant. Of an answer that is longer than
     any record, only the beginning is read.
     """
@@ -105,12 +105,12 @@ _MOST_READINGS = 20
 """How often a text is read over, all failed beginnings of objects together."""
 
 
-_END_OF_CONTAINER = re.compile(r"\s*+[}\]]")
 _OPENING, _CLOSING = "“„”", "”“"
+_COMMENT = re.compile(r"(?<![:\w])//[^\n]*|(?<!\S)#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 
 
 def _straightened(text: str) -> str:
-    """The text with straight delimiters and no trailing commas. What stands inside of strings stays as it is."""
+    """The text with straight delimiters, without comments and trailing commas. What stands in strings stays."""
     out: list[str] = []
     closing = ""
     position = 0
@@ -129,10 +129,23 @@ def _straightened(text: str) -> str:
         elif character == '"' or character in _OPENING:
             out.append('"')
             closing = '"' if character == '"' else _CLOSING
-        elif character != "," or not _END_OF_CONTAINER.match(text, position + 1):
+        elif character in "/#" and (comment := _COMMENT.match(text, position)):
+            position = comment.end()
+            continue
+        else:
+            if character in "}]":
+                _drop_trailing_comma(out)
             out.append(character)
         position += 1
     return "".join(out)
+
+
+def _drop_trailing_comma(out: list[str]) -> None:
+    place = len(out) - 1
+    while place >= 0 and out[place].isspace():
+        place -= 1
+    if place >= 0 and out[place] == ",":
+        del out[place]
 
 
 def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -24,6 +24,7 @@ async def ask_structured(
     question: Question,
     answer_type: type[T],
     *,
+    require: Callable[[T], object] | None = None,
     on_text: Callable[[str], None] | None = None,
     on_retry: Callable[[str, float], None] | None = None,
 ) -> tuple[T, tuple[Exchange, ...]]:
@@ -32,15 +33,28 @@ async def ask_structured(
     The schema is always put into the prompt in words, so that the question and its key are the same for every model.
     Where the model supports it, the client sends the schema as `response_format` besides.
 
+    Args:
+        model: who is asked.
+        question: what is asked.
+        answer_type: the record.
+        require: raises `Unreadable` for a record that fits the schema and will not do all the same.
+        on_text: gets pieces of all answers.
+        on_retry: see `LanguageModel.ask`.
+
     Raises:
         UnusableAnswer: no answer fits, also after the repair rounds.
         ModelError: as `LanguageModel.ask`.
     """
     messages = with_schema(question.messages, answer_type)
     asked = dataclasses.replace(question, messages=messages, answer_type=answer_type)
-    return await ask_until_readable(
-        model, asked, lambda answer: read_record(answer, answer_type), on_text=on_text, on_retry=on_retry
-    )
+
+    def read(answer: str) -> T:
+        record = read_record(answer, answer_type)
+        if require is not None:
+            require(record)
+        return record
+
+    return await ask_until_readable(model, asked, read, on_text=on_text, on_retry=on_retry)
 
 
 def read_record(answer: str, answer_type: type[T]) -> T:
@@ -51,7 +65,7 @@ def read_record(answer: str, answer_type: type[T]) -> T:
     """
     complaints = []
     for candidate in objects_in(answer):
-        given = _without_nulls(candidate, answer_type)
+        given = _without_nulls(_unwrapped(candidate, answer_type), answer_type)
         if not given:  # a part of a broken answer must not pass as a record in which everything is a default
             complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
             continue
@@ -60,6 +74,14 @@ def read_record(answer: str, answer_type: type[T]) -> T:
         except ValidationError as error:
             complaints.append(_complaint(error))
     raise Unreadable(complaints[0] if complaints else "There is no JSON object in it.")
+
+
+def _unwrapped(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> Mapping[str, Any]:
+    """The record itself, where a model put it under a name: `{"plan": {…}}`."""
+    if any(name in candidate for name in answer_type.model_fields):
+        return candidate
+    inner = [value for value in candidate.values() if isinstance(value, dict)]
+    return inner[0] if len(inner) == 1 else candidate
 
 
 def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:

@@ -1,8 +1,17 @@
+import json
+
 import pytest
 
-from autocoder_jupyter.engine.plan import PlanAnswer, merge
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.plan import make_plan
+from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.client import LiteLLMModel
+from autocoder_jupyter.models.repair import Unreadable
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec
+from tests.scripted_model import ScriptedModel
 
 INPUTS = (
     InputSpec(name="limit", type="int", required=False, default=3),
@@ -40,9 +49,119 @@ def test_undeclared_outputs_are_proposed():
     assert plan.outputs == (OutputSpec(name="chart", type="Figure"),)
 
 
-def test_a_plan_without_any_usable_output_is_an_error():
-    with pytest.raises(UnusableAnswer, match="no output"):
-        merge(answer(outputs=[{"name": "not a name", "type": "int"}, {"name": "x", "type": "Wormhole"}]), (), ())
+@pytest.mark.parametrize(
+    ("said", "understood"),
+    [
+        ("list[str]", "list"),
+        ("typing.List[dict]", "list"),
+        ("dict[str, float]", "dict"),
+        ("string", "str"),
+        ("Literal['up', 'down']", "str"),
+        ("number", "float"),
+        ("Union[int, float]", "float"),
+        ("numpy.float64", "float"),
+        ("decimal.Decimal", "float"),
+        ("integer", "int"),
+        ("tuple", "list"),
+        ("array", "list"),
+        ("array of numbers", "list"),
+        ("np.ndarray", "list"),
+        ("pandas.DataFrame", "DataFrame"),
+        ("data frame with one row a month", "DataFrame"),
+        ("DataFrame (one row a month)", "DataFrame"),
+        ("Series[float]", "Series"),
+        ("pd.Timestamp", "datetime"),
+        ("datetime64[ns]", "datetime"),
+        ("datetime.date", "date"),
+        ("`bool`", "bool"),
+        ("pathlib.Path", "File"),
+        ("plotly.graph_objects.Figure", "Figure"),
+    ],
+)
+def test_types_are_understood_as_models_write_them(said, understood):
+    plan = merge(answer(outputs=[{"name": "x", "type": said}]), (), ())
+    assert [output.type for output in plan.outputs] == [understood]
+
+
+@pytest.mark.parametrize("said", ["float | None", "Optional[float]", "float or None", "Union[None, int, float]"])
+def test_an_output_that_may_be_none_says_what_stands_for_it(said):
+    (output,) = merge(answer(outputs=[{"name": "mean", "type": said, "meaning": "in euros"}]), (), ()).outputs
+    assert output.type == "float"
+    assert output.meaning == "in euros (where there is none: NaN, never None)"
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        ({"name": "x", "type": "Wormhole"}, "Output 'x': 'Wormhole' is not one of the types str, int, float"),
+        ({"name": "x", "type": "str | int"}, "'str | int' is not one of the types"),
+        ({"name": "x", "type": "list["}, "is not one of the types"),
+        ({"name": "x", "type": "a" * 999}, "longer than 200 characters"),
+        ({"name": "x", "type": "date | None"}, "Say which date stands for none"),
+        ({"name": "x", "type": "dict[str, pd.DataFrame]"}, "holds a DataFrame, which must be an output of its own"),
+        ({"name": "€", "type": "int"}, "Output '€': it must be a name in Python"),
+        ({"name": "2024", "type": "int"}, "no digit first"),
+    ],
+)
+def test_an_output_that_cannot_be_understood_is_asked_again_and_not_dropped(output, complaint):
+    with pytest.raises(Unreadable) as caught:
+        merge(answer(outputs=[{"name": "good", "type": "int"}, output]), (), ())
+    assert complaint in str(caught.value)
+
+
+def test_a_plan_without_outputs_is_asked_again():
+    with pytest.raises(Unreadable, match="names no output"):
+        merge(answer(outputs=[]), (), ())
+
+
+def test_all_that_is_wrong_with_a_plan_is_said_at_once():
+    with pytest.raises(Unreadable) as caught:
+        merge(
+            answer(outputs=[{"name": "x", "type": "Wormhole"}], parameters=[{"name": "n", "type": "int"}]),
+            (),
+            (),
+        )
+    assert str(caught.value).splitlines()[1] == (
+        "Parameter 'n': it has no default. Give the value that the request means."
+    )
+
+
+def test_names_that_python_does_not_know_are_repaired():
+    outputs = [{"name": "total revenue", "type": "float"}, {"name": "class", "type": "str"}]
+    plan = merge(answer(outputs=outputs, parameters=[{"name": "min-orders", "type": "int", "default": 5}]), (), ())
+    assert [output.name for output in plan.outputs] == ["total_revenue", "class_"]
+    assert plan.inputs[0].name == "min_orders"
+
+
+def test_names_that_repair_makes_equal_are_asked_again():
+    outputs = [{"name": "total revenue", "type": "float"}, {"name": "total_revenue", "type": "int"}]
+    with pytest.raises(Unreadable, match="'total revenue' and 'total_revenue' would be the same name"):
+        merge(answer(outputs=outputs), (), ())
+
+
+def test_what_is_said_of_declared_outputs_and_given_inputs_need_not_be_understood():
+    declared = (OutputSpec(name="best", type="str"),)
+    said = answer(outputs=[{"name": "best", "type": "Wormhole"}], parameters=[{"name": "sales", "type": "?"}])
+    assert merge(said, INPUTS, declared).outputs == declared
+
+
+async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outputs_is_lost():
+    bad = {"name": "trend", "type": "Trendline"}
+    said = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "number"}, bad]}
+    good = {**said, "outputs": [said["outputs"][0], {**bad, "type": "list[float]"}]}
+    with ScriptedModel([json.dumps({"plan": said}), json.dumps({"plan": good})]) as endpoint:
+        talk = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
+        plan = await make_plan(talk, Request(name="r", prompt="Sum it up."), (), "")
+    assert [(output.name, output.type) for output in plan.outputs] == [("total", "float"), ("trend", "list")]
+    assert "Output 'trend': 'Trendline' is not one of the types" in endpoint.requests[1]["messages"][-1]["content"]
+
+
+async def test_a_plan_that_is_never_understood_ends_with_the_reason():
+    said = {"description": "d", "approach": "a", "outputs": [{"name": "trend", "type": "Trendline"}]}
+    with ScriptedModel([json.dumps(said)] * 3) as endpoint, pytest.raises(UnusableAnswer) as caught:
+        talk = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
+        await make_plan(talk, Request(name="r", prompt="Sum it up."), (), "")
+    assert "'Trendline' is not one of the types" in caught.value.why
 
 
 def test_what_a_plan_names_twice_is_there_once():
@@ -58,16 +177,35 @@ def test_required_inputs_come_before_optional_ones():
     ]
 
 
-def test_only_optional_scalars_with_fitting_defaults_are_taken_as_parameters():
-    parameters = [
-        {"name": "min_orders", "type": "int", "default": 5},
-        {"name": "rate", "type": "float", "default": 1},
-        {"name": "flag", "type": "int", "default": True},
-        {"name": "frame", "type": "DataFrame"},
-        {"name": "sales", "type": "int", "default": 1},
-        {"name": "class", "type": "int", "default": 1},
-        {"name": "none", "type": "int", "default": None},
-    ]
-    plan = merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=parameters), INPUTS, ())
-    assert [(spec.name, spec.default) for spec in plan.inputs[2:]] == [("min_orders", 5), ("rate", 1.0)]
-    assert isinstance(plan.inputs[3].default, float)
+@pytest.mark.parametrize(
+    ("said", "kind", "default"),
+    [
+        ({"type": "integer", "default": 5}, "int", 5),
+        ({"type": "number", "default": 1}, "float", 1.0),
+        ({"type": "float | None", "default": None}, "float", None),
+        ({"type": "Optional[str]", "default": "EU"}, "str", "EU"),
+        ({"type": "list[str]", "default": ["EU", "US"]}, "list", ["EU", "US"]),
+        ({"type": "date", "default": "2024-01-31"}, "date", "2024-01-31"),
+    ],
+)
+def test_parameters_are_understood_as_models_write_them(said, kind, default):
+    plan = merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=[{"name": "p", **said}]), INPUTS, ())
+    assert (plan.inputs[-1].type, plan.inputs[-1].default, plan.inputs[-1].required) == (kind, default, False)
+    assert type(plan.inputs[-1].default) is type(default)
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ({"type": "int", "default": True}, "the default 'True' is no int"),
+        ({"type": "int", "default": None}, "it has no default"),
+        ({"type": "float", "default": "many"}, "the default 'many' is no float"),
+        ({"type": "date", "default": "last May"}, "Parameter 'p': Invalid isoformat string"),
+        ({"type": "DataFrame"}, "a DataFrame can be no parameter"),
+        ({"type": "Wormhole", "default": 1}, "'Wormhole' is not one of the types"),
+    ],
+)
+def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(said, complaint):
+    with pytest.raises(Unreadable) as caught:
+        merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=[{"name": "p", **said}]), INPUTS, ())
+    assert complaint in str(caught.value)

@@ -42,13 +42,34 @@ BASEL = City(name="Basel", people=175000, rivers=("Rhine",))
         "{'name': 'Basel', 'people': 175000, 'rivers': ['Rhine']}",
         '{"name": "Basel", "people": "175000", "rivers": ["Rhine"], "extra": true}',
         '{"thought": "a city"}\n' + GOOD,
+        f'{{"city": {GOOD}}}',
+        f'{{"city": {GOOD}, "confidence": 0.9}}',
+        f"[{GOOD}]",
+        '{"name": "Basel", // the city\n"people": 175000, /* about */ "rivers": ["Rhine"] // one\n}',
+        '{\n  # the city\n  "name": "Basel",\n  "people": 175000,\n  "rivers": ["Rhine"],  # one\n}',
+        'See https://example.org/cities for more.\n{"name": "Basel", "people": 175000, "rivers": ["Rhine",]}',
     ],
 )
 def test_a_record_is_read_however_it_is_wrapped(answer: str) -> None:
     assert read_record(answer, City) == BASEL
 
 
-@pytest.mark.parametrize("name", ["“Basel”, they say", "a, ] b", 'say \\"hi\\"', "{x}", "```json", "don't", "Zürich 🏔"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "“Basel”, they say",
+        "a, ] b",
+        'say \\"hi\\"',
+        "{x}",
+        "```json",
+        "don't",
+        "https://a.b",
+        "a // b",
+        "# 1",
+        "/* c",
+        "Zürich 🏔",
+    ],
+)
 def test_what_stands_inside_of_strings_is_left_alone(name: str) -> None:
     read = name.replace('\\"', '"')
     assert read_record(f'{{"name": "{name}", "people": 1}}', City).name == read

@@ -1,0 +1,197 @@
+"""What a model answered for a plan, brought in line with what the person declared. Nothing of it is lost unsaid."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.type_words import meant_type
+from autocoder_jupyter.models.repair import Unreadable
+from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
+
+
+class _Parameter(BaseModel):
+    name: str
+    type: str
+    default: Any = None
+    meaning: str = ""
+
+
+class _Column(BaseModel):
+    name: str
+    dtype: str
+    meaning: str = ""
+
+
+class _Output(BaseModel):
+    name: str
+    type: str
+    meaning: str = ""
+    columns: list[_Column] = Field(default_factory=list)
+
+
+class PlanAnswer(BaseModel):
+    """The plan of one function."""
+
+    description: str
+    approach: str
+    outputs: list[_Output]
+    parameters: list[_Parameter] = Field(default_factory=list)
+    assumptions: list[str] = Field(default_factory=list)
+    packages: list[str] = Field(default_factory=list)
+    system_packages: list[str] = Field(default_factory=list)
+
+
+Item = TypeVar("Item", _Output, _Parameter)
+
+
+def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> CodePlan:
+    """The plan, with what the person declared taking precedence over what the model answered.
+
+    Raises:
+        Unreadable: an output or a parameter that the plan proposes cannot be understood, or there is no output.
+    """
+    problems: list[str] = []
+    if outputs:
+        proposed = {output.name: output for output in answer.outputs}
+        merged = [_declared(spec, proposed.get(spec.name)) for spec in outputs]
+    else:
+        merged = [spec for item in _once(answer.outputs, problems) if (spec := _output(item, problems)) is not None]
+        if not merged and not problems:
+            problems.append("It names no output. Give at least one.")
+    given = {spec.name for spec in inputs}
+    further = [item for item in _once(answer.parameters, problems) if _python_name(item.name) not in given]
+    parameters = [parameter for item in further if (parameter := _parameter(item, problems)) is not None]
+    if problems:
+        raise Unreadable("\n".join(problems))
+    required = (spec for spec in inputs if spec.required)
+    optional = (spec for spec in inputs if not spec.required)
+    return CodePlan(
+        description=answer.description.strip(),
+        approach=answer.approach.strip(),
+        inputs=(*required, *optional, *parameters),
+        outputs=tuple(merged),
+        assumptions=_lines(answer.assumptions),
+        packages=tuple(dict.fromkeys(_lines(answer.packages))),
+        system_packages=tuple(dict.fromkeys(_lines(answer.system_packages))),
+    )
+
+
+def _lines(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def _once(items: Sequence[Item], problems: list[str]) -> list[Item]:
+    """The items by name: the last of those that are named alike, and no two that only Python would take for one."""
+    by_name = {item.name: item for item in items}
+    names: dict[str, str] = {}
+    for name in by_name:
+        first = names.setdefault(_python_name(name), name)
+        if first != name:
+            problems.append(f"{first!r} and {name!r} would be the same name in Python. Give them different names.")
+    return list(by_name.values())
+
+
+def _declared(spec: OutputSpec, proposed: _Output | None) -> OutputSpec:
+    if proposed is None:
+        return spec
+    columns = spec.columns or (_columns(proposed) if spec.type == "DataFrame" else ())
+    return spec.model_copy(update={"meaning": spec.meaning or proposed.meaning, "columns": columns})
+
+
+def _columns(output: _Output) -> tuple[ColumnSpec, ...]:
+    return tuple(ColumnSpec(name=c.name, dtype=c.dtype, meaning=c.meaning) for c in output.columns)
+
+
+_STANDS_FOR_NONE: dict[TypeName, str] = {
+    "float": "NaN",
+    "str": "an empty text",
+    "DataFrame": "an empty frame",
+    "Series": "an empty Series",
+    "list": "an empty list",
+    "dict": "an empty dict",
+}
+
+
+def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
+    """A proposed output; None, and what is wrong with it among the problems, when it cannot be understood."""
+    try:
+        name, meant = _required_name(item.name), meant_type(item.type)
+    except ValueError as error:
+        problems.append(f"Output {_shown(item.name)}: {error}.")
+        return None
+    meaning = item.meaning
+    if meant.optional:
+        if meant.name not in _STANDS_FOR_NONE:
+            problems.append(
+                f"Output {_shown(item.name)}: `run` cannot return None for it. Say which {meant.name} stands for none,"
+                " or make it a float, str, list or DataFrame."
+            )
+            return None
+        meaning = f"{meaning.strip()} (where there is none: {_STANDS_FOR_NONE[meant.name]}, never None)".strip()
+    columns = _columns(item) if meant.name == "DataFrame" else ()
+    return OutputSpec(name=name, type=meant.name, meaning=meaning, columns=columns)
+
+
+_DEFAULTS: dict[TypeName, Any] = {
+    "str": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+    "datetime": str,
+    "date": str,
+    "timedelta": (str, int, float),
+}
+"""How the default of a parameter is written in JSON."""
+
+
+def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
+    """A proposed parameter as an optional input; None, and the problem told, when it cannot be one."""
+    try:
+        name, meant = _required_name(item.name), meant_type(item.type)
+        default = None if meant.optional and item.default is None else _default(item.default, meant.name)
+        spec = InputSpec(name=name, type=meant.name, required=False, default=default, meaning=item.meaning)
+        if default is not None:
+            spec.default_value()
+    except (ValueError, TypeError) as error:
+        problems.append(f"Parameter {_shown(item.name)}: {str(error).partition(chr(10))[0].rstrip('.')}.")
+        return None
+    return spec
+
+
+def _default(value: Any, kind: TypeName) -> Any:
+    """The default of a parameter.
+
+    Raises:
+        ValueError: it is missing or of another type, or nothing of this type can be a parameter.
+    """
+    if kind not in _DEFAULTS:
+        raise ValueError(f"a {kind} can be no parameter. The inputs are given already; parameters are single values")
+    if value is None:
+        raise ValueError("it has no default. Give the value that the request means")
+    if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _DEFAULTS[kind]):
+        raise ValueError(f"the default {_shown(str(value))} is no {kind}")
+    return float(value) if kind == "float" else value
+
+
+def _python_name(text: str) -> str:
+    """`total revenue` as `total_revenue`; "" when nothing is left."""
+    name = re.sub(r"\W+", "_", text.strip()).strip("_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _required_name(text: str) -> str:
+    name = _python_name(text)
+    if not name.isidentifier():
+        raise ValueError("it must be a name in Python: letters, digits and _, no digit first")
+    return name
+
+
+def _shown(text: str) -> str:
+    return repr(text[:80])

@@ -1,0 +1,132 @@
+"""The type that a model means by its words: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from autocoder_jupyter.types import TYPE_NAMES, TypeName
+
+LONGEST = 200
+"""Characters of a type that are read."""
+
+_WORDS: dict[TypeName, str] = {
+    "str": "str string text char character varchar category categorical uuid url",
+    "int": "int integer int8 int16 int32 int64 uint8 uint16 uint32 uint64 long count wholenumber",
+    "float": "float float16 float32 float64 double number numeric real decimal percentage",
+    "bool": "bool boolean bool_ flag",
+    "datetime": "datetime datetime64 timestamp",
+    "date": "date",
+    "timedelta": "timedelta timedelta64 duration",
+    "DataFrame": "dataframe table",
+    "Series": "series",
+    "dict": "dict dictionary mapping mutablemapping ordereddict defaultdict counter json jsonobject object",
+    "list": "list array ndarray tuple set frozenset sequence iterable collection jsonarray vector",
+    "File": "file path posixpath filepath",
+    "Dir": "dir directory folder",
+    "Figure": "figure plot chart matplotlibfigure",
+}
+_MEANT: dict[str, TypeName] = {word: name for name, words in _WORDS.items() for word in words.split()}
+
+_WRAPPERS = ("annotated", "final", "required", "nullable")
+_NONES = ("none", "null", "nonetype")
+_WHOLE = ("DataFrame", "Series", "File", "Dir", "Figure")
+"""Values that cross on their own only, not as a part of a list or dict."""
+
+
+@dataclass(frozen=True)
+class MeantType:
+    """A type, and whether None is allowed besides."""
+
+    name: TypeName
+    optional: bool = False
+
+
+def meant_type(words: str) -> MeantType:
+    """The type that somebody means.
+
+    Raises:
+        ValueError: nobody can tell; the message says what is wrong, for a model to read.
+    """
+    text = " ".join(words[: LONGEST + 1].strip().strip("`'\"").split())
+    if len(text) > LONGEST:
+        raise ValueError(f"the type is longer than {LONGEST} characters")
+    found = _united(_split(re.sub(r"(?<=\S) or (?=\S)", " | ", text), "|"))
+    if found is None:
+        raise ValueError(f"{text!r} is not one of the types {', '.join(TYPE_NAMES)}")
+    return found
+
+
+def _united(texts: Iterable[str]) -> MeantType | None:
+    """`A | B`: None makes it optional, int and float are a float, and the same type twice is that type."""
+    given = list(texts)
+    present = [text for text in given if text.casefold() not in _NONES]
+    found = [_single(text) for text in present]
+    names = {meant.name for meant in found if meant is not None}
+    if names == {"int", "float"}:
+        names = {"float"}
+    if None in found or len(names) != 1:
+        return None
+    optional = len(present) < len(given) or any(meant is not None and meant.optional for meant in found)
+    return MeantType(names.pop(), optional)
+
+
+def _single(text: str) -> MeantType | None:
+    """One type without alternatives; None for what is not understood."""
+    name, arguments = _taken_apart(text)
+    word = re.sub(r"[\s_\-]+", "", name.rpartition(".")[2]).casefold()
+    if word in ("optional", "union", "literal", *_WRAPPERS) and arguments:
+        return _generic(word, arguments)
+    found = _MEANT.get(word)
+    if found in ("list", "dict"):
+        _require_parts_that_cross(text, arguments)
+    return None if found is None else MeantType(found)
+
+
+def _generic(word: str, arguments: str) -> MeantType | None:
+    match word:
+        case "optional":
+            return _united((*_split(arguments, "|"), "None"))
+        case "union":
+            return _united(_split(arguments, ","))
+        case "literal":
+            return _type_of_values(arguments)
+        case _:
+            return _united(_split(next(_split(arguments, ",")), "|"))
+
+
+def _taken_apart(text: str) -> tuple[str, str]:
+    """`list[str]` as `list` and `str`; `datetime64[ns]`, `array of numbers` and `number (euros)` alike."""
+    for pattern in (r"([^\[]*)\[(.*)\]", r"([^(]*)\((.*)\)", r"(?:an? )?(.+?) (?:of|with) (.+)"):
+        match = re.fullmatch(pattern, text)
+        if match:
+            return match[1].strip(), match[2].strip()
+    return re.sub(r"^an? ", "", text), ""
+
+
+def _split(text: str, sign: str) -> Iterator[str]:
+    """The parts between signs that stand outside of brackets."""
+    depth, start = 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "[(") - (character in "])")
+        if character == sign and depth == 0:
+            yield text[start:place].strip()
+            start = place + 1
+    yield text[start:].strip()
+
+
+def _type_of_values(arguments: str) -> MeantType | None:
+    try:
+        values = ast.literal_eval(f"[{arguments}]")
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return _united(sorted({"None" if value is None else type(value).__name__ for value in values}))
+
+
+def _require_parts_that_cross(text: str, arguments: str) -> None:
+    held = {_MEANT.get(word.casefold()) for word in re.findall(r"\w+", arguments)}
+    whole = [name for name in _WHOLE if name in held]
+    if whole:
+        raise ValueError(f"{text!r} holds a {whole[0]}, which must be an output of its own")
