@@ -357,7 +357,10 @@ class Attempt(_Record):
 
 
 class Report(_Record):
-    """Everything that a generation produced, as plain data that survives a round trip through JSON."""
+    """Everything that a generation produced, as plain data that survives a round trip through JSON.
+
+    `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
+    """
 
     name: str
     run_id: str
@@ -385,6 +388,7 @@ class Report(_Record):
     generated_schemas: dict[str, str] | None = None
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     usage: Usage = Usage()
+    overspent: str = ""
     seconds: float = 0.0
     started: dt.datetime | None = None
 

@@ -54,8 +54,8 @@ def render_html(state: CardState) -> str:
     plan = state.plan
     return markup.frame(
         "autocode-card",
-        COLOURS[state.phase],
-        markup.head(state.name, title(state), COLOURS[state.phase], (*_facts(state), *_last_step(state))),
+        colour(state),
+        markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Folder", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
         markup.row("Asks", _approval_html(state)),
@@ -108,10 +108,22 @@ def status_line(state: CardState) -> str:
 def title(state: CardState) -> str:
     """How it stands, in a word or some."""
     if state.phase == "ready":
-        return "Ready, with changed tests" if state.evidence and state.evidence.tests_changed else "Ready"
+        changed = bool(state.evidence and state.evidence.tests_changed)
+        return ready(changed, bool(state.reason))
     if state.phase == "running":
         return DOING[state.stage] if state.stage else "Starting"
     return ENDS[state.phase]
+
+
+def ready(tests_changed: bool, overspent: bool) -> str:
+    """The title of a result that can be used, with what a person should know of it."""
+    known = ("with changed tests" if tests_changed else "", "over its budget" if overspent else "")
+    return ", ".join(("Ready", *filter(None, known)))
+
+
+def colour(state: CardState) -> str:
+    """The colour of that; what is ready and cost more than it might is not green."""
+    return markup.WARN if state.phase == "ready" and state.reason else COLOURS[state.phase]
 
 
 def _facts(state: CardState) -> list[str]:

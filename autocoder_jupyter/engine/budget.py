@@ -1,12 +1,25 @@
-"""What a generation may spend: tokens, money, seconds."""
+"""What a generation may spend: tokens, money, seconds.
+
+Each request reserves the most that it can cost before it is sent, so that requests side by side cannot together spend
+what each of them alone had left.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from autocoder_jupyter.errors import BudgetSpent
+from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.types import Usage
+
+LEAST_ANSWER = 1000
+"""Tokens. With less room than that an answer is cut off more likely than not, and paid for in vain."""
+
+_REPLAYED = "and run the cell again; the answers so far are replayed at no cost."
 
 
 @dataclass
@@ -24,10 +37,8 @@ class Budget:
     seconds: float | None = None
     used: Usage = Usage()
     started: float = field(default_factory=time.monotonic)
-
-    def spend(self, usage: Usage) -> None:
-        """Count one exchange."""
-        self.used = self.used + usage
+    _held: list[Usage] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def seconds_left(self) -> float | None:
@@ -36,26 +47,91 @@ class Budget:
             return None
         return max(0.0, self.seconds - (time.monotonic() - self.started))
 
-    def require(self) -> None:
-        """Raise when nothing is left for another question.
+    @property
+    def overspent(self) -> str:
+        """In a sentence, by how much a service counted more than was reserved; "" when the limits were kept."""
+        tokens, cost = _tokens(self.used), self.used.cost
+        if self.cost is not None and cost is not None and cost > self.cost:
+            return f"It cost ${cost:.4f}, more than the budget of ${self.cost:g}."
+        if self.cost is not None and cost is None:
+            return f"What it cost is unknown, so nobody can say whether the budget of ${self.cost:g} was kept."
+        if self.tokens is not None and tokens > self.tokens:
+            return f"It took {tokens:,} tokens, more than the budget of {self.tokens:,}."
+        return ""
+
+    @asynccontextmanager
+    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+        """Hold what a request can use at most until it is over.
+
+        What does not fit beside the requests under way waits for them. Alone it gets a shorter answer, if that still
+        can be of use.
 
         Raises:
-            BudgetSpent: a limit is reached, or money is limited and nobody counted what an answer cost.
+            BudgetSpent: the rest is too small, or money is limited and nobody can say what the request costs.
         """
-        tokens = self.used.input_tokens + self.used.output_tokens
-        if self.tokens is not None and tokens >= self.tokens:
+        self._require_price(worst)
+        while (room := self._room(worst)) < worst.answer.output_tokens and self._held:
+            await self._changed.wait()
+        if room < min(LEAST_ANSWER, worst.answer.output_tokens):
+            raise self._spent(worst)
+        held = _at_most(worst, room)
+        self._held.append(held)
+        try:
+            yield Grant(room, self._spend)
+        finally:
+            self._held.remove(held)
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    def _spend(self, usage: Usage) -> None:
+        self.used = self.used + usage
+
+    def _room(self, worst: Worst) -> int:
+        """Tokens that an answer may have, beside what is used and held; below zero when the question is too much."""
+        taken = sum(self._held, self.used)
+        asked = worst.answer.output_tokens
+        room = asked
+        if self.tokens is not None:
+            room = min(room, self.tokens - _tokens(taken) - worst.question.input_tokens)
+        if self.cost is not None:
+            left = self.cost - (taken.cost or 0.0) - (worst.question.cost or 0.0)
+            price = (worst.answer.cost or 0.0) / asked if asked else 0.0
+            fitting = int(left / price + 1e-6) if price else asked
+            room = min(room, fitting if left >= 0 else -1)
+        return room
+
+    def _require_price(self, worst: Worst) -> None:
+        known = None not in (self.used.cost, worst.question.cost, worst.answer.cost)
+        if self.cost is not None and not known:
             raise BudgetSpent(
-                f"The budget of {self.tokens} tokens is spent ({tokens} used).",
-                hint="Raise max_tokens and run the cell again; the answers so far are replayed at no cost.",
-            )
-        if self.cost is not None and self.used.cost is None:
-            raise BudgetSpent(
-                "The cost so far is unknown, so the limit in dollars cannot be kept.",
+                "The cost is unknown, so the limit in dollars cannot be kept.",
                 why="The price of the model is not known, or its service does not say how many tokens it counted.",
                 hint="Limit tokens instead (max_tokens), or take another model.",
             )
-        if self.cost is not None and self.used.cost is not None and self.used.cost >= self.cost:
-            raise BudgetSpent(
-                f"The budget of ${self.cost:g} is spent (${self.used.cost:.4f} used).",
-                hint="Raise max_cost and run the cell again; the answers so far are replayed at no cost.",
+
+    def _spent(self, worst: Worst) -> BudgetSpent:
+        """Which limit it is, from the one that leaves less."""
+        least = _at_most(worst, min(LEAST_ANSWER, worst.answer.output_tokens))
+        budget = "The rest of the budget" if _tokens(self.used) else "The budget"
+        if self.tokens is not None and _tokens(self.used) + _tokens(least) > self.tokens:
+            return BudgetSpent(
+                f"{budget} of {self.tokens} tokens is too small for the next question.",
+                why=f"{_tokens(self.used):,} are used, and it may take {_tokens(least):,} or more.",
+                hint=f"Raise max_tokens {_REPLAYED}",
             )
+        return BudgetSpent(
+            f"{budget} of ${self.cost or 0:g} is too small for the next question.",
+            why=f"${self.used.cost or 0:.4f} is used, and it may cost ${least.cost or 0:.4f} or more.",
+            hint=f"Raise max_cost {_REPLAYED}",
+        )
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _at_most(worst: Worst, room: int) -> Usage:
+    """A request whose answer has so much room."""
+    asked = worst.answer.output_tokens
+    cost = None if worst.answer.cost is None else worst.answer.cost * room / asked if asked else 0.0
+    return worst.question + Usage(output_tokens=room, cost=cost)

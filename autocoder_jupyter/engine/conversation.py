@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.events import Emit, Retrying, Stage, TextStreamed, TokensUsed
 from autocoder_jupyter.models.code import ask_code
+from autocoder_jupyter.models.metering import Meter
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
 from autocoder_jupyter.types import Exchange
@@ -24,7 +25,7 @@ class Conversation:
 
     Args:
         model: the one to ask.
-        budget: checked before each question, charged after it.
+        budget: allows each request, and is charged for it.
         emit: is told of streamed text, retries and tokens.
     """
 
@@ -40,16 +41,15 @@ class Conversation:
         *,
         on_text: Callable[[str], None] | None = None,
         on_retry: Callable[[str, float], None] | None = None,
+        meter: Meter | None = None,
     ) -> Exchange:
         """One exchange; see `LanguageModel.ask`.
 
         Raises:
             BudgetSpent: nothing is left for it.
         """
-        self._budget.require()
-        exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry)
+        exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=meter or self._budget)
         self.exchanges.append(exchange)
-        self._budget.spend(exchange.usage)
         self._emit(TokensUsed(cast(Stage, question.stage), exchange.usage, self._budget.used))
         return exchange
 

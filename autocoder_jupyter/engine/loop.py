@@ -83,7 +83,7 @@ class _Generation:
         report = build_report(work, self._packages, self._turns, self._clock, reason)
         work.services.journal.write_report(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
-        work.emit(Finished(state, report.error or ""))
+        work.emit(Finished(state, report.error or report.overspent))
         return report
 
     async def _prepare(self) -> None:

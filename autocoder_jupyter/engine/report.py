@@ -92,6 +92,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         generated_schemas=dict(context.schemas) or None,
         sample_shapes=dict(context.shapes),
         usage=work.budget.used,
+        overspent=work.budget.overspent,
         seconds=clock.seconds,
         started=clock.started,
     )

@@ -62,7 +62,7 @@ def _of_result(name: str, result: Any) -> dict[str, Any]:
     state = CardState(
         name,
         phase=result.state,
-        reason=report.error or "",
+        reason=report.error or report.overspent,
         seconds=report.seconds,
         attempt=report.attempts,
         of=report.attempts,

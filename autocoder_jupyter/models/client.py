@@ -11,11 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter import background
-from autocoder_jupyter.errors import ModelError, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.errors import AutocodeError, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import credentials, faults, library, preflight
 from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.metering import Grant, Meter, Unmetered, Worst, worst_case
 from autocoder_jupyter.models.prices import OWN_PRICES, cost_of, require_price
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.retries import Patience
@@ -27,6 +28,9 @@ DECIDED_SECONDS = 1.0
 
 CONTINUATIONS = 3
 """How often a cut-off answer is continued."""
+
+_ROOM = ("max_completion_tokens", "max_tokens")
+"""Parameters that limit the length of an answer."""
 
 Messages = list[dict[str, Any]]
 
@@ -51,6 +55,7 @@ class _Session:
     content_key: str
     on_text: Callable[[str], None] | None
     on_retry: Callable[[str, float], None] | None
+    meter: Meter
 
 
 class LiteLLMModel:
@@ -91,6 +96,7 @@ class LiteLLMModel:
         *,
         on_text: Callable[[str], None] | None = None,
         on_retry: Callable[[str, float], None] | None = None,
+        meter: Meter | None = None,
     ) -> Exchange:
         """One whole answer. Cancelling closes the connection at once.
 
@@ -98,6 +104,7 @@ class LiteLLMModel:
             question: what to ask.
             on_text: gets the answer in pieces; after `on_retry` they start anew.
             on_retry: gets the reason of a pause and its seconds.
+            meter: allows each request before it goes out; everything is allowed without one.
 
         Raises:
             AuthenticationFailed: no key, a refused one, or no credit. Without a single retry, as the next two.
@@ -106,20 +113,17 @@ class LiteLLMModel:
             ModelUnavailable: passing faults outlasted the patience, or the first question met a dead address.
             ModelError: the service refused for another reason, or money is limited and the price not known.
             InvalidRequest: a parameter cannot be sent.
+            BudgetSpent: the meter does not allow a request.
         """
         content_key = question_key(question, self._config)
         await self.preflight()
         with self._told_of_loading():
             litellm = await library.preload()
             dialect, key = await background.call_blocking(lambda: self._readied(litellm))
-        session = _Session(litellm, dialect, key, question, content_key, on_text, on_retry)
+        session = _Session(litellm, dialect, key, question, content_key, on_text, on_retry, meter or Unmetered())
         started = time.monotonic()
         messages, reply = await self._whole_answer(session)
         seconds = time.monotonic() - started
-        usage = reply.usage
-        if usage.cost is not None:
-            cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
-            usage = usage.model_copy(update={"cost": cost})
         return Exchange(
             stage=question.stage,
             key=content_key,
@@ -127,7 +131,7 @@ class LiteLLMModel:
             messages=tuple(messages),
             answer=reply.text,
             finish_reason=reply.finish_reason,
-            usage=usage,
+            usage=reply.usage,
             seconds=seconds,
         )
 
@@ -191,8 +195,11 @@ class LiteLLMModel:
         while True:
             offered = self._offered(session, messages, room)
             try:
-                return await self._stream(session, self._arguments(session, messages, offered))
-            except ModelError:
+                worst = await self._worst(session, messages, offered, room)
+                async with session.meter.reserve(worst) as grant:
+                    arguments = self._arguments(session, messages, offered, grant.room)
+                    return await self._stream(session, arguments, grant)
+            except AutocodeError:
                 raise
             except Exception as error:
                 if session.dialect.learn(error, offered):
@@ -217,8 +224,14 @@ class LiteLLMModel:
             optional.pop("max_tokens", None)
         return {name: value for name, value in optional.items() if name not in self._config.params}
 
-    def _arguments(self, session: _Session, messages: Messages, offered: dict[str, Any]) -> dict[str, Any]:
-        return {
+    async def _worst(self, session: _Session, messages: Messages, offered: dict[str, Any], room: int) -> Worst:
+        own = next((self._config.params[name] for name in _ROOM if name in self._config.params), room)
+        room = own if type(own) is int else room
+        schema = offered.get("response_format")
+        return await background.call_blocking(lambda: worst_case(messages, schema, room, self._config, session.litellm))
+
+    def _arguments(self, session: _Session, messages: Messages, offered: dict[str, Any], room: int) -> dict[str, Any]:
+        arguments = {
             "api_base": self._config.api_base,
             "api_key": session.key,
             "timeout": self._config.seconds,
@@ -232,27 +245,36 @@ class LiteLLMModel:
             "max_retries": 0,
             "no-log": True,
         }
+        limits = {name: min(arguments[name], room) for name in _ROOM if type(arguments.get(name)) is int}
+        return arguments | limits
 
-    async def _stream(self, session: _Session, arguments: dict[str, Any]) -> _Reply:
+    async def _stream(self, session: _Session, arguments: dict[str, Any], grant: Grant) -> _Reply:
         pieces: list[str] = []
-        pauses = background.Pauses()
         stream = await self._sent(session, arguments)
-        async with contextlib.aclosing(stream):
-            async for chunk in stream:
-                piece = chunk.choices[0].delta.content if chunk.choices else None
-                if piece:
-                    pieces.append(piece)
-                    if session.on_text is not None:
-                        session.on_text(piece)
-                await pauses.pause_when_due()
+        try:
+            await _read(stream, pieces, session.on_text)
+        except Exception:  # what was said before it broke off is paid for, though nobody counts it
+            if pieces:
+                guessed = _usage(stream, "".join(pieces), arguments["messages"]).model_copy(update={"cost": 0.0})
+                grant.spend(await self._priced(guessed, session.litellm))
+            raise
         text = "".join(pieces)
+        usage = await self._priced(_usage(stream, text, arguments["messages"]), session.litellm)
+        grant.spend(usage)
         # litellm makes up "stop" for a stream that just ended; these two hold what the service said.
         finish_reason = stream.received_finish_reason or stream.intermittent_finish_reason
         if finish_reason is None:
             raise faults.EndedEarly
         if finish_reason == "content_filter":
             raise faults.filtered(self._config)
-        return _Reply(text, finish_reason, _usage(stream, text, arguments["messages"]))
+        return _Reply(text, finish_reason, usage)
+
+    async def _priced(self, usage: Usage, litellm: ModuleType) -> Usage:
+        """With its cost; without, where nobody counted the tokens."""
+        if usage.cost is None:
+            return usage
+        cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
+        return usage.model_copy(update={"cost": cost})
 
     async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
         """The stream of an answer, its request told to whoever keeps a record of what goes out."""
@@ -273,6 +295,18 @@ class LiteLLMModel:
             why=f"Last: {reason}.",
             hint=f"Try again later (%autocode retry), or choose another model with -m.{place}",
         )
+
+
+async def _read(stream: Any, pieces: list[str], on_text: Callable[[str], None] | None) -> None:
+    pauses = background.Pauses()
+    async with contextlib.aclosing(stream):
+        async for chunk in stream:
+            piece = chunk.choices[0].delta.content if chunk.choices else None
+            if piece:
+                pieces.append(piece)
+                if on_text is not None:
+                    on_text(piece)
+            await pauses.pause_when_due()
 
 
 def _usage(stream: Any, text: str, messages: Messages) -> Usage:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
 from autocoder_jupyter.types import Exchange
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.models.metering import Meter
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,15 @@ class LanguageModel(Protocol):
         *,
         on_text: Callable[[str], None] | None = None,
         on_retry: Callable[[str, float], None] | None = None,
+        meter: Meter | None = None,
     ) -> Exchange:
         """One whole answer: truncated ones are continued, streamed pieces go to `on_text`.
 
+        Each request that goes out, continuations and repeated tries too, is allowed by `meter` before, and told to it.
+
         Raises:
             ModelError: one of its kinds.
+            BudgetSpent: the meter does not allow it.
         """
         ...
 

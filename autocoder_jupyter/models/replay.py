@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
 from autocoder_jupyter.models.keys import question_key
+from autocoder_jupyter.models.metering import Meter
 from autocoder_jupyter.models.protocol import ConfiguredModel, ExchangeStore, ModelConfig, Question
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
@@ -36,12 +37,14 @@ class ReplayingModel:
         *,
         on_text: Callable[[str], None] | None = None,
         on_retry: Callable[[str, float], None] | None = None,
+        meter: Meter | None = None,
     ) -> Exchange:
         """The recorded exchange, marked `replayed` and free of cost, or a new one.
 
         Raises:
             ModelError: as the inner model; when it cannot be reached although something was recorded, the hint says
                 that it was not this.
+            BudgetSpent: the meter does not allow a new one.
         """
         if self._policy == "auto" and (recorded := self._store.find(question_key(question, self.config))):
             if on_text is not None:
@@ -49,7 +52,7 @@ class ReplayingModel:
             # Nothing is spent now; `seconds` stays, because it tells the latency of the real call.
             return recorded.model_copy(update={"stage": question.stage, "replayed": True, "usage": Usage()})
         try:
-            exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry)
+            exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry, meter=meter)
         except (AuthenticationFailed, UnknownModel, ModelUnavailable) as error:
             raise self._without_recording(error, question.stage) from error
         if self._policy != "disable":

@@ -295,7 +295,7 @@ def test_a_failure_shows_the_test_and_what_it_says(notebook: Open) -> None:
 
 def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open) -> None:
     prices = 'Autocode.litellm_params = {"input_cost_per_token": 1e-5, "output_cost_per_token": 4e-5}'
-    dear = plays.CELL.replace("growth ", "dear --max-cost 0.01 ", 1)
+    dear = plays.CELL.replace("growth ", "dear --max-cost 0.1 ", 1)
     page = notebook(f"{plays.CELL} Wrong test.", f"%config {prices}", dear)
     page.run(1)
     wait_for_title(page, 1, "Ready, with changed tests")
@@ -306,7 +306,7 @@ def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open)
     page.run(3)
     wait_for_title(page, 3, "Over budget")
     text = page.card(3).inner_text()
-    assert " of $0.01" in text and "The budget of $0.01 is spent" in text
+    assert " of $0.10" in text and "The rest of the budget of $0.1 is too small" in text
     assert "Monthly" not in text and "dear.run(sales: DataFrame" in text  # the plan is kept
 
 

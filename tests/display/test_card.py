@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.card import render_html, render_text, status_line
+from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
 from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, OutputSpec, TestOutcome, Usage
 
@@ -165,6 +165,11 @@ PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order 
             id="ready with changed tests",
         ),
         pytest.param(
+            {"phase": "ready", "reason": "It cost $0.62, more than the budget of $0.5."},
+            ["Ready, over its budget", "It cost $0.62, more than the budget"],
+            id="ready over its budget",
+        ),
+        pytest.param(
             {"phase": "failed", "reason": "no progress", "solution": "x"},
             ["Failed", "no progress", "Failing test: test_sum: assert 1 == 2"],
             id="failed",
@@ -195,6 +200,11 @@ def test_each_state_says_what_it_is_in_html_and_in_text(
     for words in expected:
         assert words in render_text(state)
         assert words.removeprefix("assumes: ").removeprefix("Failing test: test_sum: ") in html
+
+
+def test_what_cost_more_than_it_might_is_not_green() -> None:
+    green, dear = (render_html(replace(RUNNING, phase="ready", reason=reason)) for reason in ("", "It cost $0.62."))
+    assert COLOURS["ready"] in green.split("growth")[0] and COLOURS["ready"] not in dear.split("growth")[0]
 
 
 def test_a_failed_card_points_to_the_best_attempt(read: Any) -> None:

@@ -603,6 +603,15 @@ async def test_a_spent_budget_ends_the_loop_with_its_own_state(theatre: Theatre,
     assert played.of(Finished)[-1].state == "over_budget"
 
 
+async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(theatre: Theatre):
+    dear = Answer(fenced(CODE), usage={"prompt_tokens": 100, "completion_tokens": 60_000, "total_tokens": 60_100})
+    played = await theatre.play(
+        {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [dear]}, settings={"max_tokens": 50_000}
+    )
+    assert played.report.success and "more than the budget of 50,000" in played.report.overspent
+    assert played.of(Finished)[-1] == Finished("ready", played.report.overspent)
+
+
 async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(theatre: Theatre):
     with pytest.raises(SandboxUnavailable, match="32 MiB of memory is too little"):
         await play(theatre, settings={"resources": Resources(memory="32Mi")})

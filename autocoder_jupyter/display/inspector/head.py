@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted, duration, spending
-from autocoder_jupyter.display.card import COLOURS, ENDS
+from autocoder_jupyter.display.card import COLOURS, ENDS, ready
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
@@ -22,12 +22,12 @@ def verdict(subject: Subject) -> str:
     """How it stands, in a word or some."""
     if subject.state != "ready":
         return ENDS[subject.state]
-    return "Ready, with changed tests" if subject.report.evidence.tests_changed else "Ready"
+    return ready(bool(subject.report.evidence.tests_changed), bool(subject.report.overspent))
 
 
 def colour(subject: Subject) -> str:
     """The colour of that."""
-    return COLOURS[subject.state]
+    return markup.WARN if subject.state == "ready" and subject.report.overspent else COLOURS[subject.state]
 
 
 def facts(subject: Subject) -> list[str]:
@@ -38,6 +38,7 @@ def facts(subject: Subject) -> list[str]:
         counted(report.attempts, "attempt") if report.attempts else "",
         duration(report.seconds) if report.seconds else "",
         spending(report.usage, None),
+        report.overspent.rstrip("."),
         "replayed from the journal" if replayed(report) else "",
         f"sandbox: {report.sandbox}" if report.sandbox else "",
     )

@@ -10,7 +10,7 @@ export interface IEntry {
   job: IJob | null;
 }
 
-/** How an entry stands. `changed` is ready, with tests that were changed on the way. */
+/** How an entry stands. `changed` is ready, with something to know: changed tests, or more spent than allowed. */
 export type Standing = 'absent' | 'running' | 'waiting' | 'ready' | 'changed' | 'failed' | 'cancelled' | 'over_budget';
 
 const WORDS: { readonly [standing in Standing]: string } = {
@@ -40,7 +40,7 @@ export function standing({ job }: IEntry): Standing {
   if (job === null) {
     return 'absent';
   }
-  return job.phase === 'ready' && job.tests_changed ? 'changed' : job.phase;
+  return job.phase === 'ready' && (job.tests_changed || job.reason !== '') ? 'changed' : job.phase;
 }
 
 /** Whether it goes on, or will when somebody answers. */
@@ -48,10 +48,11 @@ export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';
 }
 
-/** How it stands, in words; while it runs, what it does. */
+/** How it stands, in words; while it runs, what it does; where there is something to know, that. */
 export function word(entry: IEntry): string {
   const how = standing(entry);
-  return how === 'running' && entry.job?.title ? entry.job.title : WORDS[how];
+  const said = how === 'running' || how === 'changed' ? (entry.job?.title ?? '') : '';
+  return said || WORDS[how];
 }
 
 /**

@@ -42,8 +42,16 @@ describe('how an entry stands', () => {
 
   it('tells a result with changed tests from one without', () => {
     expect(standing(entry({ phase: 'ready', tests_changed: true }))).toBe('changed');
-    expect(word(entry({ phase: 'ready', tests_changed: true }))).toBe('Ready, with changed tests');
+    const said = 'Ready, with changed tests';
+    expect(word(entry({ phase: 'ready', tests_changed: true, title: said }))).toBe(said);
+    expect(word(entry({ phase: 'ready', tests_changed: true, title: '' }))).toBe(said);
     expect(standing(entry({ phase: 'failed', tests_changed: true }))).toBe('failed');
+  });
+
+  it('tells a result that cost more than it might from one that did not', () => {
+    const dear = entry({ phase: 'ready', reason: 'It cost $0.6200.', title: 'Ready, over its budget' });
+    expect(standing(dear)).toBe('changed');
+    expect(word(dear)).toBe('Ready, over its budget');
   });
 });
 
