@@ -80,3 +80,18 @@ class Excerpt:
     size: str
     numeric: tuple[bool, ...]
     cut: bool = False
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """What an output of a function is, in little: the first rows of a table, the beginning of anything else.
+
+    Args:
+        name: of the output.
+        text: what stands for a value that is no table.
+        table: the first rows of one; None for anything else.
+    """
+
+    name: str
+    text: str = ""
+    table: Excerpt | None = None

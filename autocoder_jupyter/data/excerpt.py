@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 from pandas.api import types as pdt
 
-from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, is_null, label_literal, number_text, shorten
+from autocoder_jupyter.data.cells import (
+    CELL_CHARACTERS,
+    RAW_CHARACTERS,
+    cell_text,
+    is_null,
+    label_literal,
+    number_text,
+    shorten,
+)
 from autocoder_jupyter.data.profile import as_frame, is_default_index
 from autocoder_jupyter.data.sample import cells_of
 from autocoder_jupyter.overview import Excerpt
@@ -17,21 +26,46 @@ COLUMNS = 20
 _DIGITS = 6
 
 
-def excerpt(value: pd.DataFrame | pd.Series[Any]) -> Excerpt:
-    """The first rows and columns; the index comes first unless it only counts the rows."""
+Tell = Callable[[list[str]], list[str]]
+"""What may be told of the texts of one column; it sees them before they are cut, or half a secret would escape it."""
+
+
+def excerpt(
+    value: pd.DataFrame | pd.Series[Any],
+    *,
+    rows: int = ROWS,
+    columns: int = COLUMNS,
+    characters: int = CELL_CHARACTERS,
+    tell: Tell = list,
+) -> Excerpt:
+    """The first rows and columns; the index comes first unless it only counts the rows.
+
+    Args:
+        value: the table.
+        rows: how many of its rows.
+        columns: how many of its columns.
+        characters: of a cell and of a heading.
+        tell: what may be told of it; all, unless it is said.
+    """
     frame = as_frame(value)
-    head = frame.iloc[:ROWS, :COLUMNS]
-    columns = [[_text(cell) for cell in cells_of(head.iloc[:, place])] for place in range(head.shape[1])]
-    headings = [_label(label) for label in head.columns]
+    head = frame.iloc[:rows, :columns]
+    cells = [tell([_text(cell) for cell in cells_of(head.iloc[:, place])]) for place in range(head.shape[1])]
+    headings = tell([_label(label) for label in head.columns])
     numeric = [pdt.is_numeric_dtype(dtype) and not pdt.is_bool_dtype(dtype) for dtype in head.dtypes]
     if not is_default_index(frame.index):
-        columns.insert(0, [_text(label) for label in head.index])
-        headings.insert(0, ", ".join(_label(name) for name in frame.index.names if name is not None) or "index")
+        cells.insert(0, tell([_text(label) for label in head.index]))
+        names = [_label(name) for name in frame.index.names if name is not None]
+        headings.insert(0, ", ".join(tell(names)) or "index")
         numeric.insert(0, False)
-    rows = zip(*columns, strict=True) if columns else ()
+    cut = [[shorten(text, characters) for text in column] for column in cells]
     size = f"{len(frame):,} rows" + (f" × {frame.shape[1]:,} columns" if isinstance(value, pd.DataFrame) else "")
-    cut = len(frame) > ROWS or frame.shape[1] > COLUMNS
-    return Excerpt(tuple(headings), tuple(rows), size, tuple(numeric), cut)
+    return Excerpt(
+        headings=tuple(shorten(heading, characters) for heading in headings),
+        rows=tuple(zip(*cut, strict=True)) if cut else (),
+        size=size,
+        numeric=tuple(numeric),
+        cut=len(frame) > rows or frame.shape[1] > columns,
+    )
 
 
 def _text(cell: Any) -> str:
@@ -39,8 +73,8 @@ def _text(cell: Any) -> str:
         return "–"
     if isinstance(cell, float):
         return number_text(cell, _DIGITS)
-    return cell_text(cell, CELL_CHARACTERS)
+    return cell_text(cell, RAW_CHARACTERS)
 
 
 def _label(label: Any) -> str:
-    return shorten(label if isinstance(label, str) else label_literal(label), CELL_CHARACTERS)
+    return shorten(label if isinstance(label, str) else label_literal(label), RAW_CHARACTERS)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
-from autocoder_jupyter.display.diff import colour_diff
+from autocoder_jupyter.display.folds import folds
+from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
 from autocoder_jupyter.display.state import CardState, StageState
 from autocoder_jupyter.engine.events import Stage
 
@@ -48,32 +49,29 @@ ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Can
 
 SLOW_SECONDS = 30.0
 
+MAX_CHARACTERS = 18_500
+"""Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
+
 
 def render_html(state: CardState) -> str:
-    """The card."""
+    """The card. What the model or a program wrote is bounded; what folds takes the room that is left."""
     plan = state.plan
-    return markup.frame(
-        "autocode-card",
-        colour(state),
+    view = (
         markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Folder", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
         markup.row("Asks", _approval_html(state)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
-        markup.row("Reason", markup.text(_reason(state))),
+        markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
         markup.row("Fails", _failures_html(state)),
-        markup.row("Does", markup.text(plan.description) if plan else ""),
-        markup.row("Call", markup.inline_code(_signature(state)) if plan else ""),
+        markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
+        markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
+        markup.row("Gives", outputs_html(state.outputs, state.name)),
         markup.row("Assumes", parts.assumptions(plan)),
         _evidence_html(state),
-        '<div style="margin-top:8px">',
-        markup.details(_code_title(state), _code_html(state)),
-        markup.details(_tests_title(state), _tests_html(state)),
-        markup.details("Plan", parts.plan_parts(plan) if plan else ""),
-        markup.details("Log", markup.code("\n".join(_log(state)))),
-        markup.details("What was sent to the model", markup.code(state.sent)),
-        "</div>",
     )
+    folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
+    return markup.frame("autocode-card", colour(state), *view, f'<div style="margin-top:8px">{folded}</div>')
 
 
 def render_text(state: CardState) -> str:
@@ -85,11 +83,9 @@ def render_text(state: CardState) -> str:
     lines.extend(f"  {line}" for line in state.notice)
     if state.approval:
         lines.append(f"  {_question(state)} {_how_to_answer(state)}")
-    failed = next((test for test in state.outcomes if test.outcome != "passed"), None)
-    if failed and state.phase in ("failed", "over_budget"):
-        lines.append(f"  Failing test: {failed.id}: {parts.complaint(failed)}")
     if state.finished and state.plan:
         lines.append(f"  {_signature(state)}")
+        lines.extend(f"  {line}" for line in outputs_lines(state.outputs, state.name))
         lines.extend(f"  assumes: {assumption}" for assumption in state.plan.assumptions)
     if state.finished and state.evidence:
         label = "rests on" if state.phase == "ready" else "holds"
@@ -129,6 +125,7 @@ def colour(state: CardState) -> str:
 def _facts(state: CardState) -> list[str]:
     slow = state.phase == "running" and state.seconds >= SLOW_SECONDS and state.attempt <= 1
     facts = (
+        _what_failed(state),
         f"{state.passed} of {state.test_count} tests passed" if state.test_count else "",
         _attempts(state),
         duration(state.seconds) if state.finished else "",
@@ -137,6 +134,13 @@ def _facts(state: CardState) -> list[str]:
         "slower than usual" if slow else "",
     )
     return [fact for fact in facts if fact]
+
+
+def _what_failed(state: CardState) -> str:
+    """The first test or check that failed, where that is how it ended."""
+    if state.phase not in ("failed", "over_budget"):
+        return ""
+    return parts.first_failure(state.outcomes, state.evidence.checks if state.evidence else ())
 
 
 def _held_up(state: CardState) -> list[str]:
@@ -227,27 +231,3 @@ def _failures_html(state: CardState) -> str:
     failed = parts.failures(state.outcomes, state.evidence.checks if state.evidence else ())
     kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else ""
     return failed + kept
-
-
-def _code_title(state: CardState) -> str:
-    return "Code, and what the last mending changed" if state.previous_solution else "Code"
-
-
-def _code_html(state: CardState) -> str:
-    change = ""
-    if state.previous_solution and state.previous_solution != state.solution:
-        change = colour_diff(state.previous_solution, state.solution, "before", "now")
-    return change + markup.python(state.solution)
-
-
-def _tests_title(state: CardState) -> str:
-    return "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
-
-
-def _tests_html(state: CardState) -> str:
-    checks = parts.checks(state.evidence) if state.evidence else ""
-    return parts.tests(state.outcomes, state.pending) + checks + markup.python(state.tests)
-
-
-def _log(state: CardState) -> list[str]:
-    return [f"{clock(line.at)}  {line.text}" for line in state.log]

@@ -4,31 +4,46 @@ from __future__ import annotations
 
 import html
 import importlib
+from itertools import groupby
 from typing import Any
 
 _COLOURS = {
-    "Keyword.Constant": "var(--jp-mirror-editor-atom-color,#8250df)",
-    "Keyword": "var(--jp-mirror-editor-keyword-color,#2e7d32)",
-    "Operator.Word": "var(--jp-mirror-editor-keyword-color,#2e7d32)",
-    "Name.Function": "var(--jp-mirror-editor-def-color,#2f6fdb)",
-    "Name.Class": "var(--jp-mirror-editor-def-color,#2f6fdb)",
-    "Name.Builtin": "var(--jp-mirror-editor-builtin-color,#2e7d32)",
-    "Literal.String": "var(--jp-mirror-editor-string-color,#c0392b)",
-    "Literal.Number": "var(--jp-mirror-editor-number-color,#2e7d32)",
-    "Comment": "var(--jp-mirror-editor-comment-color,#6b8a8a)",
-    "Operator": "var(--jp-mirror-editor-operator-color,#9b4dca)",
+    "Keyword.Constant": ("a", "atom", "#8250df"),
+    "Keyword": ("k", "keyword", "#2e7d32"),
+    "Operator.Word": ("k", "keyword", "#2e7d32"),
+    "Name.Function": ("d", "def", "#2f6fdb"),
+    "Name.Class": ("d", "def", "#2f6fdb"),
+    "Name.Builtin": ("b", "builtin", "#2e7d32"),
+    "Literal.String": ("s", "string", "#c0392b"),
+    "Literal.Number": ("n", "number", "#2e7d32"),
+    "Comment": ("c", "comment", "#6b8a8a"),
 }
-"""By Pygments' token, the more special first. The fallbacks can be read on light and on dark."""
+"""By Pygments' token, the more special first: short name of the colour, the editor's, and one for light and dark.
+
+Operators stay as they are: they are every second word, and each span is five times as long as the sign in it.
+"""
+
+VARIABLES = ";".join(
+    f"--{short}:var(--jp-mirror-editor-{editor}-color,{colour})"
+    for short, editor, colour in dict.fromkeys(_COLOURS.values())
+)
+"""The colours by their short names, as a style of what holds the source; so a saved notebook holds them once."""
 
 
 def python(source: str) -> str:
     """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them."""
     lexers: Any = importlib.import_module("pygments.lexers.python")
     lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
-    return "".join(_span(str(token).removeprefix("Token."), text) for token, text in lexer.get_tokens(source))
+    coloured = ((_colour(str(token)), text) for token, text in lexer.get_tokens(source))
+    runs = groupby(coloured, key=lambda piece: piece[0])
+    return "".join(_span(colour, "".join(text for _, text in pieces)) for colour, pieces in runs)
 
 
-def _span(token: str, text: str) -> str:
-    colour = next((colour for kind, colour in _COLOURS.items() if token.startswith(kind)), None)
-    escaped = html.escape(text, quote=True)
-    return f'<span style="color:{colour}">{escaped}</span>' if colour and text.strip() else escaped
+def _colour(token: str) -> str:
+    kind = token.removeprefix("Token.")
+    return next((short for start, (short, _, _) in _COLOURS.items() if kind.startswith(start)), "")
+
+
+def _span(colour: str, text: str) -> str:
+    escaped = html.escape(text, quote=False)
+    return f'<span style="color:var(--{colour})">{escaped}</span>' if colour and text.strip() else escaped

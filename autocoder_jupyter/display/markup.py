@@ -53,6 +53,12 @@ def text(value: object) -> str:
     return html.escape(plain(value), quote=True)
 
 
+def clipped(value: object, most: int = 300) -> str:
+    """At most `most` characters of a text, and how many more there are."""
+    shown = plain(value)
+    return shown if len(shown) <= most else f"{shown[:most]}… (+{len(shown) - most:,})"
+
+
 def frame(kind: str, colour: str, *parts: str) -> str:
     """The outline of a card; `parts` are HTML."""
     style = (
@@ -94,14 +100,16 @@ def details(summary: str, content: str, *, opened: bool = False) -> str:
 
 def code(source: str) -> str:
     """A block of text as it is; long lines wrap, which Python's must not."""
-    return f'<pre style="{CODE};white-space:pre-wrap">{text(source)}</pre>' if source else ""
+    shown = html.escape(plain(source), quote=False)
+    return f'<pre style="{CODE};white-space:pre-wrap">{shown}</pre>' if source else ""
 
 
 def python(source: str) -> str:
     """A block of Python in colours."""
+    from autocoder_jupyter.display.highlight import VARIABLES
     from autocoder_jupyter.display.highlight import python as highlighted
 
-    return f'<pre style="{CODE}">{highlighted(plain(source).rstrip())}</pre>' if source.strip() else ""
+    return f'<pre style="{CODE};{VARIABLES}">{highlighted(plain(source).rstrip())}</pre>' if source.strip() else ""
 
 
 def inline_code(source: object, style: str = "") -> str:

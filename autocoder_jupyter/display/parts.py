@@ -11,6 +11,10 @@ from autocoder_jupyter.display.amounts import counted
 if TYPE_CHECKING:
     from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome
 
+MOST_ASSUMPTIONS = 20
+FIRST_LINE = 120
+"""Characters that the first line has for what failed."""
+
 MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
 
 
@@ -26,7 +30,11 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
 
 def assumptions(plan: CodePlan | None) -> str:
     """How the request was read where it leaves something open."""
-    return markup.items(markup.text(assumption) for assumption in plan.assumptions) if plan else ""
+    if plan is None:
+        return ""
+    shown = [markup.text(markup.clipped(assumption)) for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
+    more = len(plan.assumptions) - MOST_ASSUMPTIONS
+    return markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
 
 
 def plan_parts(plan: CodePlan) -> str:
@@ -58,7 +66,7 @@ def held(evidence: Evidence) -> Iterator[str]:
     passed = sum(test.outcome == "passed" for test in evidence.tests)
     if passed:
         yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"
-    yield from (check.name for check in evidence.checks if check.passed)
+    yield from (markup.clipped(check.name, 120) for check in evidence.checks if check.passed)
 
 
 def warnings(evidence: Evidence) -> str:
@@ -78,18 +86,25 @@ def warning_lines(evidence: Evidence) -> Iterator[str]:
 def failures(tests: Sequence[TestOutcome], checks: Sequence[CheckOutcome], most: int = 3) -> str:
     """What did not hold, each with what it says; the first few."""
     entries = [
-        f"{markup.coloured('✗', markup.BAD)} {markup.inline_code(test.id)} {markup.text(test.sentence)}"
-        f"<div>{markup.inline_code(complaint(test))}</div>"
+        f"{markup.coloured('✗', markup.BAD)} {markup.inline_code(test.id)} {markup.text(markup.clipped(test.sentence))}"
+        f"<div>{markup.inline_code(markup.clipped(complaint(test)))}</div>"
         for test in tests
         if test.outcome != "passed"
     ]
     entries += [
-        f"{markup.coloured('✗', markup.BAD)} {markup.text(check.name)} {markup.muted(check.message)}"
+        f"{markup.coloured('✗', markup.BAD)} {markup.text(check.name)} {markup.muted(markup.clipped(check.message))}"
         for check in checks
         if not check.passed
     ]
     more = [markup.muted(f"and {len(entries) - most} more")] if len(entries) > most else []
     return "".join(f"<div>{entry}</div>" for entry in (*entries[:most], *more))
+
+
+def first_failure(tests: Sequence[TestOutcome], checks: Sequence[CheckOutcome]) -> str:
+    """The first test or check that did not hold, and what it says, in one short line; "" when all held."""
+    named = [f"{test.id}: {complaint(test)}" for test in tests if test.outcome != "passed"]
+    named += [f"{check.name}: {check.message}".removesuffix(": ") for check in checks if not check.passed]
+    return markup.clipped(" ".join(named[0].split()), FIRST_LINE) if named else ""
 
 
 def complaint(test: TestOutcome) -> str:

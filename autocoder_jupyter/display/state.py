@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Literal, get_args
 
 from autocoder_jupyter.engine import events
-from autocoder_jupyter.engine.events import Event, Stage
+from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
 
 Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budget"]
@@ -73,6 +73,7 @@ class CardState:
         answers: what the model says in each stage that runs, the first to begin first.
         building: the last lines of what is done to the environment; empty when it stands.
         loading: whether the model's client is imported at this moment.
+        outputs: what the function put out on the sample, in little; None until it has.
     """
 
     name: str
@@ -100,6 +101,7 @@ class CardState:
     environment: str = ""
     building: tuple[str, ...] = ()
     loading: bool = False
+    outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
     sent: str = ""
 
@@ -277,6 +279,11 @@ def _(event: events.EnvironmentReady, state: CardState) -> CardState:
 @_after.register
 def _(event: events.EvidenceGathered, state: CardState) -> CardState:
     return replace(state, evidence=event.evidence, outcomes=event.evidence.tests or state.outcomes)
+
+
+@_after.register
+def _(event: events.SampleOutputs, state: CardState) -> CardState:
+    return replace(state, outputs=event)
 
 
 @_after.register

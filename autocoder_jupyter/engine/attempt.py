@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.data.glimpse import glimpses
+from autocoder_jupyter.discretion.secrets import hidden_values
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import EvidenceGathered, TestReported, TestsCollected
+from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
@@ -48,7 +52,15 @@ class Trials:
         failures = (*(sample.failures(work.discretion) if sample else ()), *failures_of(checks))
         verdict = Verdict(work.suite, tested, sample, checks, vacuous, failures, tests_changed)
         work.emit(EvidenceGathered(work.attempt, verdict.evidence))
+        if verdict.success and sample is not None:
+            work.emit(await call_blocking(lambda: self._seen(sample)))
         return verdict
+
+    def _seen(self, sample: SampleRun) -> SampleOutputs:
+        config = self._work.config
+        if not self._work.discretion.shows_values:
+            return SampleOutputs(withheld=True)
+        return SampleOutputs(glimpses(sample.values, hidden_values(secret_values(config.secrets), config.env_vars)))
 
     async def _run_tests(self, program: Program) -> tuple[TestRun | None, str]:
         """What the tests gave, and the id of the worker in which they called the function."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
 
 Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "diagnose", "fix"]
@@ -151,6 +152,14 @@ class EvidenceGathered:
 
 
 @dataclass(frozen=True)
+class SampleOutputs:
+    """What the function put out on the real sample, in little; `withheld` where rows may not be seen."""
+
+    glimpses: tuple[Glimpse, ...] = ()
+    withheld: bool = False
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows."""
 
@@ -175,6 +184,7 @@ Event = (
     | EnvironmentProgress
     | EnvironmentReady
     | EvidenceGathered
+    | SampleOutputs
     | Finished
 )
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
-from autocoder_jupyter.display.state import Answer, CardState, LogLine, StageState
-from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, OutputSpec, TestOutcome, Usage
+from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
+from autocoder_jupyter.engine.events import SampleOutputs
+from autocoder_jupyter.overview import Excerpt, Glimpse
+from autocoder_jupyter.types import CheckOutcome, CodePlan, ColumnSpec, Evidence, OutputSpec, TestOutcome, Usage
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 
@@ -61,13 +63,17 @@ def hostile_state() -> CardState:
         building=(HOSTILE,),
         log=(LogLine(1.0, HOSTILE),),
         sent=HOSTILE,
+        outputs=SampleOutputs(
+            (Glimpse(HOSTILE, HOSTILE), Glimpse(HOSTILE, "", Excerpt((HOSTILE,), ((HOSTILE,),), HOSTILE, (False,))))
+        ),
     )
 
 
 def test_nothing_from_outside_becomes_markup(read: Any) -> None:
     page = read(render_html(hostile_state()))
-    assert page.tags <= {"div", "span", "strong", "details", "summary", "pre", "ul", "li"}
-    assert page.attributes <= {"style", "class", "title", "open"}
+    blocks = {"div", "details", "summary", "pre", "ul", "li", "table", "tr", "th", "td"}
+    assert page.tags <= {*blocks, "span", "strong"}
+    assert page.attributes <= {"style", "class", "title", "open", "tabindex", "role", "aria-label", "scope"}
     assert page.text.count("<script>alert(1)</script>") >= 15
 
 
@@ -171,7 +177,7 @@ PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order 
         ),
         pytest.param(
             {"phase": "failed", "reason": "no progress", "solution": "x"},
-            ["Failed", "no progress", "Failing test: test_sum: assert 1 == 2"],
+            ["Failed · test_sum: assert 1 == 2", "no progress"],
             id="failed",
         ),
         pytest.param(
@@ -199,7 +205,7 @@ def test_each_state_says_what_it_is_in_html_and_in_text(
     html = read(render_html(state)).text
     for words in expected:
         assert words in render_text(state)
-        assert words.removeprefix("assumes: ").removeprefix("Failing test: test_sum: ") in html
+        assert words.removeprefix("assumes: ").removeprefix("Failed · ") in html
 
 
 def test_what_cost_more_than_it_might_is_not_green() -> None:
@@ -229,7 +235,7 @@ def test_a_ready_card_says_how_to_call_and_what_it_rests_on(read: Any) -> None:
 def test_the_line_of_pytest_that_says_why_is_shown(read: Any) -> None:
     failed = FAILED.model_copy(update={"message": "test_solution.py:14: in test_sum\nE   assert 3 == 4"})
     state = replace(RUNNING, phase="failed", outcomes=(failed,))
-    assert "Failing test: test_sum: assert 3 == 4" in render_text(state)
+    assert "Failed · test_sum: assert 3 == 4" in render_text(state)
 
 
 def test_a_reason_that_repeats_the_title_is_left_out() -> None:
@@ -239,3 +245,83 @@ def test_a_reason_that_repeats_the_title_is_left_out() -> None:
 def test_a_fix_shows_what_it_changed(read: Any) -> None:
     text = read(render_html(replace(RUNNING, previous_solution="x = 1", solution="x = 2"))).text
     assert "-x = 1\n+x = 2" in text
+
+
+TABLE = Excerpt(("month", "revenue"), (("2024-01-01", "21"), ("2024-02-01", "–")), "12 rows × 2 columns", (False, True))
+
+
+def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
+    seen = SampleOutputs((Glimpse("monthly", table=TABLE), Glimpse("best_month", "2024-12")))
+    state = replace(RUNNING, phase="ready", plan=PLAN, outputs=seen)
+    page = read(render_html(state))
+    assert (
+        "monthly 12 rows × 2 columns" in page.text and "2024-02-01" in page.text and "best_month 2024-12" in page.text
+    )
+    lines = render_text(state).splitlines()
+    place = lines.index("  gives monthly: 12 rows × 2 columns")
+    assert [line.split() for line in lines[place + 1 : place + 3]] == [["month", "revenue"], ["2024-01-01", "21"]]
+    assert "  gives best_month: 2024-12" in lines
+
+
+def test_rows_that_are_not_shared_are_not_kept_on_the_card(read: Any) -> None:
+    state = replace(RUNNING, phase="ready", plan=PLAN, outputs=SampleOutputs(withheld=True))
+    for shown in (read(render_html(state)).text, render_text(state)):
+        assert "No rows are kept here, because they are not shared. growth.run() shows them." in shown
+
+
+@pytest.mark.parametrize("checks", [(), (CheckOutcome(name="revenue >= 0", passed=False, message="row 3 is -1"),)])
+def test_the_first_line_names_what_failed(checks: Any, read: Any) -> None:
+    outcomes = (PASSED,) if checks else (PASSED, FAILED)
+    state = replace(RUNNING, phase="failed", expected=(), outcomes=outcomes, evidence=Evidence(checks=checks))
+    words = "revenue >= 0: row 3 is -1" if checks else "test_sum: assert 1 == 2"
+    assert words in render_text(state).splitlines()[0]
+    assert words in read(render_html(state)).text.partition("Plan")[0]
+
+
+def test_a_card_stays_small_whatever_was_written(read: Any) -> None:
+    """Three attempts, ten tests, a sample of twenty columns; and then as much as a model may say."""
+    for times in (1, 40):
+        html = render_html(large_state(times))
+        assert len(html.encode()) < 20_000
+        page = read(html).text
+        assert "test_9" in page and "Ready" in page and "growth.run(" in page
+        assert ("def run(" in page) is (times == 1)
+        assert "shows it" in page or "shows all of it" in page
+
+
+def large_state(times: int) -> CardState:
+    code = "\n".join(["import pandas as pd", "", "def run(sales):", *(
+        f'    result_{n} = sales["column_{n}"].groupby(sales["region"]).agg("sum", min_count={n})  # step {n}'
+        for n in range(40 * times)
+    )])  # fmt: skip
+    tests = "\n".join(
+        f'def test_{n}():\n    """sentence {n}"""\n' + f"    assert run(sales={{'a': [{n}]}}) == {n}\n" * 8 * times
+        for n in range(10)
+    )
+    columns = tuple(ColumnSpec(name=f"column_{n}", dtype="float64", meaning="sum of it") for n in range(20 * times))
+    plan = CodePlan(
+        description="d " * 100 * times,
+        approach="a " * 100 * times,
+        outputs=(OutputSpec(name="monthly", type="DataFrame", columns=columns), OutputSpec(name="best", type="str")),
+        assumptions=tuple(f"assumption {n}" * times for n in range(6)),
+    )
+    outcomes = tuple(
+        TestOutcome(id=f"test_{n}", outcome="passed", seconds=0.01, sentence="it adds up") for n in range(10)
+    )
+    wide = Excerpt(*(tuple(f"column_{n}" for n in range(6)), (("x" * 24,) * 6,) * 5, "9 rows", (True,) * 6))
+    return CardState(
+        "growth",
+        phase="ready",
+        attempt=3,
+        of=4,
+        stages=tuple((stage, StageState("done")) for stage in STAGES),
+        plan=plan,
+        solution=code,
+        previous_solution=code.replace("sum", "mean"),
+        tests=tests,
+        outcomes=outcomes,
+        evidence=Evidence(tests=outcomes, checks=(CheckOutcome(name="two runs agree", passed=True),)),
+        log=tuple(LogLine(n, f"stage {n} done") for n in range(200)),
+        sent="20 columns\n" + "a line of the profile of a column, as it is told\n" * 100 * times,
+        outputs=SampleOutputs((Glimpse("monthly", table=wide), Glimpse("best", "2024-12"))),
+    )

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.dry_run import preview
-from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, TestReported
+from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
+from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from tests.scripted_model import Answer
@@ -65,6 +66,7 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
     assert played.report.usage.input_tokens > 0 and played.report.usage.cost is None
     assert played.of(Finished)[-1].state == "ready"
     assert [report.outcome.id for report in played.of(TestReported)] == ["test_sum", "test_empty"]
+    assert played.of(SampleOutputs) == [SampleOutputs((Glimpse("total", "140"),))]
 
 
 async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(theatre: Theatre):
@@ -270,6 +272,8 @@ async def test_what_is_raised_on_the_sample_tells_no_more_of_the_data_than_was_a
     sent = [json.dumps(request["messages"]) for request in played.model.requests]
     assert any(told in text for text in sent)
     assert not any(PRIVATE in text for text in sent)
+    (seen,) = played.of(SampleOutputs)
+    assert (seen.withheld, bool(seen.glimpses)) == ((False, True) if share == "rows" else (True, False))
 
 
 async def test_a_check_that_does_not_hold_quotes_the_data_only_on_leave(theatre: Theatre):

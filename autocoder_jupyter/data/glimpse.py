@@ -1,0 +1,64 @@
+"""What a function put out on the sample, in little: so much of it as a saved notebook may hold for ever.
+
+Private values and those of secrets are replaced before anything is cut, as in all that is told of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.cells import RAW_CHARACTERS, cell_text, is_null, shorten
+from autocoder_jupyter.data.excerpt import Tell, excerpt
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.discretion.secrets import without_secrets
+from autocoder_jupyter.overview import Glimpse
+from autocoder_jupyter.types import Dir, Figure, File
+
+ROWS = 5
+COLUMNS = 6
+CHARACTERS = 24
+"""Of a cell."""
+
+
+def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
+    """A glimpse of each output.
+
+    Args:
+        values: the outputs by name.
+        secrets: values that must not be shown, by the name that stands for each.
+    """
+    tell = _telling(secrets)
+    return tuple(_carefully(name, value, tell) for name, value in values.items())
+
+
+def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:
+    try:
+        return _glimpse(name, value, tell)
+    except Exception as error:  # a strange value must not end a generation that has succeeded
+        return Glimpse(name, f"cannot be shown in short ({type(error).__name__})")
+
+
+def _telling(secrets: Mapping[str, str]) -> Tell:
+    masker = Masker()
+
+    def tell(texts: list[str]) -> list[str]:
+        open_texts = [without_secrets(text, secrets) for text in texts]
+        return list(map(masker.for_column(open_texts), open_texts))
+
+    return tell
+
+
+def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
+    if isinstance(value, Figure):
+        return Glimpse(name, f"a picture of {value.width} × {value.height} pixels")
+    if isinstance(value, File | Dir):
+        return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
+    if is_null(value):
+        return Glimpse(name, str(value))
+    text = cell_text(value)
+    return Glimpse(name, shorten(tell([text])[0], RAW_CHARACTERS) if text else "(empty)")

@@ -1,0 +1,22 @@
+"""Makes what a notebook saves fit: parts give way to shorter forms of themselves, the least needed first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+def fit(parts: Mapping[str, str], shorter: Iterable[tuple[str, str]], room: int) -> dict[str, str]:
+    """The parts, as many of them in their full form as there is room for.
+
+    Args:
+        parts: HTML by title.
+        shorter: (title, shorter form) in the order in which they give way; a title may come again.
+        room: characters for all of them; more only where even the shortest forms need more.
+    """
+    shown = dict(parts)
+    for title, form in shorter:
+        if sum(map(len, shown.values())) <= room:
+            break
+        if len(form) < len(shown.get(title, "")):
+            shown[title] = form
+    return shown

@@ -1,0 +1,62 @@
+"""What folds on the card: code, tests, plan, log, and what was sent. Shorter forms where a notebook would grow."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.amounts import clock
+from autocoder_jupyter.display.diff import colour_diff
+from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.state import CardState
+
+LAST_LINES = 12
+"""Of the log, where all of it is too long."""
+
+SENT = "What was sent to the model"
+
+
+def folds(state: CardState, room: int) -> str:
+    """All of them, one below the other.
+
+    Args:
+        state: of the run.
+        room: characters of HTML.
+    """
+    code = "Code, and what the last mending changed" if state.previous_solution else "Code"
+    tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
+    log = [f"{clock(line.at)}  {line.text}" for line in state.log]
+    coloured, reported = markup.python(state.solution), _reported(state)
+    full = {
+        code: _change(state) + coloured,
+        tests: reported + markup.python(state.tests),
+        "Plan": parts.plan_parts(state.plan) if state.plan else "",
+        "Log": markup.code("\n".join(log)),
+        SENT: markup.code(state.sent),
+    }
+    elsewhere = _muted(f"Too long for a saved notebook: {state.name} as the last line of a cell shows it.")
+    facts = markup.code(markup.clipped(state.sent.partition("\n")[0]))
+    shorter = (
+        (SENT, facts + _muted(f"%autocode preview {state.name} shows all of it.")),
+        ("Log", markup.code("\n".join(log[-LAST_LINES:]))),
+        (tests, reported + markup.code(state.tests)),
+        (code, coloured),
+        (code, markup.code(state.solution)),
+        (tests, reported + elsewhere),
+        ("Plan", elsewhere),
+        (code, elsewhere),
+        (tests, elsewhere),
+    )
+    return "".join(markup.details(title, content) for title, content in fit(full, shorter, room).items())
+
+
+def _change(state: CardState) -> str:
+    if not state.previous_solution or state.previous_solution == state.solution:
+        return ""
+    return colour_diff(state.previous_solution, state.solution, "before", "now")
+
+
+def _reported(state: CardState) -> str:
+    return parts.tests(state.outcomes, state.pending) + (parts.checks(state.evidence) if state.evidence else "")
+
+
+def _muted(words: str) -> str:
+    return f"<div>{markup.muted(words)}</div>"
