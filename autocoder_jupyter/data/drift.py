@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.cells import label_literal
+from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.profile import index_levels
 from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.discretion.masking import Masker
@@ -45,8 +46,10 @@ def _masked(literal: str) -> str:
     return Masker().mask(literal, bare_numbers=False)
 
 
-def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> str | None:
-    """One sentence that says what changed, or None.
+def check_drift(
+    name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
+) -> str | None:
+    """One sentence that says what changed in what the function reads, or None.
 
     Further columns, another order and another number of rows are fine. So is a dtype of the same family: whole
     numbers of any width, floats of any width, whole numbers where floats were, text as `object`, `str`, `string` or
@@ -59,6 +62,7 @@ def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[
         name: of the input, for the sentence.
         frame: what is given now.
         shape: `shape_of` the sample.
+        reads: the columns that count.
     """
     kind = "Series" if isinstance(frame, pd.Series) else "DataFrame"
     if kind != shape.get("type", kind):
@@ -67,11 +71,23 @@ def check_drift(name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[
     if kind == "Series":
         changed = _changes([["its values", now["columns"][0][1]]], [["its values", shape["columns"][0][1]]], frame)
         return _sentence(name, [], changed)
-    missing = _missing(now["columns"], shape["columns"])
+    then = [column for column in shape["columns"] if reads.covers(column[0])]
+    missing = _missing(now["columns"], then)
     lost = [literal for literal, _ in shape.get("index", []) if literal != "None"]
     lost = [f"index level {literal}" for literal in lost if literal not in {label for label, _ in now["index"]}]
-    doubled = _doubled(now["columns"], shape["columns"])
-    return _sentence(name, missing + lost, _changes(now["columns"], shape["columns"], frame), doubled)
+    doubled = _doubled(now["columns"], then)
+    return _sentence(name, missing + lost, _changes(now["columns"], then, frame), doubled)
+
+
+def unread_drift(name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead) -> str | None:
+    """One sentence that says what changed in columns that the function does not read, or None.
+
+    Args: as those of `check_drift`.
+    """
+    now = shape_of(frame)["columns"]
+    then = [column for column in shape["columns"] if not reads.covers(column[0])]
+    changes = _parts(_missing(now, then), _changes(now, then, frame), _doubled(now, then))
+    return f"{name} {changes}; the function does not read that." if changes else None
 
 
 def _missing(now: list[list[str]], then: list[list[str]]) -> list[str]:
@@ -135,6 +151,11 @@ def _family(dtype: str) -> str:
 
 
 def _sentence(name: str, missing: list[str], changed: list[str], doubled: Sequence[str] = ()) -> str | None:
+    changes = _parts(missing, changed, doubled)
+    return f"{name} {changes}; the function was built on a table that differs." if changes else None
+
+
+def _parts(missing: list[str], changed: list[str], doubled: Sequence[str]) -> str:
     parts = []
     if missing:
         parts.append(f"lacks {_listed(missing)}")
@@ -142,7 +163,7 @@ def _sentence(name: str, missing: list[str], changed: list[str], doubled: Sequen
         parts.append(f"has other dtypes: {_listed(changed)}")
     if doubled:
         parts.append(f"has more than one {_listed(doubled)}")
-    return f"{name} {' and '.join(parts)}; the function was built on a table that differs." if parts else None
+    return " and ".join(parts)
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -88,8 +88,9 @@ def _require_same_shape(function: Function, name: str, value: Any) -> None:
     shape = function.shapes.get(name)
     if shape is None or value is function.samples.get(name):
         return
+    from autocoder_jupyter.data.columns_read import columns_read
     from autocoder_jupyter.data.drift import check_drift
 
-    sentence = check_drift(name, value, shape)
+    sentence = check_drift(name, value, shape, columns_read(function.code, function.inputs))
     if sentence:
         raise DataDrift(sentence, hint="Bring the frame into that form, or run the cell again with the new one.")

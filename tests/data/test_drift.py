@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.data.columns_read import ColumnsRead
+from autocoder_jupyter.data.drift import check_drift, shape_of, unread_drift
 
 BASE = pd.DataFrame({"n": [1, 2], "x": [1.5, 2.5], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"])})
 
@@ -95,3 +96,13 @@ def test_a_private_name_is_kept_masked_and_still_fits() -> None:
     assert shape["columns"] == [["'n'", "int64"], ["'<email-1>'", "float64"]]
     assert check_drift("t", frame, shape) is None
     assert check_drift("t", frame[["n"]], shape) is not None
+
+
+def test_what_changed_in_columns_that_are_not_read_is_said_apart() -> None:
+    reads = ColumnsRead(all=False, names=frozenset({"x"}))
+    other = BASE.drop(columns="n").assign(s=1)
+    assert check_drift("sales", other, shape_of(BASE), reads) is None
+    said = unread_drift("sales", other, shape_of(BASE), reads)
+    assert said == "sales lacks 'n' and has other dtypes: 's' is int64 instead of str; the function does not read that."
+    assert unread_drift("sales", BASE.drop(columns="x"), shape_of(BASE), reads) is None
+    assert "'x'" in str(check_drift("sales", BASE.drop(columns="x"), shape_of(BASE), reads))

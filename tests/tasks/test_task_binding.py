@@ -92,6 +92,16 @@ def test_a_frame_that_lost_a_column_is_refused_before_anything_runs(function: An
     assert bind(built, (pd.DataFrame({"day": [4], "revenue": [1.0], "more": [1]}),), {})
 
 
+def test_a_column_that_the_code_does_not_read_may_be_missing_or_of_another_dtype(function: Any) -> None:
+    sample = pd.DataFrame({"day": [1], "revenue": [2.0], "notes": ["a"]})
+    code = "def run(sales):\n    return sales.groupby('day')['revenue'].sum()"
+    built = function(code, (SALES,), samples={"sales": sample}, sample_shapes={"sales": shape_of(sample)})
+    assert bind(built, (sample.drop(columns="notes"),), {})
+    assert bind(built, (sample.assign(notes=1),), {})
+    with pytest.raises(DataDrift, match="lacks 'day'; "):
+        bind(built, (sample[["revenue"]],), {})
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [

@@ -1,0 +1,142 @@
+"""Which columns of its tables a function reads, as far as its source tells without running it.
+
+A column counts as read when its name stands in the source: as a key, an attribute, a word of a longer text, or one
+that an f-string could spell. That holds as long as the tables are used by names of columns alone. Whatever looks at
+all of them (`df.columns`, `df.dropna()`, `df.groupby("k").sum()`, a table given to an unknown function) makes every
+column count; so does whatever `table_flow` does not know.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from autocoder_jupyter.data.table_flow import reads_by_name_only
+from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.types import InputSpec, TypeName
+
+_MASKED = re.compile(r"<[\w-]+>")
+
+Spelling = tuple[str, ...]
+"""The parts of a text that is put together; anything may stand between two of them."""
+
+
+@dataclass(frozen=True)
+class ColumnsRead:
+    """What a source reads of its tables.
+
+    Args:
+        all: every column.
+        names: texts in the source that may be names of columns.
+        spellings: of texts that it may put together.
+    """
+
+    all: bool
+    names: frozenset[str] = frozenset()
+    spellings: frozenset[Spelling] = frozenset()
+
+    def covers(self, literal: str) -> bool:
+        """Whether the column may be read.
+
+        Args:
+            literal: its label as Python source (`'revenue'`, `('a', 1)`), as `drift.shape_of` gives it.
+        """
+        if self.all:
+            return True
+        texts = _texts(literal)
+        return not texts or any(text in self.names or any(_spells(s, text) for s in self.spellings) for text in texts)
+
+
+EVERY_COLUMN = ColumnsRead(all=True)
+
+
+_NO_NAMES: frozenset[TypeName] = frozenset({"int", "float", "bool", "datetime", "date", "timedelta"})
+"""Types whose values cannot name a column that is a text."""
+
+
+def columns_read(code: str, inputs: Iterable[InputSpec]) -> ColumnsRead:
+    """What a generated module reads.
+
+    Args:
+        code: its source, with a function `run`.
+        inputs: the parameters of `run`.
+    """
+    return _columns_read(code, tuple((spec.name, spec.type) for spec in inputs))
+
+
+@functools.lru_cache(maxsize=64)
+def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> ColumnsRead:
+    tables = [name for name, kind in inputs if kind == "DataFrame"]
+    foreign = [name for name, kind in inputs if kind not in _NO_NAMES | {"DataFrame"}]
+    try:
+        module = parse(code)
+        if not reads_by_name_only(module, tables, foreign):
+            return EVERY_COLUMN
+    except (SyntaxError, RecursionError):
+        return EVERY_COLUMN
+    return ColumnsRead(False, frozenset(_named(module)), frozenset(_put_together(module)))
+
+
+def _texts(literal: str) -> Collection[str]:
+    """The texts of a label, each of which may stand for it; none when no text in a source need name it."""
+    try:
+        label = ast.literal_eval(literal)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ()
+    parts = label if isinstance(label, tuple) else (label,)
+    return parts if all(isinstance(part, str) and not _MASKED.search(part) for part in parts) else ()
+
+
+def _named(module: ast.Module) -> Iterator[str]:
+    """Texts and the words in them, names of attributes and of keywords."""
+    said = _docstrings(module)
+    for node in ast.walk(module):
+        match node:
+            case ast.Constant(value=str() as text) if id(node) not in said:
+                yield text
+                yield from re.findall(r"\w+", text)
+                yield from re.findall(r"`([^`]+)`", text)  # how `query` says a name with spaces
+            case ast.Attribute(attr=name) | ast.keyword(arg=str() as name):
+                yield name
+
+
+def _put_together(module: ast.Module) -> Iterator[Spelling]:
+    for node in ast.walk(module):
+        match node:
+            case ast.JoinedStr(values=parts):
+                yield tuple(_literal(part) for part in parts)
+            case ast.BinOp(left=left, op=ast.Add(), right=right) if _literal(left) or _literal(right):
+                yield (_literal(left), _literal(right))
+            case ast.BinOp(left=ast.Constant(value=str() as text), op=ast.Mod()):
+                yield tuple(re.split(r"%[^a-zA-Z%]*[a-zA-Z]", text))
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")):
+                yield tuple(re.split(r"\{[^{}]*\}", text))
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="join")):
+                yield ("", text, "")
+
+
+def _docstrings(module: ast.Module) -> set[int]:
+    owners = (node for node in ast.walk(module) if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef))
+    first = (owner.body[0] for owner in owners if owner.body)
+    return {id(statement.value) for statement in first if isinstance(statement, ast.Expr)}
+
+
+def _literal(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _spells(parts: Spelling, text: str) -> bool:
+    """Whether the parts stand in the text in this order, the first at its start and the last at its end."""
+    first, *between, last = parts if len(parts) > 1 else (*parts, "")
+    if not (text.startswith(first) and text.endswith(last) and len(text) >= len(first) + len(last)):
+        return False
+    place, end = len(first), len(text) - len(last)
+    for part in between:
+        found = text.find(part, place, end)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
