@@ -54,10 +54,19 @@ class Conversation:
         return exchange
 
     async def structured(
-        self, stage: Stage, messages: Messages, answer_type: type[T], *, require: Callable[[T], object] | None = None
+        self,
+        stage: Stage,
+        messages: Messages,
+        answer_type: type[T],
+        *,
+        require: Callable[[T], object] | None = None,
+        variant: int = 0,
     ) -> T:
-        """A structured answer; one for which `require` raises `Unreadable` is asked again."""
-        question = Question(stage=stage, messages=messages, answer_type=answer_type)
+        """A structured answer; one for which `require` raises `Unreadable` is asked again.
+
+        Another `variant` asks the same anew.
+        """
+        question = Question(stage=stage, messages=messages, answer_type=answer_type, variant=variant)
         answer, _ = await ask_structured(
             self,
             question,
@@ -68,9 +77,9 @@ class Conversation:
         )
         return answer
 
-    async def code(self, stage: Stage, messages: Messages, *, must_define: str | None = None) -> str:
-        """A Python module."""
-        question = Question(stage=stage, messages=messages)
+    async def code(self, stage: Stage, messages: Messages, *, must_define: str | None = None, variant: int = 0) -> str:
+        """A Python module. Another `variant` asks the same anew."""
+        question = Question(stage=stage, messages=messages, variant=variant)
         code, _ = await ask_code(
             self, question, must_define=must_define, on_text=self._on_text(stage), on_retry=self._on_retry(stage)
         )

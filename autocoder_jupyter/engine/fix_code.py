@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.patches import PatchError, apply_edits, changed_in_substance
+from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
@@ -123,6 +124,7 @@ async def fix_code(
     failures: Sequence[TestFailure],
     *,
     notes: str = "",
+    variant: int = 0,
 ) -> str:
     """Ask for a mended module, more forcefully each time; what comes last is taken if it has the interface.
 
@@ -134,9 +136,13 @@ async def fix_code(
         code: the module as it is.
         failures: what to mend.
         notes: what else it must know, such as an earlier fix of the same failure that did not help.
+        variant: another one asks anew.
 
     Returns:
-        The new module; the old one when no usable answer came, which the loop sees as no progress.
+        The new module; the old one when the answers change nothing, which the loop sees as no progress.
+
+    Raises:
+        UnusableAnswer: neither edits nor a module could be read.
     """
     messages = fix_messages(request, plan, data_context, code, failures, notes)
     problem, missing, best = "", [failure.test_name for failure in failures], code
@@ -144,7 +150,12 @@ async def fix_code(
         if insistence:
             content = insistence.format(problem=problem, missing=", ".join(missing) or "nothing more")
             messages = (*messages, {"role": "user", "content": content})
-        answer = await talk.structured("fix", messages, CodeFix)
+        try:
+            answer = await talk.structured("fix", messages, CodeFix, variant=variant)
+        except UnusableAnswer:
+            problem = "they are not in the form that was asked for"
+            messages = (*messages, {"role": "assistant", "content": "(no edits that could be read)"})
+            break
         messages = (*messages, {"role": "assistant", "content": answer.model_dump_json()})
         try:
             new = apply_edits(code, [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits])
@@ -160,5 +171,10 @@ async def fix_code(
             best = new
     content = _INSISTENCE[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
     asking = (*messages, {"role": "user", "content": content})
-    whole = without_entry(await talk.code("fix", asking, must_define=FUNCTION))
+    try:
+        whole = without_entry(await talk.code("fix", asking, must_define=FUNCTION, variant=variant))
+    except UnusableAnswer:
+        if best == code:
+            raise
+        return best
     return whole if not interface_problem(whole, plan) else best

@@ -75,14 +75,24 @@ def rederivation_messages(
 
 
 async def fix_tests(
-    talk: Conversation, request: Request, plan: CodePlan, data_context: str, tests: str, names: Sequence[str]
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    tests: str,
+    names: Sequence[str],
+    *,
+    variant: int = 0,
 ) -> TestFix:
     """Have tests re-derived, and change those that do not stand.
 
     A test without a clear verdict, or whose replacement cannot be used, is upheld.
+
+    Raises:
+        UnusableAnswer: no answer could be read; another `variant` asks anew.
     """
     messages = rederivation_messages(request, plan, data_context, tests, names)
-    answer = await talk.structured("fix", messages, Rederivation)
+    answer = await talk.structured("fix", messages, Rederivation, variant=variant)
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
     source, changed = tests, []
     for name in names:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,9 @@ class Journal:
                 self._exchanges[exchange.key] = exchange
         elif entry.get("kind") == "step" and isinstance(outcome := entry.get("outcome"), dict):
             self._steps[str(entry.get("step")), str(entry.get("key"))] = outcome
+        elif entry.get("kind") == "rejected" and isinstance(keys := entry.get("keys"), list):
+            for key in keys:
+                self._exchanges.pop(str(key), None)
 
     def find(self, key: str) -> Exchange | None:
         """The newest recorded exchange with this key, of this run or an earlier one of the same name."""
@@ -87,6 +90,14 @@ class Journal:
         """Record an exchange; on disk when this returns."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
+
+    def reject(self, exchanges: Iterable[Exchange]) -> None:
+        """Mark answers that ended a run without a function: a later run asks these questions anew."""
+        keys = [one.key for one in exchanges if (found := self.find(one.key)) and found.answer == one.answer]
+        if keys:
+            self._append({"kind": "rejected", "keys": keys})
+            for key in keys:
+                del self._exchanges[key]
 
     @property
     def is_empty(self) -> bool:

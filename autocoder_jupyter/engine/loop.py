@@ -79,6 +79,8 @@ class _Generation:
             over, reason = isinstance(raised, BudgetSpent), str(raised)
             if self._turns:
                 reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
+        if reason and not over and not self._packages.way_out:
+            work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
         report = build_report(work, self._packages, self._turns, self._clock, reason)
         work.services.journal.write_report(report)
@@ -120,17 +122,22 @@ class _Generation:
             self._turns.append(Turn(work.attempt, work.code, tests, verdict))
             if verdict.success:
                 return ""
-            if work.attempt == work.attempts_allowed:
+            said = len(work.talk.exchanges)
+            if number == 1:
+                work.last_words = work.talk.exchanges[:]
+            if number == work.attempts_allowed:
                 break
             if self._same_failures() >= SAME_FAILURE_LIMIT:
                 return f"No progress: the same failure {SAME_FAILURE_LIMIT} times in a row. {verdict.summary}"
             before = self._mender.state
             diagnosis = await self._mender.mend(verdict)
             self._turns[-1] = replace(self._turns[-1], diagnosis=diagnosis)
+            work.last_words = work.talk.exchanges[said:] or work.last_words
             if self._mender.state == before:
                 return f"No progress: the model changes nothing any more. {verdict.summary}"
         attempts = f"{work.attempts_allowed} attempt{'s' if work.attempts_allowed > 1 else ''}"
-        return f"Not solved in {attempts}. {verdict.summary}"
+        reason = f"Not solved in {attempts}. {verdict.summary}"
+        return "\n".join([reason, *map(str, self._mender.unusable[-1:])])
 
     def _same_failures(self) -> int:
         """How many attempts up to now failed in exactly the same way."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from autocoder_jupyter.engine.diagnose import diagnose
@@ -16,6 +17,7 @@ from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
 FIXES_BEFORE_DOUBT = 2
@@ -38,11 +40,15 @@ class Mender:
         self._mendings: Counter[tuple[str, str]] = Counter()
         self._rederived: set[str] = set()
         self.tests_changed: tuple[str, ...] = ()
+        self.unusable: list[UnusableAnswer] = []
 
     @property
     def state(self) -> tuple[object, ...]:
-        """All that the next attempt depends on, to see whether a mending changed anything."""
-        return self._work.sources, self._packages.state, frozenset(self._rederived)
+        """All that the next attempt depends on, to see whether a mending changed anything.
+
+        An unusable answer counts: the next attempt asks the question anew.
+        """
+        return self._work.sources, self._packages.state, frozenset(self._rederived), len(self.unusable)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Act on a verdict.
@@ -77,9 +83,14 @@ class Mender:
         work = self._work
         previous = work.suite.source if work.suite else ""
         writing = partial(
-            write_tests, work.talk, work.request, work.plan, work.context, refused=refused, previous=previous
+            write_tests,
+            *(work.talk, work.request, work.plan, work.context),
+            refused=refused,
+            previous=previous,
+            variant=len(self.unusable),
         )
-        work.set_suite(await work.stage("tests", writing))
+        with self._taken_note_of():
+            work.set_suite(await work.stage("tests", writing))
 
     async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
         faults, diagnosis = list(verdict.failures), None
@@ -122,10 +133,24 @@ class Mender:
 
     async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
         work, notes = self._work, self._insistence(faults)
-        for fault in faults:
-            self._mendings[fault.test_name, fault.error_message] += 1
-        fixing = partial(fix_code, work.talk, work.request, work.plan, work.context, work.code, faults, notes=notes)
-        work.set_code(await work.stage("fix", fixing))
+        fixing = partial(
+            fix_code,
+            *(work.talk, work.request, work.plan, work.context, work.code, faults),
+            notes=notes,
+            variant=len(self.unusable),
+        )
+        with self._taken_note_of():
+            work.set_code(await work.stage("fix", fixing))
+            for fault in faults:
+                self._mendings[fault.test_name, fault.error_message] += 1
+
+    @contextmanager
+    def _taken_note_of(self) -> Iterator[None]:
+        """An answer that cannot be used costs an attempt, and does not end the run."""
+        try:
+            yield
+        except UnusableAnswer as error:
+            self.unusable.append(error)
 
     def _insistence(self, faults: Sequence[TestFailure]) -> str:
         tries = max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
@@ -140,11 +165,16 @@ class Mender:
     async def _mend_tests(self, names: tuple[str, ...]) -> None:
         work = self._work
         assert work.suite is not None
-        self._rederived.update(names)
-        fixing = partial(fix_tests, work.talk, work.request, work.plan, work.context, work.suite.source, names)
-        fix = await work.stage("fix", fixing)
-        self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
-        work.set_suite(read_suite(fix.source))
+        fixing = partial(
+            fix_tests,
+            *(work.talk, work.request, work.plan, work.context, work.suite.source, names),
+            variant=len(self.unusable),
+        )
+        with self._taken_note_of():
+            fix = await work.stage("fix", fixing)
+            self._rederived.update(names)
+            self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
+            work.set_suite(read_suite(fix.source))
 
 
 def _tests_are_broken(verdict: Verdict) -> bool:

@@ -115,7 +115,14 @@ def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messa
 
 
 async def write_tests(
-    talk: Conversation, request: Request, plan: CodePlan, data_context: str, *, refused: str = "", previous: str = ""
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    *,
+    refused: str = "",
+    previous: str = "",
+    variant: int = 0,
 ) -> TestSuite:
     """Ask for the tests until there are some that can fail.
 
@@ -126,6 +133,7 @@ async def write_tests(
         data_context: what is told about the data.
         refused: why an earlier suite was not good enough.
         previous: that suite's source.
+        variant: another one asks anew.
 
     Raises:
         UnusableAnswer: there never were any.
@@ -140,7 +148,7 @@ async def write_tests(
                 {"role": "assistant", "content": f"```python\n{source}\n```"},
                 {"role": "user", "content": text.format(problem=problem)},
             )
-        source = await talk.code("tests", messages)
+        source = await talk.code("tests", messages, variant=variant)
         suite = read_suite(source)
         problem = suite_problem(suite)
         if not problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from autocoder_jupyter.data.constraints import tables_of
@@ -15,15 +15,18 @@ from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import CodePlan
+from autocoder_jupyter.types import CodePlan, Exchange
 
 T = TypeVar("T")
 
 
 class Work:
     """The state that the stages share. Each attribute under "made" is there from the stage on that makes it.
+
+    `last_words` are the answers to which a failure would be due: those behind the newest sources, or the unusable ones.
 
     Args:
         request: what was asked.
@@ -46,6 +49,7 @@ class Work:
         self.bench = Workbench(services, config)
         self.attempt = 1
         self.attempts_allowed = 1 if config.skip_tests else config.max_iterations
+        self.last_words: Sequence[Exchange] = ()
 
     @property
     def emit(self) -> Emit:
@@ -92,10 +96,15 @@ class Work:
         began = len(self.talk.exchanges)
         try:
             outcome = await work()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, UnusableAnswer):
+                self.last_words = self._said(stage, began)
             self.emit(StageFinished(stage, self.attempt, False))
             raise
-        exchanges = [exchange for exchange in self.talk.exchanges[began:] if exchange.stage == stage]
+        exchanges = self._said(stage, began)
         replayed = bool(exchanges) and all(exchange.replayed for exchange in exchanges)
         self.emit(StageFinished(stage, self.attempt, True, replayed=replayed))
         return outcome
+
+    def _said(self, stage: Stage, began: int) -> list[Exchange]:
+        return [exchange for exchange in self.talk.exchanges[began:] if exchange.stage == stage]

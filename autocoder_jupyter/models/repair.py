@@ -58,7 +58,7 @@ async def ask_until_readable(
                     hint="Try again (%autocode retry), or choose a stronger model with -m.",
                 ) from None
             # From the first question on: only the last failure is shown, so the prompt does not grow.
-            asked = _with_complaint(question, exchange.answer, str(error))
+            asked = _with_complaint(question, exchange.answer, str(error), len(exchanges))
 
 
 def _beginning(answer: str) -> str:
@@ -67,7 +67,9 @@ def _beginning(answer: str) -> str:
     return (words[:_SHOWN] + "…" if len(words) > _SHOWN else words) or "(nothing)"
 
 
-def _with_complaint(question: Question, answer: str, complaint: str) -> Question:
+def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:
     said = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
     reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
-    return dataclasses.replace(question, messages=(*question.messages, said, reply))
+    # The same bad answer twice gives the same messages; the second repair must not be answered from the first.
+    variant = question.variant * (REPAIRS + 1) + repair
+    return dataclasses.replace(question, messages=(*question.messages, said, reply), variant=variant)

@@ -1,0 +1,119 @@
+"""An answer that ended a run is not the last word of the next one; everything else is replayed as ever."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from autocoder_jupyter.engine.events import Finished
+from tests.scripted_model import Answer
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+pytestmark = pytest.mark.local_sandbox
+
+REFUSAL = "I am sorry, but I cannot help with that."
+WRONG = CODE.replace('sales["price"] * sales["quantity"]', 'sales["price"]')
+GOOD = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+WRONG_FIRST = {**GOOD, "code": [fenced(WRONG)]}
+
+DIAGNOSIS = json.dumps(
+    {"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic", "suggested_fix": "Multiply."}]}
+)
+
+
+def fix(replacement):
+    edit = {"find": '(sales["price"])', "replace": replacement, "mends": ["test_sum"]}
+    return json.dumps({"edits": [edit]})
+
+
+RIGHT_FIX = fix('(sales["price"] * sales["quantity"])')
+
+
+async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(theatre: Theatre):
+    played = await theatre.play({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
+    assert played.report.success and played.asked.count("plan") == 3
+
+
+async def test_a_refusal_ends_one_run_and_not_the_next(theatre: Theatre):
+    first = await theatre.play({"plan": [REFUSAL] * 3})
+    assert "unusable" in first.report.error
+    second = await theatre.play(GOOD)
+    assert second.report.success and second.asked.count("plan") == 1
+
+
+async def test_only_the_stage_that_was_refused_is_asked_anew(theatre: Theatre):
+    first = await theatre.play({**GOOD, "code": [REFUSAL] * 3})
+    assert not first.report.success
+    second = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    assert second.report.success and "plan" not in second.asked
+
+
+async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(theatre: Theatre):
+    renamed = fenced(CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df["))
+    first = await theatre.play({**GOOD, "code": [renamed] * 3})
+    assert "interface" in first.report.error
+    assert (await theatre.play({"code": [fenced(CODE)]})).report.success
+
+
+async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(theatre: Theatre):
+    await theatre.play({**GOOD, "plan": [REFUSAL, PLAN]})
+    again = await theatre.play({})
+    assert again.report.success and again.asked == []
+
+
+async def test_a_run_that_failed_asks_its_last_question_anew_and_replays_the_rest(theatre: Theatre):
+    settings = {"max_iterations": 2}
+    useless = fix('(sales["price"] * 1)')
+    first = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [useless]}, settings=settings)
+    assert "Not solved in 2 attempts" in first.report.error
+    second = await theatre.play({"diagnose": [DIAGNOSIS], "fix_code": [RIGHT_FIX]}, settings=settings)
+    assert second.report.success and second.asked == ["diagnose", "fix_code"]
+    third = await theatre.play({}, settings=settings)
+    assert third.report.success and third.asked == []
+
+
+async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(theatre: Theatre):
+    settings = {"max_iterations": 1}
+    assert not (await theatre.play(WRONG_FIRST, settings=settings)).report.success
+    second = await theatre.play(GOOD, settings=settings)
+    assert second.report.success and sorted(second.asked) == ["code", "plan", "tests"]
+
+
+async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre):
+    spent = await theatre.play(GOOD, settings={"max_tokens": 10})
+    assert spent.of(Finished)[-1].state == "over_budget"
+    again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    assert again.report.success and "plan" not in again.asked
+
+
+async def test_a_service_that_goes_away_throws_no_answer_away(theatre: Theatre):
+    with pytest.raises(Exception, match="refuse"):
+        await theatre.play({"plan": [PLAN], "code": [Answer(status=401)], "tests": [Answer(status=401)]})
+    again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
+    assert again.report.success and "plan" not in again.asked
+
+
+async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(theatre: Theatre):
+    refused = [REFUSAL] * 6  # three for the edits, three for the whole module
+    played = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
+    assert played.report.success, played.report.error
+    assert played.asked.count("fix_code") == 7
+    again = await theatre.play({})
+    assert again.report.success and again.asked == []
+
+
+async def test_whoever_cannot_edit_may_write_the_whole_module(theatre: Theatre):
+    played = await theatre.play(
+        {**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [REFUSAL, REFUSAL, REFUSAL, fenced(CODE)]}
+    )
+    assert played.report.success and played.report.attempts == 2
+
+
+async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(theatre: Theatre):
+    settings = {"max_iterations": 3}
+    played = await theatre.play(
+        {**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [REFUSAL] * 12}, settings=settings
+    )
+    assert not played.report.success and "I am sorry" in played.report.error
+    assert played.report.solution.code.strip() == WRONG.strip()
