@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import ImageConfig, InputSpec, OutputSpec, Resources, Secret
+from autocoder_jupyter.types import CodePlan, Evidence, ImageConfig, InputSpec, OutputSpec, Resources, Secret
 
 Share = Literal["rows", "stats", "schema"]
 """How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
@@ -80,6 +80,27 @@ class AgentConfig:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The version that a request starts from.
+
+    Args:
+        version: its id.
+        request_key: names the request that it was made for.
+        plan: its interface and assumptions.
+        code: its module.
+        tests: its test module; "" when it has none.
+        evidence: what its success rested on.
+    """
+
+    version: str
+    request_key: str
+    plan: CodePlan
+    code: str
+    tests: str = ""
+    evidence: Evidence = Evidence()
+
+
+@dataclass(frozen=True)
 class Request:
     """One thing to build.
 
@@ -92,6 +113,8 @@ class Request:
         constraints: sentences that must hold.
         checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
         schema: free text about the data, handed to the model as it is.
+        wishes: what the person said since, a line each; a later one wins over an earlier one, and over the prompt.
+        earlier: the version in which all wishes but the last are granted; None when there is none to start from.
     """
 
     name: str
@@ -102,6 +125,8 @@ class Request:
     constraints: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     schema: str | None = None
+    wishes: tuple[str, ...] = ()
+    earlier: Earlier | None = None
 
 
 def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:

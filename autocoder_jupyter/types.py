@@ -345,6 +345,37 @@ class Evidence(_Record):
     tests_changed: tuple[str, ...] = ()
 
 
+class TestChoice(_Record):
+    """What became of a test of the earlier version: it stayed as it was, went, or was derived anew, and why."""
+
+    __test__ = False
+
+    id: str
+    sentence: str = ""
+    fate: Literal["kept", "dropped", "changed"] = "kept"
+    reason: str = ""
+
+
+class OutputChange(_Record):
+    """In what an output on the sample differs from the earlier version's, a sentence a line."""
+
+    name: str
+    lines: tuple[str, ...] = ()
+
+
+class Changes(_Record):
+    """What a version has that the one that it was made from had not, as far as that is not in its own record.
+
+    `plan` and `code` are those of the earlier version. `outputs` are compared on the sample of this one; `None` when
+    the earlier version could not be run on it.
+    """
+
+    plan: CodePlan
+    code: str
+    tests: tuple[TestChoice, ...] = ()
+    outputs: tuple[OutputChange, ...] | None = None
+
+
 class Attempt(_Record):
     """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
 
@@ -391,6 +422,8 @@ class Report(_Record):
     overspent: str = ""
     seconds: float = 0.0
     started: dt.datetime | None = None
+    wishes: tuple[str, ...] = ()
+    changes: Changes | None = None
 
     @property
     def pins(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ MARKERS = {
     "diagnose": "You find out why tests",
     "fix_code": "You mend one Python module",
     "fix_tests": "You check the expectations of tests",
+    "sort_tests": "You decide which tests of a function still hold",
 }
 """A phrase of each stage's instructions, to route questions that are asked side by side."""
 

@@ -6,7 +6,7 @@ of it, and nothing in it varies between two runs, so that answers can be replaye
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autocoder_jupyter.engine.interface import signature
 from autocoder_jupyter.request import Request
@@ -18,9 +18,14 @@ DATA_RULE = (
 )
 
 
+_WISHES = "Said since, in this order; a later line wins over an earlier one, and over the request:"
+
+
 def request_text(request: Request, data_context: str) -> str:
-    """The request, its constraints and the data, as the model sees them."""
+    """The request, what was wished since, its constraints and the data, as the model sees them."""
     parts = [_block("request", request.prompt.strip())]
+    if request.wishes:
+        parts.append(_block("wishes", f"{_WISHES}\n{_bullets(request.wishes)}"))
     if request.constraints:
         parts.append(_block("constraints", _bullets(request.constraints)))
     if request.checks:
@@ -64,3 +69,11 @@ def _bullets(lines: Sequence[str]) -> str:
 
 def _block(tag: str, text: str) -> str:
     return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def extended(messages: Sequence[Mapping[str, str]], text: str) -> tuple[Mapping[str, str], ...]:
+    """A question with more at its end, so that its beginning stays what other questions begin with; "" adds nothing."""
+    if not text:
+        return tuple(messages)
+    *before, last = messages
+    return (*before, {**last, "content": f"{last['content']}\n\n{text}"})

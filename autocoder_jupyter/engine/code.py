@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import DATA_RULE, extended, plan_text, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
@@ -53,14 +53,22 @@ def code_messages(request: Request, plan: CodePlan, data_context: str, system_pr
 
 
 async def write_code(
-    talk: Conversation, request: Request, plan: CodePlan, data_context: str, system_prompt: str | None
+    talk: Conversation, request: Request, plan: CodePlan, data_context: str, system_prompt: str | None, also: str = ""
 ) -> str:
     """Ask for the module until it has the planned interface.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        plan: the fixed interface.
+        data_context: what is told about the data.
+        system_prompt: takes the place of our own instructions.
+        also: said at the end of the question.
 
     Raises:
         UnusableAnswer: it never got it.
     """
-    messages = code_messages(request, plan, data_context, system_prompt)
+    messages = extended(code_messages(request, plan, data_context, system_prompt), also)
     problem = ""
     for insistence in _INSISTENCE:
         if insistence:

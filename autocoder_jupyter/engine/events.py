@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
+from autocoder_jupyter.types import Changes, CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
 
 Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "diagnose", "fix"]
 """The steps of the loop, in the order in which a first attempt meets them."""
@@ -160,6 +160,13 @@ class SampleOutputs:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What is otherwise than in the version that this one was made from."""
+
+    changes: Changes
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows."""
 
@@ -185,6 +192,7 @@ Event = (
     | EnvironmentReady
     | EvidenceGathered
     | SampleOutputs
+    | Compared
     | Finished
 )
 

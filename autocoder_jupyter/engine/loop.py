@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.attempt import Trials
-from autocoder_jupyter.engine.code import write_code
+from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.draft import Draft
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import EndState, Finished, PlanReady
+from autocoder_jupyter.engine.events import Compared, EndState, Finished, PlanReady
 from autocoder_jupyter.engine.mend import Mender
-from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.prepare import prepare, request_record
+from autocoder_jupyter.engine.refine import Refinement
 from autocoder_jupyter.engine.report import Clock, Turn, build_report
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.tests import write_tests
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import BudgetSpent, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
@@ -67,6 +66,7 @@ class _Generation:
             async with asyncio.timeout(work.budget.seconds_left) as deadline:
                 await self._draft()
                 reason = await self._try_until_it_holds()
+                await self._compare()
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -98,18 +98,16 @@ class _Generation:
     async def _draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
+        draft = Draft(work) if work.request.earlier is None else Refinement(work, work.request.earlier)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._packages.provide_base())
-            planning = partial(make_plan, work.talk, work.request, work.prepared.inputs, work.context)
-            work.plan = plan = await work.stage("plan", planning)
+            work.plan = plan = await work.stage("plan", draft.plan)
             work.emit(PlanReady(plan))
             work.constraints = Constraints.read(work.request.constraints, work.request.samples, plan)
             group.create_task(work.constraints.ask_about_the_rest(work.talk))
-            coding = partial(write_code, work.talk, work.request, plan, work.context, work.config.system_prompt)
-            code = group.create_task(work.stage("code", coding))
+            code = group.create_task(work.stage("code", draft.code))
             if not work.config.skip_tests:
-                testing = partial(write_tests, work.talk, work.request, plan, work.context)
-                work.set_suite(await work.stage("tests", testing))
+                work.set_suite(await work.stage("tests", draft.tests))
         work.set_code(code.result())
 
     async def _try_until_it_holds(self) -> str:
@@ -138,6 +136,15 @@ class _Generation:
         attempts = f"{work.attempts_allowed} attempt{'s' if work.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
         return "\n".join([reason, *map(str, self._mender.unusable[-1:])])
+
+    async def _compare(self) -> None:
+        """Say what is otherwise than in the version that this one was made from."""
+        work, turn = self._work, self._turns[-1]
+        if work.request.earlier is None:
+            return
+        values = turn.verdict.sample.values if turn.verdict.sample else {}
+        work.changes = await changes_since(work, work.request.earlier, values, turn.tests)
+        work.emit(Compared(work.changes))
 
     def _same_failures(self) -> int:
         """How many attempts up to now failed in exactly the same way."""

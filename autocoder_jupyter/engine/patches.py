@@ -65,7 +65,7 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
         PatchError: an id is not in the module, a replacement is not one function of that name, or the outcome does
             not parse.
     """
-    spans = dict(_test_spans(parse(source)))
+    spans = dict(test_spans(parse(source)))
     lines = source.split("\n")
     for name in sorted(replacements, key=lambda name: spans.get(name, (0, 0, 0)), reverse=True):
         if name not in spans:
@@ -82,7 +82,7 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
     return text
 
 
-def _test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
+def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
     """(test id, (first line, last line, indentation)), decorators included; 1-based."""
     for node in module.body:
         if isinstance(node, ast.ClassDef):
@@ -114,7 +114,7 @@ def excerpt(source: str, names: Iterable[str]) -> str:
     wanted = set(names)
     others = [
         span
-        for name, span in _test_spans(parse(source))
+        for name, span in test_spans(parse(source))
         if name not in wanted and name.rpartition("::")[2].startswith("test")
     ]
     left_out = {number for first, last, _ in others for number in range(first, last + 1)}

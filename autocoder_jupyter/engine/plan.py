@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import DATA_RULE, request_text
+from autocoder_jupyter.engine.brief import DATA_RULE, extended, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.request import Request
@@ -50,14 +50,36 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
     )
 
 
-async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
+async def make_plan(
+    talk: Conversation,
+    request: Request,
+    inputs: tuple[InputSpec, ...],
+    data_context: str,
+    *,
+    also: str = "",
+    open_ended: bool = False,
+) -> CodePlan:
     """Ask for a plan until all of it can be understood, and bring it in line with what the person declared.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        inputs: all that are given.
+        data_context: what is told about the data.
+        also: said at the end of the question.
+        open_ended: whether outputs that were not declared may come besides those that were.
 
     Raises:
         UnusableAnswer: it never could.
     """
-    messages = plan_messages(request, inputs, data_context)
-    answer = await talk.structured(
-        "plan", messages, PlanAnswer, require=lambda answer: merge(answer, inputs, request.outputs)
-    )
-    return merge(answer, inputs, request.outputs)
+
+    def read(answer: PlanAnswer) -> CodePlan:
+        plan = merge(answer, inputs, request.outputs)
+        if not (open_ended and request.outputs and answer.outputs):
+            return plan
+        declared = {output.name for output in plan.outputs}
+        further = tuple(output for output in merge(answer, inputs, ()).outputs if output.name not in declared)
+        return plan.model_copy(update={"outputs": (*plan.outputs, *further)})
+
+    messages = extended(plan_messages(request, inputs, data_context), also)
+    return read(await talk.structured("plan", messages, PlanAnswer, require=read))

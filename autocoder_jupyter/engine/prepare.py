@@ -106,6 +106,8 @@ def run_key(request: Request, config: AgentConfig, inputs: tuple[InputSpec, ...]
         config.skip_tests,
         config.base_packages,
         config.image_config.python_version or sys.version_info[:2],
+        *((request.wishes,) if request.wishes else ()),
+        *((request.earlier.request_key,) if request.earlier else ()),
     )
 
 
@@ -126,5 +128,7 @@ def request_record(request: Request, config: AgentConfig) -> dict[str, Any]:
         "constraints": list(request.constraints),
         "checks": list(request.checks),
         "schema": request.schema,
+        "wishes": list(request.wishes),
+        "earlier": request.earlier.version if request.earlier else None,
         "settings": settings,
     }

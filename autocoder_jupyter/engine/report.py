@@ -95,4 +95,6 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         overspent=work.budget.overspent,
         seconds=clock.seconds,
         started=clock.started,
+        wishes=work.request.wishes,
+        changes=work.changes,
     )

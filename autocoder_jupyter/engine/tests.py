@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import DATA_RULE, extended, plan_text, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
@@ -123,6 +124,8 @@ async def write_tests(
     refused: str = "",
     previous: str = "",
     variant: int = 0,
+    also: str = "",
+    suite_of: Callable[[str], TestSuite] | None = None,
 ) -> TestSuite:
     """Ask for the tests until there are some that can fail.
 
@@ -134,11 +137,13 @@ async def write_tests(
         refused: why an earlier suite was not good enough.
         previous: that suite's source.
         variant: another one asks anew.
+        also: said at the end of the question.
+        suite_of: the suite that an answer makes, or ValueError with what is wrong with it, in words for the model.
 
     Raises:
         UnusableAnswer: there never were any.
     """
-    messages = tests_messages(request, plan, data_context)
+    messages = extended(tests_messages(request, plan, data_context), also)
     problem, source = refused, previous
     for refusal in ("", *_REFUSAL):
         if problem:
@@ -149,8 +154,11 @@ async def write_tests(
                 {"role": "user", "content": text.format(problem=problem)},
             )
         source = await talk.code("tests", messages, variant=variant)
-        suite = read_suite(source)
-        problem = suite_problem(suite)
-        if not problem:
-            return suite
+        problem = suite_problem(read_suite(source))
+        if problem:
+            continue
+        try:
+            return (suite_of or read_suite)(source)
+        except ValueError as error:
+            problem = str(error)
     raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint="Try another model.")

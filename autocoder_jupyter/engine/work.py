@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import CodePlan, Exchange
+from autocoder_jupyter.types import Changes, CodePlan, Exchange, TestChoice
 
 T = TypeVar("T")
 
@@ -39,6 +39,8 @@ class Work:
     constraints: Constraints
     code: str = ""
     suite: TestSuite | None = None
+    choices: tuple[TestChoice, ...] = ()
+    changes: Changes | None = None
 
     def __init__(self, request: Request, config: AgentConfig, services: Services) -> None:
         self.request = request

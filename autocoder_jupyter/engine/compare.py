@@ -1,0 +1,63 @@
+"""What a version does otherwise than the one that it was made from: on the sample, and in its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.data.comparison import differences
+from autocoder_jupyter.engine.kept_tests import same_test
+from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import Changes, OutputChange, TestChoice
+
+
+async def changes_since(work: Work, earlier: Earlier, values: Mapping[str, Any], tests: str) -> Changes:
+    """Run the earlier version on the same sample, and compare.
+
+    Args:
+        work: the generation of the new version.
+        earlier: what it was made from.
+        values: the outputs of the new version on the sample; empty when it did not run on it.
+        tests: of the new version, as they are in the end.
+    """
+    return Changes(
+        plan=earlier.plan,
+        code=earlier.code,
+        tests=_in_the_end(work.choices, earlier.tests, tests),
+        outputs=await _outputs(work, earlier, values),
+    )
+
+
+def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
+    """What became of the tests; one that was to stay and was re-derived on the way did not."""
+    return tuple(
+        choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
+        for choice in choices
+    )
+
+
+def _rederived(choice: TestChoice) -> TestChoice:
+    return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
+
+
+async def _outputs(work: Work, earlier: Earlier, values: Mapping[str, Any]) -> tuple[OutputChange, ...] | None:
+    if not values:
+        return None
+    now = work.program()
+    program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
+    run = await run_on_sample(work.bench, program, work.request.samples, work.discretion)
+    if run is None or run.error is not None:
+        return None
+    shows = work.discretion.shows_values
+    changed = []
+    for name in (name for name in values if name in run.values):
+        before, after = run.values[name], values[name]
+        lines = await call_blocking(partial(differences, before, after, show_values=shows))
+        if lines:
+            changed.append(OutputChange(name=name, lines=lines))
+    return tuple(changed)

@@ -1,0 +1,149 @@
+"""The tests of an earlier version in the suite of a refined one: those that stay, unchanged, and the new ones below.
+
+What a kept test expects is never touched. Where the function returns other outputs than it did, its calls go through
+a small function that hands out the earlier ones, so that not even a call is written anew by a model.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+
+from autocoder_jupyter.engine.interface import FUNCTION
+from autocoder_jupyter.engine.patches import test_spans
+from autocoder_jupyter.engine.tests import TestSuite, read_suite
+from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.types import OutputSpec
+
+_EARLIER = "earlier_run"
+
+
+def without_tests(source: str, names: Iterable[str]) -> str:
+    """A test module without some of its tests; a class that loses all of them goes with them.
+
+    Args:
+        source: the module.
+        names: test ids (`test_x`, `TestC::test_x`).
+    """
+    module, dropped = parse(source), set(names)
+    spans = [span[:2] for name, span in test_spans(module) if name in dropped]
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            ids = {f"{node.name}::{member.name}" for member in node.body if isinstance(member, ast.FunctionDef)}
+            if ids & dropped and len(node.body) == len(ids & dropped):
+                spans.append((node.lineno, node.end_lineno or node.lineno))
+    gone = {number for first, last in spans for number in range(first, last + 1)}
+    return "\n".join(line for number, line in enumerate(source.split("\n"), start=1) if number not in gone)
+
+
+def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> str:
+    """A test module whose calls get the outputs that the function returned before; as it is when those are the same.
+
+    Args:
+        source: the module; it has `from solution import run`.
+        before: the outputs that it was written for.
+        now: those that the function has. What is no longer among them is handed out as None.
+    """
+    names = [output.name for output in now]
+    if [output.name for output in before] == names:
+        return source
+    module = parse(source)
+    alias = _free_name({node.id for node in ast.walk(module) if isinstance(node, ast.Name)} | defined(module).keys())
+    lines = _renamed(source, module, alias).split("\n")
+    last_import = max(
+        (node.end_lineno or 0 for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)), default=0
+    )
+    returned = f"{FUNCTION}(*args, **inputs)" if len(now) > 1 else f"({FUNCTION}(*args, **inputs),)"
+    chosen = [f"outputs[{names.index(o.name)}]" if o.name in names else "None" for o in before]
+    adapter = [
+        "",
+        "",
+        f"def {alias}(*args, **inputs):",
+        f'    """`{FUNCTION}`, with the outputs that it had before: {", ".join(o.name for o in before)}."""',
+        f"    outputs = {returned}",
+        f"    return {', '.join(chosen)}",
+    ]
+    return "\n".join([*lines[:last_import], *adapter, *lines[last_import:]])
+
+
+def _free_name(taken: Iterable[str]) -> str:
+    names, number = set(taken), 1
+    while (name := _EARLIER if number == 1 else f"{_EARLIER}_{number}") in names:
+        number += 1
+    return name
+
+
+def _renamed(source: str, module: ast.Module, alias: str) -> str:
+    """The text with every use of the function under another name. Columns of a syntax tree count bytes."""
+    lines = [line.encode() for line in source.split("\n")]
+    uses = [node for node in ast.walk(module) if isinstance(node, ast.Name) and node.id == FUNCTION]
+    for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        line, begin = lines[use.lineno - 1], use.col_offset
+        if line[begin:].startswith(FUNCTION.encode()):  # inside of an f-string, Python 3.11 tells another place
+            lines[use.lineno - 1] = line[:begin] + alias.encode() + line[begin + len(FUNCTION) :]
+    return b"\n".join(lines).decode()
+
+
+def joined(kept: str, added: str) -> TestSuite:
+    """One suite of kept and new tests.
+
+    Raises:
+        ValueError: a name is used for two things, in words for the model.
+    """
+    taken, new = defined(parse(kept)), defined(parse(added))
+    clashes = sorted(name for name, what in new.items() if name in taken and (what != taken[name] or not what))
+    if clashes:
+        raise ValueError(f"The tests that stay use these names already: {', '.join(clashes)}. Choose others.")
+    return read_suite(f"{kept.rstrip()}\n\n\n{_without_future(added).strip()}\n")
+
+
+def defined(module: ast.Module) -> Mapping[str, str]:
+    """The names that a module binds at its top level: for an import what is imported, for all else ""."""
+    found: dict[str, str] = {}
+    for node in module.body:
+        if isinstance(node, ast.Import):
+            found.update({_bound(alias): f"import {alias.name}" for alias in node.names})
+        elif isinstance(node, ast.ImportFrom):
+            found.update({_bound(alias): f"from {node.module} import {alias.name}" for alias in node.names})
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[node.name] = ""
+        else:
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            found.update({name.id: "" for name in names if isinstance(name.ctx, ast.Store)})
+    return found
+
+
+def _bound(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _without_future(source: str) -> str:
+    """A module that can stand below another: what must stand at the beginning is left out, and is the first one's."""
+    future = [n for n in parse(source).body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    gone = {number for node in future for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return "\n".join(line for number, line in enumerate(source.split("\n"), start=1) if number not in gone)
+
+
+def same_test(before: str, now: str, name: str) -> bool:
+    """Whether a test stands in a later module as it stood in an earlier one, but for the name of what it calls."""
+    one, other = _body_of(before, name), _body_of(now, name)
+    return one is not None and one == other
+
+
+def _body_of(source: str, name: str) -> str | None:
+    group, _, function = name.rpartition("::")
+    scopes: list[ast.Module | ast.ClassDef] = [parse(source)]
+    if group:
+        scopes = [node for node in scopes[0].body if isinstance(node, ast.ClassDef) and node.name == group]
+    found = [
+        node
+        for scope in scopes
+        for node in scope.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
+    ]
+    if not found:
+        return None
+    for node in ast.walk(found[-1]):
+        if isinstance(node, ast.Name) and (node.id == FUNCTION or node.id.startswith(_EARLIER)):
+            node.id = FUNCTION
+    return ast.dump(found[-1])

@@ -1,0 +1,108 @@
+"""Which tests of an earlier version a wish contradicts: asked apart from whoever plans or writes the new version.
+
+Whoever decides sees the tests, the plan that they were written for, and the wish, but neither code nor the new plan, so
+no test goes because it is in the way. It must quote the words of the wish that contradict a test; what it cannot
+quote it cannot drop, and a test that is not spoken of stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, InputSpec, TestChoice
+
+_SYSTEM = f"""\
+You decide which tests of a function still hold when a new wish is granted. You see the request, the plan of the
+function as it is, its tests and the wish. You see no code, neither the present nor the next one.
+
+{DATA_RULE}
+
+For each test, work out what the wish changes for that test's input:
+- verdict "keep": what the test expects is right whether the wish is granted or not. Also when you are not sure, and
+  when the wish only adds an output or an optional parameter: calls are brought in line by themselves.
+- verdict "drop": with the wish granted as it is worded, what the test expects is wrong. `contradicted_by` quotes the
+  words of the wish that say so, letter for letter. Without such words a test cannot be dropped.
+`reason` says in one short sentence why it goes or stays."""
+
+
+class _Verdict(BaseModel):
+    test_name: str
+    verdict: Literal["keep", "drop"]
+    reason: str = ""
+    contradicted_by: str = ""
+
+
+class SortedTests(BaseModel):
+    """A verdict for each test."""
+
+    verdicts: list[_Verdict] = Field(default_factory=list)
+
+
+def sorting_messages(request: Request, plan: CodePlan, data_context: str, tests: str) -> Messages:
+    """The question. The newest wish stands apart from the request; no code is in it, and must never be.
+
+    Args:
+        request: with the newest wish as its last.
+        plan: of the earlier version.
+        data_context: what is told about the data.
+        tests: of the earlier version.
+    """
+    *granted, wish = request.wishes
+    before = replace(request, wishes=tuple(granted))
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(before, data_context)}\n\n{plan_text(plan)}\n\n<tests>\n{tests.strip()}\n"
+            f"</tests>\n\n<wish>\n{wish.strip()}\n</wish>\n\nDecide for each test.",
+        },
+    )
+
+
+async def sort_tests(
+    talk: Conversation, request: Request, plan: CodePlan, data_context: str, suite: TestSuite
+) -> tuple[TestChoice, ...]:
+    """What becomes of each test of the earlier version, in order. An answer that cannot be used keeps all."""
+    messages = sorting_messages(request, plan, data_context, suite.source)
+    try:
+        answer = await talk.structured("tests", messages, SortedTests)
+    except UnusableAnswer:
+        answer = SortedTests()
+    verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
+    return tuple(
+        _choice(test, sentence, verdicts.get(test.rpartition("::")[2]), request.wishes[-1])
+        for test, sentence in suite.sentences.items()
+    )
+
+
+def _choice(test: str, sentence: str, verdict: _Verdict | None, wish: str) -> TestChoice:
+    if verdict is None or verdict.verdict == "keep" or not _quoted(verdict.contradicted_by, wish):
+        return TestChoice(id=test, sentence=sentence, fate="kept")
+    return TestChoice(id=test, sentence=sentence, fate="dropped", reason=verdict.reason.strip())
+
+
+def _quoted(words: str, wish: str) -> bool:
+    """Whether these words stand in the wish, however they are spaced, and are more than its punctuation."""
+    said, wished = " ".join(words.split()).strip(" \"'.…").casefold(), " ".join(wish.split()).casefold()
+    return any(letter.isalnum() for letter in said) and said in wished
+
+
+def unreachable(
+    choices: tuple[TestChoice, ...], before: Sequence[InputSpec], now: Sequence[InputSpec]
+) -> tuple[TestChoice, ...]:
+    """The choices, after a look at what the function must be given now: no test can call it without that."""
+    known = {spec.name for spec in before}
+    demanded = ", ".join(spec.name for spec in now if spec.required and spec.name not in known)
+    if not demanded:
+        return choices
+    reason = f"It calls the function without {demanded}, which it now needs."
+    return tuple(choice.model_copy(update={"fate": "dropped", "reason": reason}) for choice in choices)

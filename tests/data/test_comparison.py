@@ -1,0 +1,53 @@
+"""What is otherwise between two values, in sentences; nothing where only the way of computing differs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.data.comparison import MOST_LINES, differences
+from autocoder_jupyter.types import Figure
+
+FRAME = pd.DataFrame({"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "revenue": [0.3, None], "orders": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (FRAME.copy(), ()),
+        (FRAME.assign(revenue=[0.1 + 0.2, None]), ()),
+        (FRAME.assign(revenue=[0.3, 2.0]), ("revenue: 1 of 2 values differ, first in row 1: nan → 2",)),
+        (FRAME.head(1), ("2 → 1 rows",)),
+        (FRAME.drop(columns="orders").assign(region="N"), ("new column region", "no more column orders")),
+        (FRAME[["revenue", "month", "orders"]], ("another order of columns",)),
+        (FRAME.astype({"orders": "float64"}), ("orders: int64 → float64",)),
+    ],
+)
+def test_frames(now, told):
+    assert differences(FRAME, now, show_values=True) == told
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ("2024-03", "2024-04", ("2024-03 → 2024-04",)),
+        (float("nan"), float("nan"), ()),
+        (1, 1.5, ("an int → a float",)),
+        ({"a": 1, "b": 2}, {"b": 3, "c": 4}, ("new c", "no more a", "b: 2 → 3")),
+        ([1, 2], [1], ("2 → 1 elements",)),
+        (pd.Series([1, 2]), pd.Series([1, 3]), ("values: 1 of 2 values differ, first in row 1: 2 → 3",)),
+        (Figure(b"a", 1, 1), Figure(b"b", 1, 1), ("another picture",)),
+    ],
+)
+def test_other_values(before, now, told):
+    assert differences(before, now, show_values=True) == told
+
+
+def test_values_are_told_only_where_they_may_be_and_long_ones_are_cut():
+    changed = FRAME.assign(revenue=[7.0, None])
+    assert differences(FRAME, changed, show_values=False) == ("revenue: 1 of 2 values differ",)
+    assert differences("secret", "other", show_values=False) == ("another value",)
+    assert max(map(len, differences("a" * 9999, "b" * 9999, show_values=True))) < 200
+    wide = pd.DataFrame({f"c{number}": [number] for number in range(40)})
+    lines = differences(wide, wide + 1, show_values=True)
+    assert len(lines) == MOST_LINES + 1 and lines[-1] == "and 34 more"

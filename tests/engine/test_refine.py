@@ -1,0 +1,152 @@
+"""A wish is granted from what is there: tests that it does not contradict stay and must pass, the rest is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from autocoder_jupyter.engine.events import Compared
+from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
+from autocoder_jupyter.request import Earlier
+from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
+from tests.scripted_model import prompt_of
+from tests.theatre import CODE, TESTS, Theatre, fenced
+
+WISH = "Also give the mean price, and let an empty frame have a revenue of -1."
+
+EARLIER = Earlier(
+    version="a" * 16,
+    request_key="a" * 16,
+    plan=CodePlan(
+        description="Total revenue.",
+        approach="Multiply and sum.",
+        inputs=(InputSpec(name="sales", type="DataFrame"),),
+        outputs=(OutputSpec(name="total", type="float"),),
+        assumptions=("Rows with a missing price count as zero.",),
+    ),
+    code=CODE,
+    tests=TESTS,
+    evidence=Evidence(tests=(TestOutcome(id="test_sum", outcome="passed", sentence="Total revenue of @sales."),)),
+)
+
+PLAN = json.dumps(
+    {
+        "description": "Total revenue and mean price.",
+        "approach": "Multiply and sum; average.",
+        "outputs": [{"name": "total", "type": "float"}, {"name": "mean_price", "type": "float"}],
+        "assumptions": ["Rows with a missing price count as zero.", "The mean of nothing is 0."],
+    }
+)
+
+REFINED = """\
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> tuple[float, float]:
+    if sales.empty:
+        return -1.0, 0.0
+    return float((sales["price"] * sales["quantity"]).sum()), float(sales["price"].mean())"""
+
+FURTHER = '''\
+import pandas as pd
+from solution import run
+
+
+def test_mean():
+    """Also give the mean price."""
+    assert run(sales=pd.DataFrame({"price": [2.0, 4.0], "quantity": [1, 2]}))[1] == 3.0  # (2 + 4) / 2
+
+
+def test_nothing():
+    """An empty frame has a revenue of -1."""
+    empty = pd.DataFrame({"price": pd.Series([], dtype="float64"), "quantity": pd.Series([], dtype="int64")})
+    assert run(sales=empty)[0] == -1.0'''
+
+
+def sorted_tests(*dropped: tuple[str, str]) -> str:
+    verdicts = [
+        {"test_name": name, "verdict": "drop", "reason": "It expects 0.", "contradicted_by": words}
+        for name, words in dropped
+    ]
+    return json.dumps({"verdicts": [{"test_name": "test_sum", "verdict": "keep"}, *verdicts]})
+
+
+def refine(theatre: Theatre, sorting=None, code=REFINED, tests=FURTHER, **script):
+    sorting = sorted_tests(("test_empty", "an empty frame have a revenue of -1")) if sorting is None else sorting
+    answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], "sort_tests": [sorting], **script}
+    return theatre.play(answers, wishes=(WISH,), earlier=EARLIER)
+
+
+@pytest.mark.local_sandbox
+async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre):
+    played = await refine(theatre)
+    report = played.report
+    assert report.success, report.error
+    assert [output.name for output in report.declared_outputs] == ["total", "mean_price"]
+    assert {test.id for test in report.evidence.tests} == {"test_sum", "test_mean", "test_nothing"}
+    changes = report.changes
+    assert changes is not None and changes == played.of(Compared)[0].changes
+    assert [(test.id, test.fate) for test in changes.tests] == [("test_sum", "kept"), ("test_empty", "dropped")]
+    assert changes.tests[1].reason == "It expects 0."
+    assert changes.outputs == ()  # on the sample the total is what it was
+    assert changes.code == CODE and changes.plan.outputs == EARLIER.plan.outputs
+    assert report.wishes == (WISH,)
+
+
+@pytest.mark.local_sandbox
+async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre):
+    played = await refine(theatre)
+    prompts = {stage: prompt_of(request) for stage, request in zip(played.asked, played.model.requests, strict=True)}
+    for stage in ("plan", "code", "tests"):
+        assert f"- {WISH}" in prompts[stage] and "<wishes>" in prompts[stage]
+    assert CODE in prompts["plan"] and "Total revenue of @sales. (passed)" in prompts["plan"]
+    assert CODE in prompts["code"] and "def test_" not in prompts["code"]
+    assert "def test_sum" in prompts["tests"] and "def run(" not in prompts["tests"].partition("<tests_that_stay>")[2]
+    assert "def test_empty" in prompts["sort_tests"] and f"<wish>\n{WISH}\n</wish>" in prompts["sort_tests"]
+    for unseen in ("return float(", "mean_price", "<wishes>"):
+        assert unseen not in prompts["sort_tests"]
+
+
+@pytest.mark.local_sandbox
+async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fails_what_breaks_it(theatre: Theatre):
+    wrong = REFINED.replace(' * sales["quantity"]', "")
+    sorting = sorted_tests(("test_empty", "a revenue of -1"), ("test_sum", "sums are in the way"))
+    stays = {"verdicts": [{"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands"}]}
+    played = await refine(
+        theatre,
+        sorting,
+        code=wrong,
+        diagnose=lambda _: json.dumps(
+            {"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "test_error"}]}
+        ),
+        fix_tests=lambda _: json.dumps(stays),
+        fix_code=lambda _: "I do not know.",
+    )
+    assert not played.report.success
+    assert {test.id: test.outcome for test in played.report.evidence.tests}["test_sum"] == "failed"
+
+
+def test_words_that_are_not_in_the_wish_contradict_nothing():
+    assert _quoted("an  EMPTY frame", WISH) and _quoted('"mean price".', WISH)
+    assert not _quoted("sums are in the way", WISH) and not _quoted("", WISH) and not _quoted(" . ", WISH)
+
+
+def test_no_test_can_call_a_function_that_needs_more_than_it_did():
+    before, targets = EARLIER.plan.inputs, InputSpec(name="targets", type="DataFrame")
+    choice = TestChoice(id="test_sum")
+    assert unreachable((choice,), before, before) == (choice,)
+    assert unreachable((choice,), before, (*before, targets.model_copy(update={"required": False}))) == (choice,)
+    (gone,) = unreachable((choice,), before, (*before, targets))
+    assert gone.fate == "dropped" and "without targets" in gone.reason
+
+
+def test_a_wish_and_what_it_starts_from_name_another_request():
+    from autocoder_jupyter.engine.prepare import run_key
+    from autocoder_jupyter.request import AgentConfig, Request
+
+    plain = Request(name="growth", prompt="Total.")
+    wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)
+    other = dataclasses.replace(wished, earlier=dataclasses.replace(EARLIER, request_key="b" * 16))
+    assert len({run_key(request, AgentConfig(), (), {}) for request in (plain, wished, other)}) == 3
