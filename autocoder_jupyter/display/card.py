@@ -59,7 +59,7 @@ def render_html(state: CardState) -> str:
     view = (
         markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
-        markup.row("Folder", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
+        markup.row("Note", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
         markup.row("Asks", _approval_html(state)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
-from autocoder_jupyter.magics.references import collect_samples, read_schema
+from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
 from autocoder_jupyter.magics.wishes import notice
@@ -34,11 +34,12 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     notebook.front_end.say_settings()
     settings = notebook.settings(command.settings)
     request = build_request(command, notebook)
+    forgotten = hints(command, notebook.namespace)
     if settings["dry_run"]:
-        show_preview(notebook, request, settings.agent_config())
+        show_preview(notebook, request, settings.agent_config(), forgotten)
         return
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
-    config, said = settings.agent_config(), notice(notebook, settings)
+    config, said = settings.agent_config(), (*forgotten, *notice(notebook, settings))
     launch(notebook, request, config, waits=waits(notebook, settings), said=said)
 
 
@@ -120,12 +121,14 @@ def read_sent(journal_root: Path, name: str, run_id: str) -> str:
     return f"{' · '.join(facts)}\n\n{sent.get('text', '')}"
 
 
-def show_preview(notebook: Notebook, request: Request, config: AgentConfig) -> None:
-    """Show the exact bytes that would be sent to the model. Nothing is sent."""
+def show_preview(notebook: Notebook, request: Request, config: AgentConfig, said: tuple[str, ...] = ()) -> None:
+    """Show the exact bytes that would be sent to the model, below what is to be said before. Nothing is sent."""
     from autocoder_jupyter import engine
 
     text = engine.preview(request, config)
-    notebook.show(f"<div>Nothing was sent.</div>{markup.code(text)}", f"Nothing was sent.\n\n{markup.plain(text)}")
+    lines = ("Nothing was sent.", *said)
+    head = "".join(f"<div>{markup.text(line)}</div>" for line in lines)
+    notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")
 
 
 def _views(notebook: Notebook, started: Launch) -> Iterator[View]:

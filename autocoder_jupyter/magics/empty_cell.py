@@ -8,3 +8,8 @@ def keep_empty_cell(lines: list[str]) -> list[str]:
     if len(lines) == 1 and lines[0].split()[:1] == ["%%autocode"]:
         return [lines[0].rstrip("\n") + "\n", "\n"]
     return lines
+
+
+# What has side effects is left out while IPython only looks whether a typed cell is complete: with a second line
+# made up, the cell would run after its first.
+keep_empty_cell.has_side_effects = True  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
@@ -14,6 +14,9 @@ from autocoder_jupyter.types import Dir, File
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
 """Not in `me@example.org`, and not in `@@name`, which is how to write an at sign that refers to nothing."""
+
+_WORD = re.compile(r"(?<![\w@.])[A-Za-z_]\w+(?![\w@])")
+"""A word that could be a name: no single letter, no part of an address, nothing behind a dot."""
 
 WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
 
@@ -64,6 +67,30 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
     return captured
 
 
+def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:
+    """A sentence for each frame or file that the prose names like any other word: perhaps an at sign was forgotten.
+
+    What the cell hands over or declares is known. A word that is a column of what is handed over may mean that.
+    """
+    declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs)]
+    handed = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
+    known = {*handed, *declared, command.name, *_columns(handed, namespace)}
+    words = [word for word in dict.fromkeys(_WORD.findall(command.prompt)) if word not in known]
+    kinds = {word: kind_of(namespace.get(word)) for word in words}
+    return tuple(
+        f"{word} is a {kind} of the notebook, and the request does not hand it over. Write @{word} if it means that."
+        for word, kind in kinds.items()
+        if kind is not None
+    )
+
+
+def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:
+    for name in names:
+        value = namespace.get(name)
+        columns = getattr(value, "columns", ()) if kind_of(value) == "DataFrame" else ()
+        yield from (column for column in columns if isinstance(column, str))
+
+
 def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
     """Free text about the data; `@name` alone is the text in that variable.
 
@@ -107,9 +134,11 @@ def _referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, st
 
 def _way_out(name: str, value: object) -> str:
     if isinstance(value, bool | int | float | str):
-        return f'Declare it as an input: -i "{name}: {type(value).__name__} = {value!r}"'
+        return (
+            f'Declare it as an input, -i "{name}: {type(value).__name__} = {_short(value)}", or write the value itself.'
+        )
     if isinstance(value, list | dict):
-        return f'Declare it as an input: -i "{name}: {type(value).__name__}"'
+        return f'Declare it as an input: -i "{name}: {type(value).__name__}".'
     return ""
 
 
@@ -140,6 +169,12 @@ def _refuse_other_types(samples: Mapping[str, Any], declared: Mapping[str, str])
     for name, value in samples.items():
         if name in declared and declared[name] != kind_of(value):
             raise InvalidRequest(f"{name!r} is declared as {declared[name]}, and the sample is a {kind_of(value)}.")
+
+
+def _short(value: object) -> str:
+    """A value as source, if that is short."""
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "…"
+    return text if len(text) <= 60 else "…"
 
 
 def _a(value: object) -> str:

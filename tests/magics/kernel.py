@@ -88,6 +88,13 @@ class Kernel:
         """Send a cell and wait until the kernel is idle again."""
         return self.finish(self.start(code, allow_stdin=allow_stdin))
 
+    def is_complete(self, code: str) -> tuple[str, str]:
+        """What a console is told of a cell that is typed: its status, and how the next line is indented."""
+        asked = self.client.is_complete(code)
+        while (reply := self.client.get_shell_msg(timeout=PATIENCE))["parent_header"].get("msg_id") != asked:
+            continue
+        return reply["content"]["status"], reply["content"].get("indent", "")
+
     def printed(self, expressions: str) -> str:
         """What a cell prints that must not fail."""
         answered = self.run(f"print({expressions})")

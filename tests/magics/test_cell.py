@@ -92,6 +92,33 @@ def test_a_dry_run_shows_what_would_be_sent_and_binds_nothing(
     assert "growth" not in shell.user_ns
 
 
+@pytest.mark.usefixtures("sales")
+def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "sales is a DataFrame of the notebook, and the request does not hand it over. Write @sales if it means that."
+    shell.run("%%autocode growth\nGrowth of sales")
+    assert hint in shell.shown and jobs.last.request.samples == {}
+    monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
+    shell.run("%%autocode other --dry-run\nGrowth of sales")
+    assert shell.shown.count(hint) >= 2 and len(jobs.submitted) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "status"),
+    [
+        ("%%autocode growth", "incomplete"),
+        ("%%autocode growth\n-o 'total: float'", "incomplete"),
+        ("%%autocode growth\nThe total\nof @sales.", "incomplete"),
+        ("%%autocode growth\nThe total of @sales.\n\n", "complete"),
+        ("%%autocode -h\n\n", "complete"),
+        ("%autocode status", "complete"),
+    ],
+)
+def test_a_cell_that_is_typed_goes_on_until_an_empty_line(typed: str, status: str, shell: Any) -> None:
+    assert shell.input_transformer_manager.check_complete(typed)[0] == status
+
+
 def test_a_headless_cell_waits(shell: Any, jobs: Any) -> None:
     shell.kernel._allow_stdin = False
     jobs.ending = lambda job: threading.Timer(0.1, job.end).start()

@@ -292,6 +292,12 @@ def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, play
     assert model.requests == []
 
 
+def test_a_console_is_told_that_a_cell_goes_on(kernel: Kernel) -> None:
+    assert kernel.is_complete("%%autocode growth") == ("incomplete", "")
+    assert kernel.is_complete(f"{CELL}\n  in euros")[0] == "incomplete"
+    assert kernel.is_complete(f"{CELL}\n\n")[0] == "complete"
+
+
 def test_preview_shows_what_a_run_sent(kernel: Kernel) -> None:
     kernel.run(CELL, allow_stdin=False)
     assert "sales" in kernel.run("%autocode preview growth").displays[0]["text/plain"]

@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
-from autocoder_jupyter.magics.references import collect_samples, data_names, find_references, read_schema
+from autocoder_jupyter.magics.references import collect_samples, data_names, find_references, hints, read_schema
 from autocoder_jupyter.types import Dir, File
 
 
@@ -95,6 +95,7 @@ def test_a_declared_input_may_be_mentioned(namespace: dict[str, Any]) -> None:
         pytest.param("", "@sale by month", "Did you mean @sales?", id="unknown name"),
         pytest.param("", "@nothing_like_it", "There is @sales, @prices", id="unknown name, far from all"),
         pytest.param("", "@limit", '-i "limit: int = 5"', id="a number"),
+        pytest.param("", "@limit", "or write the value itself", id="a number, written"),
         pytest.param("", "@names", '-i "names: list"', id="a list"),
         pytest.param("", "@notes", "is a str", id="a text"),
         pytest.param("-s missing", "x", "there is no 'missing'", id="sample that is not there"),
@@ -126,3 +127,28 @@ def test_a_schema_variable_must_be_text(given: str, message: str, namespace: dic
     with pytest.raises(InvalidRequest) as caught:
         read_schema(given, namespace)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "prose", "words"),
+    [
+        pytest.param("", "Growth of sales by month", ["sales"], id="a frame"),
+        pytest.param("", "sales, (prices) and sales again; report", ["sales", "prices", "report"], id="each once"),
+        pytest.param("", "Growth of @sales; sales are weekly", [], id="handed over by an at sign elsewhere"),
+        pytest.param("-s sales=prices", "sales", [], id="handed over by an option"),
+        pytest.param("-i sales:DataFrame", "sales", [], id="declared as an input"),
+        pytest.param("-o sales:float", "sales", [], id="declared as an output"),
+        pytest.param("", "limit and names", [], id="no data"),
+        pytest.param("", "_hidden", ["_hidden"], id="a hidden frame"),
+        pytest.param("", "me@sales, sales@example.org, x.sales, a presales", [], id="parts of other words"),
+        pytest.param("", "The mean of prices in @wide", [], id="a column of what is handed over"),
+        pytest.param("", "Take a letter: q", [], id="a single letter"),
+    ],
+)
+def test_data_that_is_named_without_an_at_sign_is_hinted_at(
+    line: str, prose: str, words: list[str], namespace: dict[str, Any]
+) -> None:
+    namespace |= {"wide": pd.DataFrame({"prices": [1.0], 5: [1]}), "q": pd.DataFrame()}
+    said = hints(parse_cell(f"g {line}", prose), namespace)
+    assert [hint.split()[0] for hint in said] == words
+    assert all(hint.endswith(f"Write @{word} if it means that.") for hint, word in zip(said, words, strict=True))
