@@ -9,12 +9,12 @@ from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
-from autocoder_jupyter.engine.draft import Draft
+from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import Compared, EndState, Finished, PlanReady
 from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.prepare import prepare, request_record
-from autocoder_jupyter.engine.refine import Refinement
+from autocoder_jupyter.engine.refine import Refiner
 from autocoder_jupyter.engine.report import Clock, Turn, build_report
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.work import Work
@@ -98,16 +98,16 @@ class _Generation:
     async def _draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
-        draft = Draft(work) if work.request.earlier is None else Refinement(work, work.request.earlier)
+        drafter = Drafter(work) if work.request.earlier is None else Refiner(work, work.request.earlier)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._packages.provide_base())
-            work.plan = plan = await work.stage("plan", draft.plan)
+            work.plan = plan = await work.stage("plan", drafter.plan)
             work.emit(PlanReady(plan))
             work.constraints = Constraints.read(work.request.constraints, work.request.samples, plan)
             group.create_task(work.constraints.ask_about_the_rest(work.talk))
-            code = group.create_task(work.stage("code", draft.code))
+            code = group.create_task(work.stage("code", drafter.code))
             if not work.config.skip_tests:
-                work.set_suite(await work.stage("tests", draft.tests))
+                work.set_suite(await work.stage("tests", drafter.tests))
         work.set_code(code.result())
 
     async def _try_until_it_holds(self) -> str:

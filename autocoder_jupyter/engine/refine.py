@@ -8,7 +8,7 @@ from functools import partial
 
 from autocoder_jupyter.engine.brief import plan_text
 from autocoder_jupyter.engine.code import write_code
-from autocoder_jupyter.engine.draft import Draft
+from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.kept_tests import joined, with_earlier_outputs, without_tests
 from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.sort_tests import sort_tests, unreachable
@@ -91,7 +91,7 @@ def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
     return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
 
 
-class Refinement(Draft):
+class Refiner(Drafter):
     """Plan, code and tests of the new version, from those of the earlier one.
 
     Args:

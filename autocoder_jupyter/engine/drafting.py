@@ -9,7 +9,7 @@ from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import CodePlan
 
 
-class Draft:
+class Drafter:
     """Makes them, one by one; code and tests from the plan that `work` then has.
 
     Args:
