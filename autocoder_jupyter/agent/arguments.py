@@ -53,7 +53,7 @@ def folder_name(words: str) -> str:
 
 
 def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:
-    from autocoder_jupyter.data.capture import capture
+    from autocoder_jupyter.data.capture import capture, require_plain
 
     if samples is None:
         return {}
@@ -62,6 +62,7 @@ def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:
     captured = {}
     for key, value in samples.items():
         check.identifier("samples", key)
+        require_plain(key, value)
         try:
             captured[key] = capture(value)
         except InvalidRequest as error:

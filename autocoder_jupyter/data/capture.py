@@ -44,6 +44,25 @@ def capture(value: Any) -> Any:
     )
 
 
+def require_plain(name: str, value: Any) -> None:
+    """Refuse a subclass of DataFrame or Series: what it holds besides would be lost on its way, unsaid.
+
+    Raises:
+        InvalidRequest: with the variable's name in it.
+    """
+    plain = next((kind for kind in (pd.DataFrame, pd.Series) if isinstance(value, kind)), None)
+    if plain is None or type(value) is plain:
+        return
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}".removeprefix("__main__.")
+    way_out = f"{name} = pd.{plain.__name__}({name})"
+    if plain is pd.DataFrame and callable(getattr(value, "to_wkt", None)):
+        way_out = f"{name} = {name}.to_wkt()"  # of GeoPandas: geometries cross as text only
+    raise InvalidRequest(
+        f"{name} is a {kind}, and only a plain {plain.__name__} can be sent into the sandbox.",
+        hint=f"Write for instance {way_out}, then run the cell again.",
+    )
+
+
 def located(value: File | Dir) -> File | Dir:
     """The same file or folder by its absolute path, so that it stays the same when the working folder changes.
 

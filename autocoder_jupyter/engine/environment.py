@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.engine.lookalikes import likely_meant
 from autocoder_jupyter.engine.packages import (
     PackageNeeds,
     distribution_of,
@@ -52,6 +53,7 @@ class Packages:
         system_packages = tuple(sorted(wanted - self._refused_system.keys()))
         try:
             self._require_none_refused(needs)
+            self._require_no_lookalike(needs)
             await self._ask_consent(needs.unknown)
             await self._build(needs.distributions, system_packages)
         except (PackageError, SandboxUnavailable) as error:
@@ -118,6 +120,16 @@ class Packages:
             if name in self._refused:
                 raise PackageRefused(self._refused[name], package=name)
 
+    def _require_no_lookalike(self, needs: PackageNeeds) -> None:
+        """Nobody is asked about a name that is one slip from a well-known one: a yes would be the mistake."""
+        for name in needs.unknown:
+            if meant := likely_meant(name):
+                raise PackageRefused(
+                    f"{name!r} is not a well-known package, and nearly the name of one. Did you mean {meant!r}?",
+                    hint=f"Write {meant} where it says {name}, if that is what is meant.",
+                    package=name,
+                )
+
     async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
         """Make the environment, from the recorded lock where that is no way to install what nobody agreed to."""
         bench = self._work.bench
@@ -134,6 +146,7 @@ class Packages:
         agreed = {requirement_name(requirement) for requirement in (*packages, *self._approved)}
         strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
         if strange:
+            self._unwanted |= {name for name in strange if likely_meant(name)}
             strange -= await self._work.bench.resolved_names(packages)
         if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
             return True
@@ -178,6 +191,7 @@ class Packages:
             error_message=error.what,
             expected_behavior="The module uses packages that can be installed.",
             root_cause=error.why,
-            suggested_fix=f"Do without {name}: take a well-known package, or pandas, numpy and the standard library.",
+            suggested_fix=error.hint
+            or f"Do without {name}: take a well-known package, or pandas, numpy and the standard library.",
             error_type="logic",
         )

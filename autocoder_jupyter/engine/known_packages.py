@@ -65,7 +65,7 @@ parsel passlib patsy pdfplumber peewee phonenumbers pillow pint plotly pluggy po
 psutil psycopg2-binary pulp pyarrow pycountry pycryptodome pydantic pyfaidx pygments pyjwt pykalman pymupdf
 pynndescent pyparsing pypdf pyproj pyreadstat pyshp pytest python-calamine python-dateutil python-docx python-dotenv
 python-igraph python-pptx python-slugify python-snappy pytz pywavelets pyxlsb pyyaml qrcode rapidfuzz rasterio rdkit
-regex requests rich rtree ruamel.yaml ruptures scikit-image scikit-learn scipy seaborn sentencepiece shap shapely
+regex requests rich rtree ruamel-yaml ruptures scikit-image scikit-learn scipy seaborn sentencepiece shap shapely
 simplejson six sktime sniffio sortedcontainers soupsieve sparse spacy sqlalchemy sqlglot sqlparse squarify
 statsforecast statsmodels sympy tables tabulate tenacity textblob texttable thefuzz threadpoolctl tiktoken
 tokenizers toolz tomli tomlkit tqdm tsfresh typing-extensions tzdata tzlocal ujson umap-learn unidecode urllib3

@@ -48,7 +48,7 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
     Raises:
         InvalidRequest: a name is not there or is no data, or an expression fails.
     """
-    from autocoder_jupyter.data.capture import capture
+    from autocoder_jupyter.data.capture import capture, require_plain
 
     named = {option.name: option.expression for option in command.samples}
     declared = {spec.name: spec.type for spec in command.inputs}
@@ -61,6 +61,8 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
     for name, expression in named.items():
         if name not in samples:
             samples[name] = _evaluated(name, expression, namespace)
+    for name, value in samples.items():
+        require_plain(name, value)
     captured = {name: capture(value) for name, value in samples.items() if value is not None}
     _refuse_outputs(command, captured)
     _refuse_other_types(captured, declared)

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from autocoder_jupyter.data.capture import capture
+from autocoder_jupyter.data.capture import capture, require_plain
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -70,3 +70,29 @@ def test_a_table_of_another_library_is_converted() -> None:
 def test_anything_else_is_refused_with_what_is_accepted(value: Any) -> None:
     with pytest.raises(InvalidRequest, match="DataFrame, Series, File or Dir"):
         capture(value)
+
+
+class GeoDataFrame(pd.DataFrame):
+    def to_wkt(self) -> pd.DataFrame:
+        return pd.DataFrame(self)
+
+
+class Prices(pd.Series):  # type: ignore[type-arg]
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "way_out"),
+    [(GeoDataFrame({"a": [1]}), "towns = towns.to_wkt()"), (Prices([1]), "towns = pd.Series(towns)")],
+)
+def test_a_subclass_of_a_table_is_refused_by_the_variables_name_with_the_way_out(value: Any, way_out: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        require_plain("towns", value)
+    assert caught.value.what.startswith("towns is a ")
+    assert f"only a plain {type(value).__mro__[1].__name__} can be sent" in caught.value.what
+    assert way_out in caught.value.hint
+
+
+def test_a_plain_table_passes() -> None:
+    require_plain("towns", pd.DataFrame({"a": [1]}))
+    require_plain("towns", File("a.csv"))

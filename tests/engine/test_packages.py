@@ -1,6 +1,9 @@
 import pytest
 
+from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.engine.lookalikes import likely_meant, refuse_lookalikes
 from autocoder_jupyter.engine.packages import imported_modules, missing_packages, package_needs
+from autocoder_jupyter.errors import InvalidRequest
 
 
 def needs(code, declared=(), always=(), extra=(), approved=()):
@@ -60,3 +63,39 @@ def test_an_approved_name_is_not_asked_about_again():
 )
 def test_a_missing_package_is_read_from_the_error(message, wanted):
     assert missing_packages([message], ()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("pandsa", "pandas"),
+        ("skikit-learn", "scikit-learn"),
+        ("scikit_lean", "scikit-learn"),
+        ("requets", "requests"),
+        ("matplotib", "matplotlib"),
+        ("Pandass", "pandas"),
+        ("nunpy", "numpy"),
+        ("tensorflo", "tensorflow"),
+    ],
+)
+def test_a_mistyped_package_is_known_by_the_one_that_is_meant(written, meant):
+    assert likely_meant(written) == meant
+    with pytest.raises(InvalidRequest) as caught:
+        refuse_lookalikes(["tabulate", f"{written}>=1"])
+    assert f"Did you mean {meant!r}?" in str(caught.value)
+    assert "-p" not in str(caught.value) and "approve" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["simpy", "pyaml", "toml", "geo-magic", "torch", "six", "sax", "superfast-pandas"])
+def test_real_packages_and_distant_names_are_nobodys_mistake(name):
+    assert likely_meant(name) == ""
+
+
+def test_no_well_known_package_is_taken_for_a_mistake():
+    assert not [name for name in KNOWN_DISTRIBUTIONS if likely_meant(name)]
+
+
+def test_a_name_with_an_exact_version_was_looked_up():
+    refuse_lookalikes(["pandsa==1.0"])
+    with pytest.raises(InvalidRequest):
+        refuse_lookalikes(["pandsa==1.*"])

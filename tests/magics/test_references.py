@@ -152,3 +152,11 @@ def test_data_that_is_named_without_an_at_sign_is_hinted_at(
     said = hints(parse_cell(f"g {line}", prose), namespace)
     assert [hint.split()[0] for hint in said] == words
     assert all(hint.endswith(f"Write @{word} if it means that.") for hint, word in zip(said, words, strict=True))
+
+
+def test_a_subclass_of_dataframe_is_refused_by_its_name():
+    class GeoDataFrame(pd.DataFrame):
+        pass
+
+    with pytest.raises(InvalidRequest, match=r"towns is a .*GeoDataFrame, and only a plain DataFrame"):
+        collect_samples(parse_cell("g", "Count @towns."), {"towns": GeoDataFrame({"a": [1]})})

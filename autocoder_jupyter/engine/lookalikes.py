@@ -1,0 +1,70 @@
+"""Names of packages that differ from a well-known one by a slip of the keyboard, as strangers register them.
+
+`pandsa`, `requets`, `matplotib`: whoever writes one of these means the other, and whoever registered it knows that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.errors import InvalidRequest
+
+_SHORTEST = 5
+"""Shorter names have too many real neighbours."""
+
+_OFTEN_MEANT = """
+boto3 catboost django fastapi flask httpx ipython jupyterlab keras langchain modin openai optuna papermill pymongo
+pyspark redis scrapy selenium streamlit tensorflow torch torchvision transformers
+"""
+"""Well-known too, but too large or too far from data to be installed without asking."""
+
+_REAL = "boto cchardet dataset markdown2 parse pyaml pycryptodomex pypdf2 pyxlsb2 simpy toml"
+"""Packages in their own right, although they are one letter from another."""
+
+_WELL_KNOWN = KNOWN_DISTRIBUTIONS | frozenset(_OFTEN_MEANT.split())
+
+
+def likely_meant(name: str) -> str:
+    """The well-known distribution that a name is one slip away from; "" when there is none.
+
+    A slip is one letter too many, too few or another, or two neighbours swapped.
+    """
+    wanted = canonicalize_name(name)
+    if wanted in _WELL_KNOWN or wanted in _REAL.split():
+        return ""
+    return min((known for known in _WELL_KNOWN if len(known) >= _SHORTEST and _one_slip(wanted, known)), default="")
+
+
+def refuse_lookalikes(requirements: Iterable[str]) -> None:
+    """Refuse names that a person mistyped. One with an exact version was looked up, and is taken as it is.
+
+    Raises:
+        InvalidRequest: a requirement is one slip from a well-known one.
+    """
+    for text in requirements:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        pinned = any(part.operator == "==" and "*" not in part.version for part in requirement.specifier)
+        if not pinned and (meant := likely_meant(requirement.name)):
+            raise InvalidRequest(
+                f"{requirement.name!r} is not a well-known package, and nearly the name of one.",
+                why="Strangers register such names for those who mistype the real one.",
+                hint=f"Did you mean {meant!r}?",
+            )
+
+
+def _one_slip(word: str, known: str) -> bool:
+    if abs(len(word) - len(known)) > 1 or word == known:
+        return False
+    start = next((place for place, (a, b) in enumerate(zip(word, known, strict=False)) if a != b), None)
+    if start is None:
+        return True  # one is the other and a letter more
+    left, right = word[start:], known[start:]
+    swapped = left[:2] == right[1::-1] and left[2:] == right[2:]
+    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
