@@ -16,6 +16,7 @@ Share = Literal["rows", "stats", "schema"]
 SandboxChoice = Literal["auto", "docker", "local"]
 CachePolicy = Literal["auto", "override", "disable"]
 Backend = Literal["litellm", "claude"]
+Switch = Literal["on", "off"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class AgentConfig:
         max_tokens: tokens, in and out, at most for one generation.
         max_seconds: wall-clock seconds at most for one generation.
         approved_packages: distributions that need no further consent.
+        second_opinion: `on` has an independent second solution written and compared with the function.
+        second_model: identifier of the model that writes it; `model` by default. The key, the address and the
+            parameters are its own, unless both are of one provider.
     """
 
     name: str = "auto-coder"
@@ -77,6 +81,8 @@ class AgentConfig:
     max_tokens: int | None = None
     max_seconds: float | None = None
     approved_packages: tuple[str, ...] = ()
+    second_opinion: Switch = "off"
+    second_model: str | None = None
 
 
 @dataclass(frozen=True)

@@ -376,6 +376,58 @@ class Changes(_Record):
     outputs: tuple[OutputChange, ...] | None = None
 
 
+class Difference(_Record):
+    """One place where the function and the second solution differ.
+
+    `where` is an output, a column of one (`monthly.growth`) or the rows of one; `first` is what the function gives
+    there, `second` the other, `at` the row of the example; `count` of `of` rows differ. `on` names the variation of
+    the sample on which that is so; it is "" for the sample itself.
+    """
+
+    where: str
+    first: str
+    second: str
+    at: str = ""
+    count: Count = 1
+    of: Count = 1
+    on: str = ""
+
+
+class Reading(_Record):
+    """Another way to read the request: in some `words` ("year on year"), and as a `line` for the request.
+
+    `assumption` is the one of the plan that says the opposite, or "".
+    """
+
+    words: str
+    line: str
+    assumption: str = ""
+
+
+class SecondOpinion(_Record):
+    """What an independent second solution of the request showed.
+
+    `state`: both `agree`; they `differ`; or there is `none`, and `note` says why. `tried` names the variations of the
+    sample on which both ran, `not_compared` what has no counterpart. `smallest` is a small input on which they differ,
+    as Python source, and `derivation` what must come out there by an independent sum; `confirms` says which of the two
+    that is. `tests` are the tests that came of it. `usage` is part of the report's.
+    """
+
+    state: Literal["agree", "differ", "none"] = "none"
+    note: str = ""
+    code: str = ""
+    model: str = ""
+    differences: tuple[Difference, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    tried: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    smallest: str = ""
+    derivation: str = ""
+    confirms: Literal["first", "second", ""] = ""
+    tests: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
 class Attempt(_Record):
     """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
 
@@ -406,6 +458,7 @@ class Report(_Record):
     attempts: Count = 0
     history: tuple[Attempt, ...] = ()
     evidence: Evidence = Evidence()
+    second_opinion: SecondOpinion | None = None
     conversation_history: tuple[Exchange, ...] = ()
     detected_packages: tuple[str, ...] = ()
     detected_system_packages: tuple[str, ...] = ()

@@ -30,6 +30,9 @@ MARKERS = {
     "diagnose": "You find out why tests",
     "fix_code": "You mend one Python module",
     "fix_tests": "You check the expectations of tests",
+    "second": "You are an experienced analyst",
+    "derive": "You work out by hand what a function must return",
+    "name": "Two analysts answered one request",
     "sort_tests": "You decide which tests of a function still hold",
 }
 """A phrase of each stage's instructions, to route questions that are asked side by side."""

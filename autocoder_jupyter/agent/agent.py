@@ -19,7 +19,7 @@ from autocoder_jupyter.agent.settings import checked_settings
 from autocoder_jupyter.awaited import Awaited, tell
 from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, Request, SandboxChoice, Share
+from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, Request, SandboxChoice, Share, Switch
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
 from autocoder_jupyter.syncified import Syncified
@@ -64,6 +64,8 @@ class AutoCoderAgent(AgentConfig):
         max_tokens: int | None = None,
         max_seconds: float | dt.timedelta | None = None,
         approved_packages: Iterable[str] | None = None,
+        second_opinion: Switch = AgentConfig.second_opinion,
+        second_model: str | None = None,
     ) -> None:
         """Check and freeze the settings.
 
@@ -94,6 +96,8 @@ class AutoCoderAgent(AgentConfig):
             max_tokens: tokens, in and out, at most for one generation.
             max_seconds: wall-clock seconds at most for one generation.
             approved_packages: distributions that need no further consent.
+            second_opinion: `on` has an independent second solution written and compared with the function.
+            second_model: identifier of the model that writes it; `model` by default.
 
         Raises:
             InvalidRequest: a value that a setting cannot have; it names the setting.

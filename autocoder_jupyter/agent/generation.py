@@ -8,7 +8,7 @@ from autocoder_jupyter import background
 from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled
-from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.models.protocol import LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.runtime import runtime_for
@@ -28,14 +28,15 @@ async def generate_report(
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
-    model = LiteLLMModel(
-        ModelConfig(
-            model=config.model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
-        ),
-        limited=config.max_cost is not None,
-        on_send=journal.add_sent,
-        on_loading=lambda begins: emit(LoadingClient(done=not begins)),
-    )
+    def client(model: ModelConfig) -> LiteLLMModel:
+        return LiteLLMModel(
+            model,
+            limited=config.max_cost is not None,
+            on_send=journal.add_sent,
+            on_loading=lambda begins: emit(LoadingClient(done=not begins)),
+        )
+
+    model = client(reached(config, config.model))
     if config.cache != "auto" or not journal.has_runs:
         await model.preflight()  # before all that takes longer
     from autocoder_jupyter import engine
@@ -48,8 +49,26 @@ async def generate_report(
         journal=journal,
         emit=emit,
         approve=approve,
+        second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
     )
     return await engine.generate(request, config, services)
+
+
+def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:
+    """What writes the second opinion, where it is not the first model."""
+    return None if config.second_model in (None, config.model) else made(reached(config, config.second_model or ""))
+
+
+def reached(config: AgentConfig, model: str) -> ModelConfig:
+    """A model with the key, the address and the parameters that it is reached with.
+
+    Those of the settings are for the provider of the first model. Another provider must not get them.
+    """
+    if model.partition("/")[0] != config.model.partition("/")[0]:
+        return ModelConfig(model=model)
+    return ModelConfig(
+        model=model, api_key=config.api_key, api_base=config.api_base, params=dict(config.litellm_params)
+    )
 
 
 class Progress:

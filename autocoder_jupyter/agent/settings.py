@@ -7,7 +7,7 @@ from typing import Any
 
 from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, SandboxChoice, Share
+from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, SandboxChoice, Share, Switch
 from autocoder_jupyter.types import ImageConfig, Resources
 
 
@@ -97,4 +97,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "max_tokens": _optional(_counted(1)),
     "max_seconds": _optional(check.seconds),
     "approved_packages": check.requirements,
+    "second_opinion": _choice(Switch),
+    "second_model": _optional(check.model),
 }

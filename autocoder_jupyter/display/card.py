@@ -7,11 +7,11 @@ person has opened, so there is one only when something happened.
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
-from autocoder_jupyter.display.state import CardState, StageState
+from autocoder_jupyter.display.state import SELDOM, CardState, StageState
 from autocoder_jupyter.engine.events import Stage
 
 LABELS: dict[Stage, str] = {
@@ -21,6 +21,7 @@ LABELS: dict[Stage, str] = {
     "environment": "Environment",
     "run": "Run",
     "verify": "Verify",
+    "second": "Second opinion",
     "diagnose": "Diagnose",
     "fix": "Mend",
 }
@@ -32,6 +33,7 @@ DOING: dict[Stage, str] = {
     "environment": "Preparing the sandbox",
     "run": "Running the tests",
     "verify": "Verifying",
+    "second": "Hearing a second opinion",
     "diagnose": "Finding out what is wrong",
     "fix": "Mending",
 }
@@ -68,6 +70,7 @@ def render_html(state: CardState) -> str:
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
         markup.row("Assumes", parts.assumptions(plan)),
+        markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
         _evidence_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
@@ -87,6 +90,8 @@ def render_text(state: CardState) -> str:
         lines.append(f"  {_signature(state)}")
         lines.extend(f"  {line}" for line in outputs_lines(state.outputs, state.name))
         lines.extend(f"  assumes: {assumption}" for assumption in state.plan.assumptions)
+    if state.finished:
+        lines.extend(f"  {line}" for line in readings.opinion_lines(state.name, state.opinion))
     if state.finished and state.evidence:
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
@@ -174,7 +179,7 @@ def _stages_html(state: CardState) -> str:
     shown = []
     for stage, label in LABELS.items():
         how = state.stage_state(stage)
-        if how is None and stage in ("diagnose", "fix"):
+        if how is None and stage in SELDOM:
             continue
         mark, colour = _stage_mark(state, stage, how)
         style = f"display:inline-block;white-space:nowrap;margin-right:18px;color:{colour}"

@@ -42,6 +42,7 @@ HEADINGS: dict[Stage, str] = {
     "tests": "The tests, as the model writes them",
     "environment": "The sandbox",
     "verify": "The checks",
+    "second": "The second opinion, as the model writes it",
     "diagnose": "The diagnosis, as the model writes it",
     "fix": "The mending, as the model writes it",
 }

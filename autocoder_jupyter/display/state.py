@@ -8,11 +8,14 @@ from typing import Literal, get_args
 
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, SecondOpinion, TestOutcome, Usage
 
 Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budget"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
+
+SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
+"""Stages that a generation can do without."""
 
 LOG_LINES = 200
 
@@ -94,6 +97,7 @@ class CardState:
     expected: tuple[str, ...] = ()
     outcomes: tuple[TestOutcome, ...] = ()
     evidence: Evidence | None = None
+    opinion: SecondOpinion | None = None
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
     usage: Usage = Usage()
@@ -162,8 +166,8 @@ class CardState:
         """A guess between 0 and 1 of how much of a first attempt is done."""
         if self.finished:
             return 1.0
-        done = sum(state.status == "done" for stage, state in self.stages if stage not in ("diagnose", "fix"))
-        return min(done / (len(STAGES) - 2), 0.95)
+        done = sum(state.status == "done" for stage, state in self.stages if stage not in SELDOM)
+        return min(done / (len(STAGES) - len(SELDOM)), 0.95)
 
     def stage_state(self, stage: Stage) -> StageState | None:
         """How far a stage is; None when it was not reached."""
@@ -284,6 +288,12 @@ def _(event: events.EvidenceGathered, state: CardState) -> CardState:
 @_after.register
 def _(event: events.SampleOutputs, state: CardState) -> CardState:
     return replace(state, outputs=event)
+
+
+@_after.register
+def _(event: events.OpinionGiven, state: CardState) -> CardState:
+    words = {"agree": "agrees", "differ": "differs", "none": "there is none"}[event.opinion.state]
+    return _noted(replace(state, opinion=event.opinion), f"second opinion: {words}{_detail(event.opinion.note)}")
 
 
 @_after.register

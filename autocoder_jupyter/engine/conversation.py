@@ -13,7 +13,7 @@ from autocoder_jupyter.models.code import ask_code
 from autocoder_jupyter.models.metering import Meter
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.structured import ask_structured
-from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.types import Exchange, Usage
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -52,6 +52,15 @@ class Conversation:
         self.exchanges.append(exchange)
         self._emit(TokensUsed(cast(Stage, question.stage), exchange.usage, self._budget.used))
         return exchange
+
+    def recalls(self, question: Question) -> bool:
+        """Whether the answer is recorded; see `LanguageModel.recalls`."""
+        return self._model.recalls(question)
+
+    @property
+    def spent(self) -> Usage:
+        """The sum of all exchanges."""
+        return sum((exchange.usage for exchange in self.exchanges), Usage())
 
     async def structured(
         self,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.types import Changes, CodePlan, ErrorDiagnosis, Evidence, TestOutcome, Usage
+from autocoder_jupyter.types import Changes, CodePlan, ErrorDiagnosis, Evidence, SecondOpinion, TestOutcome, Usage
 
-Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "diagnose", "fix"]
-"""The steps of the loop, in the order in which a first attempt meets them."""
+Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
+"""The steps of the loop, in the order in which a first attempt meets them. The second opinion begins with the plan."""
 
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget"]
@@ -167,6 +167,13 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class OpinionGiven:
+    """The second solution was compared with the function, or there is none."""
+
+    opinion: SecondOpinion
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows."""
 
@@ -193,6 +200,7 @@ Event = (
     | EvidenceGathered
     | SampleOutputs
     | Compared
+    | OpinionGiven
     | Finished
 )
 

@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.prepare import prepare, request_record
 from autocoder_jupyter.engine.refine import Refiner
 from autocoder_jupyter.engine.report import Clock, Turn, build_report
+from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import BudgetSpent, UnusableAnswer
@@ -55,6 +56,7 @@ class _Generation:
         self._packages = Packages(work)
         self._trials = Trials(work, self._packages)
         self._mender = Mender(work, self._packages)
+        self._adviser = Adviser(work)
         self._turns: list[Turn] = []
         self._clock = Clock()
 
@@ -79,6 +81,8 @@ class _Generation:
             over, reason = isinstance(raised, BudgetSpent), str(raised)
             if self._turns:
                 reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
+        finally:
+            self._adviser.stop()
         if reason and not over and not self._packages.way_out:
             work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
@@ -99,6 +103,7 @@ class _Generation:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
         drafter = Drafter(work) if work.request.earlier is None else Refiner(work, work.request.earlier)
+        self._adviser.begin()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._packages.provide_base())
             work.plan = plan = await work.stage("plan", drafter.plan)
@@ -118,6 +123,9 @@ class _Generation:
             verdict = await self._trials.attempt(self._mender.tests_changed)
             tests = work.suite.source if work.suite else ""
             self._turns.append(Turn(work.attempt, work.code, tests, verdict))
+            if verdict.success:
+                verdict = await self._adviser.weigh(verdict)
+                self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if verdict.success:
                 return ""
             said = len(work.talk.exchanges)

@@ -23,6 +23,7 @@ class Services:
         journal: of this result's name; the engine begins the run in it.
         emit: is told every event; returns at once.
         approve: asks a person about distributions that are not known to be harmless; True is consent.
+        second_model: asks for the second opinion; `model` does when there is none.
     """
 
     model: LanguageModel
@@ -31,3 +32,4 @@ class Services:
     journal: Journal
     emit: Emit
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
+    second_model: LanguageModel | None = None

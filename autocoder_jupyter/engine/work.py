@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import Changes, CodePlan, Exchange, TestChoice
+from autocoder_jupyter.types import Changes, CodePlan, Exchange, SecondOpinion, TestChoice
 
 T = TypeVar("T")
 
@@ -41,6 +41,7 @@ class Work:
     suite: TestSuite | None = None
     choices: tuple[TestChoice, ...] = ()
     changes: Changes | None = None
+    second_opinion: SecondOpinion | None = None
 
     def __init__(self, request: Request, config: AgentConfig, services: Services) -> None:
         self.request = request
@@ -48,6 +49,7 @@ class Work:
         self.services = services
         self.budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
         self.talk = Conversation(services.model, self.budget, services.emit)
+        self.second_talk = Conversation(services.second_model or services.model, self.budget, services.emit)
         self.bench = Workbench(services, config)
         self.attempt = 1
         self.attempts_allowed = 1 if config.skip_tests else config.max_iterations
@@ -95,7 +97,7 @@ class Work:
     async def stage(self, stage: Stage, work: Callable[[], Awaitable[T]]) -> T:
         """Await a stage's work, telling the listeners when it begins and how it ends."""
         self.emit(StageStarted(stage, self.attempt, self.attempts_allowed))
-        began = len(self.talk.exchanges)
+        began = len(self._said(stage))
         try:
             outcome = await work()
         except BaseException as error:
@@ -108,5 +110,10 @@ class Work:
         self.emit(StageFinished(stage, self.attempt, True, replayed=replayed))
         return outcome
 
-    def _said(self, stage: Stage, began: int) -> list[Exchange]:
-        return [exchange for exchange in self.talk.exchanges[began:] if exchange.stage == stage]
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All that was said with models; what was said of the second opinion comes last."""
+        return (*self.talk.exchanges, *self.second_talk.exchanges)
+
+    def _said(self, stage: Stage, began: int = 0) -> list[Exchange]:
+        return [exchange for exchange in self.exchanges if exchange.stage == stage][began:]

@@ -335,6 +335,16 @@ OPTIONS: tuple[Option, ...] = (
         risk="what is written is not tested",
     ),
     Option(
+        "second_opinion",
+        "have a second solution written from the request and the data alone, and show where it differs",
+        flags=("--second-opinion",),
+        kind="choice",
+        choices=("on", "off"),
+        field="second_opinion",
+        rule="asks",
+        risk="switched off, no second solution is compared with the function; switched on, one is paid for",
+    ),
+    Option(
         "cache",
         "replay the answers in the journal, ask anew, or keep none",
         flags=("--cache",),
@@ -404,6 +414,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False),
     # Settings without a flag
+    Option(
+        "second_model",
+        "the language model that writes the second solution; the first one's by default",
+        field="second_model",
+        rule="asks",
+        risk="your requests, and what is shared of your data, go to this model too, and you pay for it",
+    ),
     Option(
         "api_key",
         "NAME of the environment variable that holds the model's key",

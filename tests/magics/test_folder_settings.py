@@ -18,6 +18,8 @@ WANTED: dict[str, Any] = {
     "model": "evil/model",
     "backend": "claude",
     "packages": ["left-pad"],
+    "second_opinion": "on",
+    "second_model": "evil/second",
     "cache": "override",
     "api_key": "DATABASE_PASSWORD",
     "api_base": "https://evil.example/v1",

@@ -1,0 +1,117 @@
+"""What the second opinion showed, on cards and in the inspector: where it differs, in numbers, and how it reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Difference, SecondOpinion
+
+MOST = 3
+"""Differences that are told where no reading explains them."""
+
+
+def opinion_html(name: str, opinion: SecondOpinion | None) -> str:
+    """A row's content; nothing when no opinion was sought.
+
+    Args:
+        name: of the result.
+        opinion: what there is of it.
+    """
+    if opinion is None:
+        return ""
+    lines = "".join(f"<div>{line}</div>" for line in _html_lines(opinion))
+    return lines + markup.muted(_not_compared(opinion))
+
+
+def _html_lines(opinion: SecondOpinion) -> Iterator[str]:
+    if opinion.state == "none":
+        yield markup.muted(opinion.note)
+        return
+    yield from map(markup.text, _found_wrong(opinion))
+    if opinion.state == "agree":
+        yield f"{markup.coloured('✓', markup.GOOD)} {markup.text(_agrees(opinion))}"
+        return
+    for number, reading in enumerate(opinion.readings, 1):
+        yield f"{markup.coloured('≠', markup.WARN)} {markup.text(_read(opinion, number))}"
+        if reading.assumption:
+            yield markup.muted(f"It hangs on: {reading.assumption}")
+    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
+    yield from (f"{markup.coloured('≠', markup.WARN)} {markup.text(_sentence(entry))}" for entry in rest)
+    yield from map(markup.muted, _judged(opinion))
+
+
+def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
+    """The same in words, with the command that takes a reading.
+
+    Args:
+        name: of the result.
+        opinion: what there is of it.
+    """
+    if opinion is None:
+        return []
+    if opinion.state == "none":
+        return [f"second opinion: none. {opinion.note}"]
+    lines = [*_found_wrong(opinion)]
+    if opinion.state == "agree":
+        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion))]
+    for number, reading in enumerate(opinion.readings, 1):
+        lines.append(_read(opinion, number))
+        lines.extend([f"it hangs on: {reading.assumption}"] if reading.assumption else [])
+    lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])
+    lines.extend(_judged(opinion))
+    return [f"second opinion: {line}" for line in lines]
+
+
+def _agrees(opinion: SecondOpinion) -> str:
+    count = len(opinion.tried)
+    return f"A second solution gives the same on the sample{f' and {count} variations of it' if count else ''}."
+
+
+def _read(opinion: SecondOpinion, number: int) -> str:
+    """`Read year on year, best_month would be 2024-03 instead of 2024-11.`"""
+    words = opinion.readings[number - 1].words.removeprefix("read ")
+    if number > 1 or not opinion.differences:
+        return f"Read {words}, it differs too."
+    return f"Read {words}, {_told(opinion.differences[0])}."
+
+
+def _sentence(difference: Difference) -> str:
+    told = _told(difference)
+    return f"{told[0].upper() if difference.on else told[0]}{told[1:]}."
+
+
+def _told(difference: Difference) -> str:
+    """`best_month would be 2024-03 instead of 2024-11`."""
+    where, first, second = difference.where, difference.first, difference.second
+    if second.endswith((" rows", " entries")):
+        at = f" ({difference.at})" if difference.at else ""
+        told = f"{where} would have {second} instead of {first}{at}"
+    elif difference.of > 1:
+        at = f" at {difference.at}" if difference.at else ""
+        told = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
+    else:
+        told = f"{where} would be {second} instead of {first}"
+    return f"{difference.on}, {told}" if difference.on else told
+
+
+def _judged(opinion: SecondOpinion) -> Iterator[str]:
+    if opinion.confirms == "first":
+        yield "By the request and these assumptions the function is right: a third derivation says so on a small input."
+    elif opinion.confirms == "second":
+        yield "A third derivation agrees with the second solution on a small input, so the function may be wrong."
+
+
+def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
+    if opinion.tests:
+        yield f"It found an input on which the code was wrong. That is a test now: {', '.join(opinion.tests)}."
+
+
+def _not_compared(opinion: SecondOpinion) -> str:
+    if not opinion.not_compared:
+        return ""
+    more = f" and {len(opinion.not_compared) - MOST} more" if len(opinion.not_compared) > MOST else ""
+    return f"Not compared: {'; '.join(opinion.not_compared[:MOST])}{more}."

@@ -1,0 +1,82 @@
+"""The smallest differing input as a test, when an independent derivation says that the code is wrong on it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from autocoder_jupyter.engine.second_opinion.derivation import Derivation
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest
+from autocoder_jupyter.types import CodePlan, OutputSpec
+
+PREFIX = "test_second_opinion_"
+
+
+def can_be_written(smallest: Smallest, plan: CodePlan) -> bool:
+    """Whether the input can be written down whole."""
+    needed = [spec.name for spec in plan.inputs if spec.required]
+    return bool(smallest.source) and all(name in smallest.sources for name in needed)
+
+
+def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> list[OpenPlace]:
+    """The places whose values a test can reach: an output, a column of one, a key of one, the rows of one."""
+    return [place for place in places if place.others and _expression(place, outputs)]
+
+
+def as_test(
+    number: int, smallest: Smallest, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation
+) -> str:
+    """The test, which stands on its own in any module.
+
+    Args:
+        number: makes its name.
+        smallest: the input.
+        plan: the interface.
+        places: where the function was wrong.
+        derivation: what must stand there instead.
+    """
+    derived = {entry.place: entry.values for entry in derivation.values}
+    sentence = " ".join(derivation.sentence.split()).replace("\\", "/").replace('"', "'") or "A second derivation."
+    names = ", ".join(spec.name for spec in plan.outputs)
+    given = ", ".join(f"{name}={name}" for name in smallest.sources)
+    lines = [
+        "import pandas as pd",
+        "import pytest",
+        "from solution import run",
+        "",
+        smallest.source,
+        f"{names} = run({given})",
+        *(_assertion(place, derived[place.where], plan.outputs) for place in places),
+    ]
+    comment = "\n".join(f"# {line}" for line in derivation.derivation.strip().splitlines()[:12] if line.strip())
+    body = textwrap.indent("\n".join([f'"""{sentence}"""', *([comment] if comment else []), *lines]), "    ")
+    return f"def {PREFIX}{number}():\n{body}\n"
+
+
+def _assertion(place: OpenPlace, expected: Sequence[Any], outputs: Sequence[OutputSpec]) -> str:
+    found = f"[None if pd.isna(value) else value for value in {_expression(place, outputs)}]"
+    if place.keys:
+        return f"assert len({place.where}) == {len(expected)}"
+    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in expected):
+        return f"assert {found} == pytest.approx({list(expected)!r}, rel=0.01, abs=0.005)"
+    if any(isinstance(value, str) for value in expected):
+        found = found.replace("else value", 'else str(value).removesuffix(" 00:00:00")', 1)
+    return f"assert {found} == {list(expected)!r}"
+
+
+def _expression(place: OpenPlace, outputs: Sequence[OutputSpec]) -> str:
+    """The values of a place, as an expression that makes a list of them."""
+    for spec in outputs:
+        name, _, rest = place.where.partition(".")
+        if spec.name != name:
+            continue
+        if not rest:
+            return name if place.keys or spec.type == "list" else f"[{name}]"
+        if spec.type == "DataFrame" and any(column.name == rest for column in spec.columns):
+            return f"{name}[{rest!r}]"
+        if spec.type == "Series":
+            return name
+        if spec.type == "dict" and "." not in rest and "[" not in rest:
+            return f"[{name}[{rest!r}]]"
+    return ""

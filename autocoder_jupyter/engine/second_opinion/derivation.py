@@ -1,0 +1,125 @@
+"""What a small input must give, worked out by somebody who sees neither solution nor what it returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan
+
+_SYSTEM = f"""\
+You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is
+read, and the input. You see no implementation and no result, and you must not imagine one.
+
+{DATA_RULE}
+
+Keep to the request, to the plan and to its assumptions as they stand. Go step by step, with the numbers. Then answer:
+- `derivation`: your sum, in a few lines.
+- `sentence`: the one sentence of the request, or the assumption of the plan, that decides the outcome, in one line.
+- `decided`: false when neither the request nor the plan decides what must come out.
+- `values`: for each place under <asked> its values, as JSON: numbers to at least four digits, dates and times as ISO
+  text, null for a missing value. One value for a scalar; for a column all of its values, in the order of the rows that
+  the plan fixes; for the rows of a table one text a row, as <asked> says."""
+
+MOST_ASKED = 4
+"""Places that are asked about at once."""
+
+_RELATIVE, _ABSOLUTE = 0.01, 0.005
+"""How far a number that was worked out by hand may be from the exact one."""
+
+
+class DerivedPlace(BaseModel):
+    """What must stand at one place."""
+
+    place: str
+    values: list[Any] = Field(default_factory=list)
+
+
+class Derivation(BaseModel):
+    """What must come out for the input, and why."""
+
+    derivation: str
+    sentence: str = ""
+    decided: bool = True
+    values: list[DerivedPlace]
+
+
+def derivation_messages(
+    request: Request, plan: CodePlan, data_context: str, source: str, places: Sequence[OpenPlace]
+) -> Messages:
+    """The question: the input, and where a value is wanted. What the two solutions give is not in it."""
+    asked = "\n".join(map(_asked, places))
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<input>\n{source}\n</input>\n\n"
+            f"<asked>\n{asked}\n</asked>\n\nWork out what `run` must give for this input.",
+        },
+    )
+
+
+def _asked(place: OpenPlace) -> str:
+    if place.keys:
+        return f"- {place.where}: its rows, each by its {', '.join(place.keys)} (joined by a comma and a blank)"
+    return f"- {place.where}"
+
+
+async def derive(
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    source: str,
+    places: Sequence[OpenPlace],
+) -> Derivation:
+    """Ask for it.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        plan: how it is read.
+        data_context: what is told about the data.
+        source: the input, as Python source.
+        places: where the two solutions differ on it.
+    """
+    messages = derivation_messages(request, plan, data_context, source, places)
+    return await talk.structured("second", messages, Derivation)
+
+
+def confirmed(derivation: Derivation, places: Sequence[OpenPlace]) -> Literal["first", "second", ""]:
+    """Which of the two solutions gives what was derived, at all places; "" when neither or both do."""
+    if not derivation.decided or not places:
+        return ""
+    derived = {entry.place: entry.values for entry in derivation.values}
+    if any(place.where not in derived for place in places):
+        return ""
+    first = all(_agree(derived[place.where], place.ones, bool(place.keys)) for place in places)
+    second = all(_agree(derived[place.where], place.others, bool(place.keys)) for place in places)
+    return "" if first == second else "first" if first else "second"
+
+
+def _agree(derived: Sequence[Any], given: Sequence[Any], any_order: bool) -> bool:
+    if any_order:
+        derived, given = sorted(map(_text, derived)), sorted(map(_text, given))
+    return len(derived) == len(given) and all(_same(one, other) for one, other in zip(derived, given, strict=True))
+
+
+def _same(derived: Any, given: Any) -> bool:
+    if derived is None or given is None:
+        return derived is None and given is None
+    if isinstance(derived, bool) or isinstance(given, bool):
+        return derived is given
+    if isinstance(derived, int | float) and isinstance(given, int | float):
+        return abs(derived - given) <= max(_ABSOLUTE, _RELATIVE * abs(given))
+    return _text(derived) == _text(given)
+
+
+def _text(value: Any) -> str:
+    return str(value).strip().replace("T00:00:00", "").removesuffix(" 00:00:00")

@@ -1,0 +1,174 @@
+"""Both solutions on the sample and on its variations, and the smallest input on which they differ."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, Difference, compare, leaves
+from autocoder_jupyter.engine.second_opinion.inside.smallest import TRIALS, simplified, smallest
+from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, trimmed, variations
+from autocoder_jupyter.engine.second_opinion.inside.written import source
+
+TRIALS_ON_ALL = 60
+"""Trials for the smallest input where only a sample of more rows than a variation has shows a difference."""
+
+RAISED = "an error"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One of the two.
+
+    Args:
+        run: its function.
+        outputs: names of what it returns, in order.
+    """
+
+    run: Callable[..., Any]
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def loaded(cls, name: str, code: str, outputs: Sequence[str]) -> Solution:
+        """A solution from its source."""
+        module = types.ModuleType(name)
+        sys.modules[name] = module  # dataclasses and pickling look there
+        exec(compile(code, f"<{name}>", "exec"), module.__dict__)
+        return cls(module.__dict__["run"], tuple(outputs))
+
+    def on(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Its outputs by name, for private copies of the inputs."""
+        given = {name: value.copy() if _is_table(value) else copy.copy(value) for name, value in inputs.items()}
+        result = self.run(**given)
+        values = (result,) if len(self.outputs) == 1 else tuple(result)
+        return dict(zip(self.outputs, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Runs two solutions side by side.
+
+    Args:
+        first, second: the function, and the second solution.
+        pairs: (name in the first, name in the second) of outputs that belong together.
+        others: inputs that are no tables; they stay as they are.
+    """
+
+    first: Solution
+    second: Solution
+    pairs: tuple[tuple[str, str], ...]
+    others: Mapping[str, Any]
+
+    def compared(self, tables: Mapping[str, Any]) -> Comparison:
+        """What differs on an input. Where the second fails, nothing does: that says nothing about the function."""
+        inputs = {**self.others, **tables}
+        try:
+            theirs = self.second.on(inputs)
+        except Exception as error:
+            return Comparison(not_compared=[f"the second solution raises {_said(error)}"])
+        try:
+            ours = self.first.on(inputs)
+        except Exception as error:
+            return Comparison(list(self._against_an_error(f"{RAISED} ({_said(error)})", theirs)))
+        return compare(ours, theirs, self.pairs)
+
+    def _against_an_error(self, said: str, theirs: Mapping[str, Any]) -> Iterator[Difference]:
+        """All that the second gives where the first fails."""
+        for one, other in self.pairs:
+            for where, values in leaves(one, theirs[other]):
+                yield Difference(where, said, ", ".join(map(str, values[:3])) or "no rows", others=values)
+
+
+def run_trial(
+    first: tuple[str, Sequence[str]],
+    second: tuple[str, Sequence[str]],
+    pairs: Sequence[Sequence[str]],
+    inputs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Everything that the two show, as JSON.
+
+    Args:
+        first: source of the function, and the names of its outputs in order.
+        second: the same of the second solution.
+        pairs: names of outputs that belong together.
+        inputs: the sample.
+    """
+    tables = {name: value for name, value in inputs.items() if _is_table(value)}
+    others = {name: value for name, value in inputs.items() if name not in tables}
+    trial = Trial(
+        Solution.loaded("first_solution", *first),
+        Solution.loaded("second_solution", *second),
+        tuple((one, other) for one, other in pairs),
+        others,
+    )
+    on_sample = trial.compared(tables)
+    if on_sample.not_compared and on_sample.not_compared[0].startswith("the second solution raises"):
+        return {"failed": on_sample.not_compared[0], "sample": [], "variations": [], "not_compared": []}
+    found = [("", tables, on_sample)]
+    tried = []
+    for name, varied in variations(tables):
+        tried.append(name)
+        found.append((name, varied, trial.compared(varied)))
+    return {
+        "failed": "",
+        "sample": [_told(difference) for difference in on_sample.differences],
+        "not_compared": on_sample.not_compared,
+        "tried": tried,
+        "variations": [
+            {"name": name, "differences": [_told(difference) for difference in outcome.differences]}
+            for name, _, outcome in found[1:]
+            if outcome.differences
+        ],
+        "smallest": _smallest(trial, found),
+    }
+
+
+def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Comparison]]) -> dict[str, Any] | None:
+    """The smallest input that is found on which the first of the differences is still there."""
+    differing = [entry for entry in found if entry[2].differences]
+    if not differing or not differing[0][1]:
+        return None
+    wanted = differing[0][2].differences[0]
+
+    def differs(tables: Mapping[str, Any]) -> bool:
+        return any(_alike(difference, wanted) for difference in trial.compared(tables).differences)
+
+    few = {name: trimmed(table) for name, table in differing[0][1].items()}
+    candidates = [(differing[0][0], few), *((name, tables) for name, tables, _ in differing[1:])]
+    name, tables = next((entry for entry in candidates if differs(entry[1])), differing[0][:2])
+    small = all(len(table) <= 2 * ROWS for table in tables.values())
+    tables, own = simplified(smallest(tables, differs, TRIALS if small else TRIALS_ON_ALL), differs)
+    differences = trial.compared(tables).differences
+    return {
+        "variation": name,
+        "sources": {label: source(table) for label, table in tables.items()},
+        "own_values": list(own),
+        "differences": [
+            {**asdict(d), "ones": list(d.ones), "others": list(d.others), "keys": list(d.keys)} for d in differences
+        ],
+    }
+
+
+def _alike(one: Difference, other: Difference) -> bool:
+    """Of the same place and kind: an error of the function, a missing value, or two values."""
+    raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
+    return one.where == other.where and raised[0] == raised[1] and one.both == other.both
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, pd.DataFrame | pd.Series)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+def _told(difference: Difference) -> dict[str, Any]:
+    """A difference to be read; the values themselves stay here."""
+    return {key: value for key, value in asdict(difference).items() if key not in ("ones", "others", "keys")}

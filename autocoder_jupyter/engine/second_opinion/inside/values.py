@@ -1,0 +1,116 @@
+"""Two single values: whether they say the same, how a person reads one, and how JSON holds it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+LONGEST = 80
+"""Characters of a value that are shown."""
+
+_RELATIVE = 1e-9
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT or pandas' NA."""
+    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two scalars say the same: `3` and `3.0`, a day as text and as a date, a number with fewer decimals."""
+    if is_missing(one) or is_missing(other):
+        return is_missing(one) and is_missing(other)
+    if isinstance(one, bool | np.bool_) or isinstance(other, bool | np.bool_):
+        return bool(one == other) and isinstance(one, bool | np.bool_) == isinstance(other, bool | np.bool_)
+    if is_number(one) and is_number(other):
+        return abs(float(one) - float(other)) <= tolerance([one], [other]) + _near(float(one), float(other))
+    if is_time(one) or is_time(other):
+        first, second = moment(one), moment(other)
+        return first is not None and second is not None and first == second
+    return type(one) is type(other) and bool(one == other)
+
+
+def comparable(one: Any, other: Any) -> bool:
+    """Whether two scalars are of one kind, so that a difference between them means something."""
+    if is_missing(one) or is_missing(other):
+        return True
+    if is_time(one) or is_time(other):
+        return moment(one) is not None and moment(other) is not None
+    return is_number(one) == is_number(other) and isinstance(one, str) == isinstance(other, str)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, and no truth value."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def is_time(value: Any) -> bool:
+    """Whether it is a date or a moment."""
+    return isinstance(value, dt.date | np.datetime64)  # a datetime and a Timestamp are dates, too
+
+
+def moment(value: Any) -> pd.Timestamp | None:
+    """A date, or a text that is one, as a moment."""
+    try:
+        return pd.Timestamp(value) if is_time(value) or isinstance(value, str) else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def tolerance(ones: Any, others: Any) -> float:
+    """How far numbers may be apart because only one side was rounded; 0 when that is not so.
+
+    One side has two to six decimals, the other at least two more: nobody has that by chance.
+    """
+    first, second = decimals(ones), decimals(others)
+    coarse, fine = min(first, second), max(first, second)
+    return 0.5000001 * 10.0**-coarse if coarse >= 2 and fine >= coarse + 2 else 0.0
+
+
+def decimals(numbers: Any) -> int:
+    """The most decimals that any of the numbers has; 9 stands for more than eight."""
+    values = np.asarray([float(number) for number in numbers if not is_missing(number)], dtype="float64")
+    values = values[np.isfinite(values)][:1000]
+    for count in range(9):
+        scaled = values * 10.0**count
+        if np.all(np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1.0, np.abs(scaled) * 1e-6)):
+            return count
+    return 9
+
+
+def _near(one: float, other: float) -> float:
+    if one == other:
+        return math.inf
+    return _RELATIVE * max(1.0, abs(one), abs(other)) if math.isfinite(one) and math.isfinite(other) else 0.0
+
+
+def shown(value: Any) -> str:
+    """A value as a person reads it, in one short line."""
+    if is_missing(value):
+        return "nothing"
+    if isinstance(value, float | np.floating):
+        text = f"{value:.6g}"
+    elif is_time(value):
+        text = str(value).removesuffix(" 00:00:00")
+    elif isinstance(value, str):
+        text = value if value else '""'
+    else:
+        text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it."""
+    if is_missing(value):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_time(value):
+        return shown(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) else shown(value)

@@ -1,0 +1,119 @@
+"""How the second solution reads the request, in words that a person can choose instead of an assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.brief import DATA_RULE, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, Reading
+
+_SYSTEM = f"""\
+Two analysts answered one request without seeing each other's work, and their results differ. You say which reading of
+the request makes the difference, so that the person who wrote it can choose. You do not judge who is right.
+
+{DATA_RULE}
+
+Under <first> stand the assumptions of the first analyst, numbered, under <second> what the second one noted. <differs>
+names the results that differ, with both values on a small input where there is one. Answer with `readings`: one for
+each difference in reading that explains a difference in the results, at most three, the most important one first. Each
+has
+- `assumption`: the number of the first analyst's assumption that says the opposite; 0 when none does.
+- `words`: the second reading in two to eight words that continue "read …", such as "year on year".
+- `line`: the second reading as one plain sentence that the person could add to the request, complete without the rest.
+`readings` is empty when the difference is a slip in somebody's work and no other way to read the request."""
+
+MOST = 3
+"""Readings that are shown."""
+
+_LONGEST_WORDS, _LONGEST_LINE = 80, 400
+
+
+class _NamedReading(BaseModel):
+    assumption: int = 0
+    words: str
+    line: str
+
+
+class Named(BaseModel):
+    """The readings that make the difference."""
+
+    readings: list[_NamedReading] = Field(default_factory=list)
+    explanation: str = ""
+
+
+def naming_messages(
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    second: Sequence[str],
+    source: str,
+    places: Sequence[OpenPlace],
+) -> Messages:
+    """The question. Without `source`, where the input holds values that must not leave, there are no values in it."""
+    differs = "\n".join(_differing(place, with_values=bool(source)) for place in places)
+    shown = f"<input>\n{source}\n</input>\n\n" if source else ""
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n<first>\n{_numbered(plan.assumptions)}\n</first>\n\n"
+            f"<second>\n{_numbered(second)}\n</second>\n\n{shown}<differs>\n{differs}\n</differs>\n\n"
+            "Name the readings.",
+        },
+    )
+
+
+def _numbered(lines: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)) or "nothing noted"
+
+
+def _differing(place: OpenPlace, *, with_values: bool) -> str:
+    if not with_values:
+        return f"- {place.where}"
+    at = f" at {place.at}" if place.at else ""
+    return (
+        f"- {place.where}{at}: first {_values(place.first, place.ones)}, second {_values(place.second, place.others)}"
+    )
+
+
+def _values(shown: str, values: Sequence[Any]) -> str:
+    return f"{shown} (all: {list(values)})" if len(values) > 1 else shown
+
+
+async def name_readings(
+    talk: Conversation,
+    request: Request,
+    plan: CodePlan,
+    data_context: str,
+    second: Sequence[str],
+    source: str,
+    places: Sequence[OpenPlace],
+) -> tuple[Reading, ...]:
+    """Ask which readings make the difference.
+
+    Args:
+        talk: with the model.
+        request: what was asked.
+        plan: how the function reads it.
+        data_context: what is told about the data.
+        second: how the second solution reads it, a line each.
+        source: a small input on which they differ, as Python source; "" when it must not be told.
+        places: where they differ on it.
+    """
+    messages = naming_messages(request, plan, data_context, second, source, places)
+    answer = await talk.structured("second", messages, Named)
+    return tuple(
+        Reading(
+            words=" ".join(named.words.split())[:_LONGEST_WORDS].rstrip("."),
+            line=" ".join(named.line.split())[:_LONGEST_LINE],
+            assumption=plan.assumptions[named.assumption - 1] if 0 < named.assumption <= len(plan.assumptions) else "",
+        )
+        for named in answer.readings[:MOST]
+        if named.words.strip() and named.line.strip()
+    )

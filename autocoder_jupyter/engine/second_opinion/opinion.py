@@ -1,0 +1,192 @@
+"""The second opinion in the course of a generation: asked for beside the plan, heard when the function is verified."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from autocoder_jupyter.engine.events import OpinionGiven
+from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
+from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
+from autocoder_jupyter.engine.second_opinion.findings import differences_of
+from autocoder_jupyter.engine.second_opinion.naming import name_readings
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, TrialOutcome, try_both
+from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, second_question, write_second
+from autocoder_jupyter.engine.tests import read_suite
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.types import SecondOpinion, TestFailure
+
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds that a verified function waits for the second solution, at most."""
+
+ROUNDS = 2
+"""How often a small input is derived, and the code mended by it."""
+
+
+class Adviser:
+    """Seeks the second opinion of one generation. It can make a verdict worse and a report richer, and fails nothing.
+
+    Args:
+        work: the generation.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._wanted = False
+        self._writing: asyncio.Task[SecondSolution] | None = None
+        self._rounds = 0
+        self._tests: tuple[str, ...] = ()
+
+    def begin(self) -> None:
+        """Ask for the second solution, if it is wanted. A run that ended before is replayed as it was.
+
+        Where tokens or money are limited the function comes first: then it is asked for with what is left of them.
+        """
+        work = self._work
+        if work.config.second_opinion == "off":
+            return
+        question = second_question(work.request, work.prepared.inputs, work.context)
+        if work.services.journal.is_finished and work.config.cache == "auto" and not work.second_talk.recalls(question):
+            self._conclude(SecondOpinion(note="The run was recorded without one."))
+            return
+        self._wanted = True
+        if work.budget.tokens is None and work.budget.cost is None:
+            self._ask()
+
+    def _ask(self) -> asyncio.Task[SecondSolution]:
+        work = self._work
+        if self._writing is None:
+            self._writing = asyncio.create_task(
+                write_second(work.second_talk, work.request, work.prepared.inputs, work.context)
+            )
+        return self._writing
+
+    def stop(self) -> None:
+        """Ask no further."""
+        if self._writing is not None:
+            self._writing.cancel()
+
+    async def weigh(self, verdict: Verdict) -> Verdict:
+        """Hear the opinion on a function that is verified.
+
+        Returns:
+            The verdict; or one that fails, when an independent derivation says that the code is wrong. Then the tests
+            hold the input that shows it.
+        """
+        if not self._wanted:
+            return verdict
+        fault = await self._work.stage("second", self._weighed)
+        return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
+
+    async def _weighed(self) -> TestFailure | None:
+        """The fault of the code, if the second opinion found one."""
+        writing = self._ask()
+        done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
+        if not done:
+            self._without("The second solution did not come in time.")
+            return None
+        try:
+            second = writing.result()
+        except AutocodeError as error:
+            self._without(f"No second solution was written. {error.what}")
+            return None
+        work = self._work
+        outcome = await try_both(work.bench, work.program(), second, work.request.samples)
+        opinion = SecondOpinion(
+            code=second.code,
+            model=work.config.second_model or work.config.model,
+            tried=tuple(outcome.tried),
+            not_compared=tuple(outcome.not_compared),
+            tests=self._tests,
+        )
+        if outcome.failed:
+            note = f"Nothing was compared: {outcome.failed}."
+            self._conclude(opinion.model_copy(update={"note": note}))
+            return None
+        differences = differences_of(outcome)
+        state = "differ" if differences else "agree"
+        opinion = opinion.model_copy(update={"state": state, "differences": differences})
+        if outcome.smallest is None:
+            self._conclude(opinion)
+            return None
+        return await self._explained(opinion, outcome, outcome.smallest, second)
+
+    async def _explained(
+        self, opinion: SecondOpinion, outcome: TrialOutcome, smallest: Smallest, second: SecondSolution
+    ) -> TestFailure | None:
+        """Why they differ: another reading, or a fault."""
+        work = self._work
+        source = smallest.source if self._may_be_told(smallest) else ""
+        places = smallest.differences[:MOST_ASKED]
+        asked = reachable(places, work.plan.outputs) if source and can_be_written(smallest, work.plan) else []
+        derivation, readings = await asyncio.gather(
+            self._derived(source, asked),
+            self._optional(
+                name_readings(work.second_talk, work.request, work.plan, work.context, second.readings, source, places)
+            ),
+        )
+        confirms = confirmed(derivation, asked) if derivation else ""
+        opinion = opinion.model_copy(
+            update={
+                "smallest": smallest.source,
+                "derivation": derivation.derivation if derivation else "",
+                "confirms": confirms,
+                "readings": readings or (),
+            }
+        )
+        if confirms != "second" or derivation is None or work.suite is None:
+            self._conclude(opinion)
+            return None
+        name = f"{PREFIX}{len(self._tests) + 1}"
+        written = as_test(len(self._tests) + 1, smallest, work.plan, asked, derivation)
+        self._tests = (*self._tests, name)
+        work.set_suite(read_suite(f"{work.suite.source.rstrip()}\n\n\n{written}"))
+        self._conclude(opinion.model_copy(update={"tests": self._tests}))
+        return _fault(name, smallest, asked, derivation)
+
+    async def _derived(self, source: str, places: Sequence[OpenPlace]) -> Derivation | None:
+        if not source or not places or self._rounds >= ROUNDS:
+            return None
+        self._rounds += 1
+        work = self._work
+        return await self._optional(derive(work.second_talk, work.request, work.plan, work.context, source, places))
+
+    async def _optional(self, answer: Awaitable[T]) -> T | None:
+        """An answer that is done without when it does not come."""
+        try:
+            return await answer
+        except AutocodeError:
+            return None
+
+    def _may_be_told(self, smallest: Smallest) -> bool:
+        """Whether the model may see the input: made-up values always, those of the data as far as rows are shared."""
+        return not smallest.own_values or self._work.config.share == "rows"
+
+    def _without(self, note: str) -> None:
+        self._conclude(SecondOpinion(note=note, tests=self._tests))
+
+    def _conclude(self, opinion: SecondOpinion) -> None:
+        work = self._work
+        work.second_opinion = opinion.model_copy(update={"usage": work.second_talk.spent})
+        work.emit(OpinionGiven(work.second_opinion))
+
+
+def _fault(name: str, smallest: Smallest, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
+    """What the code does wrong, for whoever mends it."""
+    expected = "; ".join(f"{entry.place} is {entry.values}" for entry in derivation.values)
+    actual = "; ".join(f"{place.where} is {list(place.ones) or place.first}" for place in places)
+    return TestFailure(
+        test_name=name,
+        error_message=f"On a small input ({name}) the function departs from: {derivation.sentence}",
+        expected_behavior=f"For\n{smallest.source}\nwhat must come out: {expected}",
+        actual_behavior=actual,
+        root_cause=derivation.derivation,
+        suggested_fix="Find where the function departs from the derivation, and mend it there.",
+        error_type="logic",
+    )

@@ -1,0 +1,152 @@
+"""Both solutions in the sandbox: one call of a program of ours that holds both, and what came out, checked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.errors import SandboxError
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import Count, OutputSpec
+
+SECONDS = 30.0
+"""Wall clock for all of it. A second opinion is not worth a longer wait."""
+
+_INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
+
+_ORDER = ("values", "frames", "comparison", "variations", "smallest", "written", "trial")
+"""The modules that go inside; each needs only those before it."""
+
+_PROGRAM = """\
+import sys
+import types
+
+SOURCES = {sources!r}
+
+
+def run(**inputs):
+    for name, source in SOURCES.items():
+        module = sys.modules[name] = types.ModuleType(name)
+        module.__path__ = []
+        exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
+    return sys.modules[{last!r}].run_trial({first!r}, {second!r}, {pairs!r}, inputs)
+"""
+
+
+class Place(BaseModel):
+    """One place where they differ, to be read."""
+
+    where: str
+    first: str
+    second: str
+    at: str = ""
+    count: Count = 1
+    of: Count = 1
+
+
+class OpenPlace(Place):
+    """The same with all values there, as JSON; `keys` are the columns that name rows."""
+
+    ones: list[Any] = Field(default_factory=list)
+    others: list[Any] = Field(default_factory=list)
+    keys: list[str] = Field(default_factory=list)
+
+
+class OnVariation(BaseModel):
+    """What differs on one variation of the sample."""
+
+    name: str
+    differences: list[Place]
+
+
+class Smallest(BaseModel):
+    """A small input on which they differ, as Python source by input name, and what differs there.
+
+    `own_values` are columns in which values of the data are left.
+    """
+
+    variation: str = ""
+    sources: dict[str, str]
+    own_values: list[str] = Field(default_factory=list)
+    differences: list[OpenPlace]
+
+    @property
+    def source(self) -> str:
+        """All tables as statements; "" when one cannot be written."""
+        if not all(self.sources.values()):
+            return ""
+        return "\n".join(f"{name} = {text}" for name, text in self.sources.items())
+
+
+class TrialOutcome(BaseModel):
+    """What came out of a trial. It was computed beside code that nobody has read, so it is checked."""
+
+    failed: str = ""
+    sample: list[Place] = Field(default_factory=list)
+    not_compared: list[str] = Field(default_factory=list)
+    tried: list[str] = Field(default_factory=list)
+    variations: list[OnVariation] = Field(default_factory=list)
+    smallest: Smallest | None = None
+
+
+async def try_both(
+    bench: Workbench,
+    program: Program,
+    second: SecondSolution,
+    samples: Mapping[str, Any],
+) -> TrialOutcome:
+    """Run the function and the second solution on the sample and its variations.
+
+    Args:
+        bench: the way to the sandbox.
+        program: the function.
+        second: the other.
+        samples: the sample, by input name.
+    """
+    pairs = matched_outputs(program.outputs, second.outputs)
+    unpaired = [f"{spec.name}: the second solution has no such output" for spec in program.outputs]
+    missing = [note for note, spec in zip(unpaired, program.outputs, strict=True) if spec.name not in pairs]
+    comparable = {one: other for one, other in pairs.items() if _type_of(program.outputs, one) not in _SEEN_ONLY}
+    missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
+    if not comparable:
+        return TrialOutcome(failed="no output can be compared", not_compared=missing)
+    code = _PROGRAM.format(
+        sources=_sources(),
+        last=f"{_INSIDE}.trial",
+        first=(program.code, [spec.name for spec in program.outputs]),
+        second=(second.code, [spec.name for spec in second.outputs]),
+        pairs=list(comparable.items()),
+    )
+    trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
+    given = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
+    try:
+        outcome = await bench.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
+        found = TrialOutcome.model_validate(outcome.values["found"])
+    except SandboxError as error:
+        return TrialOutcome(failed=f"both could not be run side by side: {error.what}", not_compared=missing)
+    except ValidationError:
+        return TrialOutcome(failed="both could not be run side by side", not_compared=missing)
+    return found.model_copy(update={"not_compared": [*missing, *found.not_compared]})
+
+
+_SEEN_ONLY = ("Figure", "Dir")
+"""Types of outputs that are looked at, not compared."""
+
+
+def _type_of(outputs: Sequence[OutputSpec], name: str) -> str:
+    return next(spec.type for spec in outputs if spec.name == name)
+
+
+@functools.cache
+def _sources() -> dict[str, str]:
+    """What goes inside, by module name: empty packages first, so that `import` finds them."""
+    parts = _INSIDE.split(".")
+    packages = {".".join(parts[: count + 1]): "" for count in range(len(parts))}
+    folder = resources.files(_INSIDE)
+    return packages | {f"{_INSIDE}.{name}": folder.joinpath(f"{name}.py").read_text("utf-8") for name in _ORDER}

@@ -1,0 +1,134 @@
+"""The second solution: written from the request and the data alone, beside the plan."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocoder_jupyter.engine.brief import DATA_RULE, request_text
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.entry import entry_problem, without_entry
+from autocoder_jupyter.engine.interface import FUNCTION, annotation
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.protocol import Question
+from autocoder_jupyter.parsing import complaint, parse
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import InputSpec, OutputSpec, type_name
+
+_SYSTEM = f"""\
+You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
+else answers the same request at this moment; where your answers differ, the person is shown how the request can be
+read. So read it for yourself, as this person most likely means it, and do not guess what others would write.
+
+{DATA_RULE}
+
+The module:
+- begins with a docstring. It lists how you read what the request leaves open and a reader could take otherwise (which
+  period is compared, which date counts, what becomes of nulls, duplicates and ties, which standard deviation, inclusive
+  or exclusive bounds, time zones, rounding): one line each that begins with "- ", short, the important ones first.
+- has, below it, `OUTPUTS = {{"name": "type", ...}}`: what `run` returns, in order. The types are str, int, float, bool,
+  datetime, date, timedelta, DataFrame, Series, dict, list, File, Dir and Figure.
+- defines the function `run` as under <interface>; one output is returned bare, several as a tuple. Helper functions are
+  fine. No code runs on import but imports and constants.
+- works on any input of the same columns and dtypes, with missing values too, and on a single row; no value of the data
+  shown is hard-coded. Plain pandas and numpy, no other packages unless the request cannot do without.
+- changes no input, prints nothing, opens no network connection, and gives the same result every time.
+
+Answer with the whole module in one ```python block, and nothing else."""
+
+
+@dataclass(frozen=True)
+class SecondSolution:
+    """The module, what it returns, and how it reads the request."""
+
+    code: str
+    outputs: tuple[OutputSpec, ...]
+    readings: tuple[str, ...]
+
+
+def second_question(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Question:
+    """The question: it holds the declared interface, and nothing of the plan."""
+    return Question(stage="second", messages=second_messages(request, inputs, data_context))
+
+
+def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
+    """Its messages."""
+    parameters = ", ".join(
+        f"{spec.name}: {annotation(spec.type)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+    )
+    declared = ", ".join(f'"{spec.name}": "{spec.type}"' for spec in request.outputs)
+    outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
+    return (
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{request_text(request, data_context)}\n\n<interface>\n    def {FUNCTION}({parameters}): ...\n"
+            f"    {outputs}\n</interface>\n\nWrite the module.",
+        },
+    )
+
+
+async def write_second(
+    talk: Conversation, request: Request, inputs: Sequence[InputSpec], data_context: str
+) -> SecondSolution:
+    """Ask for the second solution, once: it is an opinion, and nobody insists on one.
+
+    Raises:
+        UnusableAnswer: it is none that could be run.
+        ModelError: the model gave no answer.
+    """
+    code = without_entry(
+        await talk.code("second", second_messages(request, inputs, data_context), must_define=FUNCTION)
+    )
+    return read_second(code, request.outputs)
+
+
+def read_second(code: str, declared: Sequence[OutputSpec]) -> SecondSolution:
+    """What a module says of itself.
+
+    Raises:
+        UnusableAnswer: it does not parse, or does not say what it returns.
+    """
+    try:
+        module = parse(code)
+    except SyntaxError as error:
+        raise UnusableAnswer(f"The module does not parse: {complaint(error)}.") from None
+    if problem := entry_problem(module):
+        raise UnusableAnswer(f"The module cannot be used: {problem}.")
+    outputs = tuple(declared) or _outputs(module)
+    if not outputs:
+        raise UnusableAnswer("The module does not say what it returns.")
+    docstring = ast.get_docstring(module) or ""
+    lines = [line.strip() for line in docstring.splitlines()]
+    return SecondSolution(code, outputs, tuple(line[2:].strip() for line in lines if line.startswith("- ")))
+
+
+def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
+    """What `OUTPUTS` says."""
+    for node in module.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "OUTPUTS" for t in node.targets):
+            try:
+                named = ast.literal_eval(node.value)
+                return tuple(OutputSpec(name=name, type=type_name(kind)) for name, kind in named.items())
+            except (ValueError, TypeError, AttributeError, SyntaxError, MemoryError, RecursionError):
+                return ()
+    return ()
+
+
+def matched_outputs(first: Sequence[OutputSpec], second: Sequence[OutputSpec]) -> dict[str, str]:
+    """Outputs of the plan with those of the second solution that mean the same: by name, then by type and place.
+
+    Declared outputs have the same names. Of others, those of one type belong together in order, when there are as many
+    of them on both sides.
+    """
+    names = {spec.name for spec in second}
+    pairs = {spec.name: spec.name for spec in first if spec.name in names}
+    left = [spec for spec in first if spec.name not in pairs]
+    right = [spec for spec in second if spec.name not in pairs]
+    for kind in dict.fromkeys(spec.type for spec in left):
+        ours = [spec.name for spec in left if spec.type == kind]
+        theirs = [spec.name for spec in right if spec.type == kind]
+        if len(ours) == len(theirs):
+            pairs.update(zip(ours, theirs, strict=True))
+    return {spec.name: pairs[spec.name] for spec in first if spec.name in pairs}

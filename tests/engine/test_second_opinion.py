@@ -1,0 +1,170 @@
+"""A second solution beside the plan: what it shows, what comes of it, and that it never spoils anything."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.events import Finished, OpinionGiven
+from autocoder_jupyter.types import OutputSpec
+from tests.scripted_model import Answer
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+pytestmark = pytest.mark.local_sandbox
+
+ON = {"second_opinion": "on"}
+AGREEING = f'"""How it is read:\n\n- a missing price counts as zero\n"""\n\nOUTPUTS = {{"total": "float"}}\n\n{CODE}'
+OTHERWISE = AGREEING.replace('"""How', '"""How it is read:\n\n- revenue is the price alone\n\nHow').replace(
+    ' * sales["quantity"]', ""
+)
+NAMED = json.dumps(
+    {"readings": [{"assumption": 1, "words": "as the price alone", "line": "Revenue is the price, without quantity."}]}
+)
+
+
+def derived(*values, place="total", decided=True):
+    told = {"derivation": "1 * 2 = 2", "sentence": "Total revenue of @sales.", "decided": decided}
+    return json.dumps({**told, "values": [{"place": place, "values": list(values)}]})
+
+
+def script(code=CODE, tests=TESTS, **more):
+    return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **more}
+
+
+async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre: Theatre):
+    played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
+    opinion = played.report.second_opinion
+    assert played.report.success and opinion.state == "agree" and not opinion.differences
+    assert opinion.tried[0] == "with shuffled rows" and len(opinion.tried) >= 4
+    assert 0 < opinion.usage.input_tokens < played.report.usage.input_tokens
+    assert [event.opinion for event in played.of(OpinionGiven)] == [opinion]
+
+
+async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre):
+    played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
+    asked = next(r for r in played.model.requests if "experienced analyst" in r["messages"][0]["content"])
+    told = json.dumps(asked)
+    assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
+    assert "count as zero" not in told and "Multiply and sum" not in told and "test_sum" not in told
+    assert set(played.asked[:2]) == {"plan", "second"}
+
+
+async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(theatre: Theatre):
+    told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
+    opinion = (await theatre.play(told, settings=ON)).report.second_opinion
+    (difference,) = opinion.differences
+    assert (difference.where, difference.first, difference.second, difference.on) == ("total", "140", "60", "")
+    (reading,) = opinion.readings
+    assert (reading.words, reading.assumption) == ("as the price alone", "Rows with a missing price count as zero.")
+
+
+async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(theatre: Theatre):
+    told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
+    played = await theatre.play(told, settings=ON)
+    asked = next(r for r in played.model.requests if "work out by hand" in r["messages"][0]["content"])
+    question = asked["messages"][1]["content"]
+    assert "pd.Series([1.0], dtype='float64')" in question and "- total" in question
+    assert "def run(sales: pd.DataFrame) -> float: ..." in question and ".sum()" not in question
+
+
+WRONG = CODE.replace('sales["quantity"]).sum()', 'sales["quantity"].clip(upper=2)).sum()')
+"""Wrong for quantities above two, which the tests do not look at."""
+
+MENDED = json.dumps({"edits": [{"find": ".clip(upper=2)", "replace": "", "mends": ["test_second_opinion_1"]}]})
+
+
+def hand_derived(request):
+    """What an honest sum gives for the input in the question."""
+    question = request["messages"][1]["content"]
+    source = question.partition("<input>\n")[2].partition("\n</input>")[0].removeprefix("sales = ")
+    sales = eval(source, {"pd": pd})
+    return derived(float((sales["price"] * sales["quantity"]).sum()))
+
+
+async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(theatre: Theatre):
+    told = script(
+        WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})], fix_code=[MENDED]
+    )
+    played = await theatre.play(told, settings=ON)
+    report = played.report
+    assert report.success and report.attempts == 2 and "clip" not in report.solution.code
+    assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
+    assert report.second_opinion.state == "agree" and report.second_opinion.tests == ("test_second_opinion_1",)
+    assert "diagnose" not in played.asked
+
+
+async def test_a_fault_that_is_never_mended_is_no_success(theatre: Theatre):
+    told = script(WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})])
+    played = await theatre.play(told, settings={**ON, "max_iterations": 1})
+    assert not played.report.success and "test_second_opinion_1" in played.report.error
+
+
+async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatre):
+    told = script(second=[fenced(OTHERWISE)], derive=[derived(99.0)], name=[NAMED])
+    played = await theatre.play(told, settings=ON)
+    assert played.report.success and played.report.attempts == 1 and played.report.second_opinion.confirms == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(status=401, error="no such key"), "No second solution was written."),
+        (fenced("OUTPUTS = 3\n\ndef run(sales):\n    raise ValueError('it cannot')"), "the second solution raises"),
+        (fenced("def run(sales):\n    while True: pass"), "could not be run side by side"),
+    ],
+    ids=["refused", "raises", "never ends"],
+)
+async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(theatre: Theatre, monkeypatch, answer, said):
+    monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
+    played = await theatre.play(script(second=[answer]), settings=ON)
+    assert played.report.success and played.of(Finished)[-1].state == "ready"
+    assert played.report.second_opinion.state == "none" and said in played.report.second_opinion.note
+
+
+async def test_switched_off_nothing_is_asked_and_nothing_said(theatre: Theatre):
+    played = await theatre.play(script(), settings={"second_opinion": "off"})
+    assert played.report.second_opinion is None and sorted(played.asked) == ["code", "plan", "tests"]
+
+
+async def test_a_recorded_run_without_one_is_replayed_and_nothing_is_asked(theatre: Theatre):
+    await theatre.play(script(), settings={"second_opinion": "off"})
+    again = await theatre.play({}, settings=ON)
+    assert again.report.success and again.asked == []
+    assert again.report.second_opinion.note == "The run was recorded without one."
+
+
+async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre):
+    await theatre.play(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
+    again = await theatre.play({}, settings=ON)
+    assert again.asked == [] and again.report.second_opinion.readings
+    assert again.report.second_opinion.usage.input_tokens == 0
+
+
+async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre):
+    played = await theatre.play(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
+    assert played.asked[-1] == "second" and played.report.second_opinion.state == "agree"
+
+
+async def test_outputs_that_nobody_declared_are_matched_by_type(theatre: Theatre):
+    second = AGREEING.replace('"total"', '"revenue"').replace('sales["revenue"]', 'sales["total"]')
+    played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
+    assert played.report.second_opinion.state == "agree" and not played.report.second_opinion.not_compared
+
+
+async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(theatre: Theatre):
+    second = "OUTPUTS = {'total': 'str'}\n\ndef run(sales):\n    return 'much'"
+    played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
+    assert played.report.second_opinion.not_compared == ("total: float here, str there",)
+
+
+def test_outputs_are_matched_by_name_then_by_type_and_place():
+    from autocoder_jupyter.engine.second_opinion.writer import matched_outputs
+
+    def specs(**types):
+        return tuple(OutputSpec(name=name, type=kind) for name, kind in types.items())
+
+    first = specs(monthly="DataFrame", best="str", worst="str", share="float")
+    second = specs(top="str", bottom="str", monthly="DataFrame", a="float", b="float")
+    assert matched_outputs(first, second) == {"monthly": "monthly", "best": "top", "worst": "bottom"}
