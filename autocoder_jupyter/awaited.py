@@ -36,6 +36,7 @@ class Wait:
     """One wait of one caller. What is awaited changes on the way: a pending result first, then its call."""
 
     awaited: Awaited | None = None
+    remarks: list[str] = field(default_factory=list)
 
     @contextmanager
     def of_work_begun_here(self) -> Iterator[None]:
@@ -58,6 +59,13 @@ def tell(awaited: Awaited) -> None:
     wait = _current.get()
     if wait is not None:
         wait.awaited = awaited
+
+
+def remark(text: str) -> None:
+    """Say one sentence to who waits for the present work, as a warning when it is done; nobody may wait."""
+    wait = _current.get()
+    if wait is not None:
+        wait.remarks.append(text)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import concurrent.futures
 import contextlib
 import threading
 import time
+import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
@@ -96,6 +97,8 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return wait(future, about=about)
     finally:
         future.cancel()
+        for text in about.remarks:
+            warnings.warn(text, stacklevel=3)
 
 
 @contextlib.contextmanager

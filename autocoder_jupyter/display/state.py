@@ -70,7 +70,7 @@ class CardState:
     Args:
         name: what the person calls it.
         max_cost: the budget in US dollars.
-        notice: what the person should know of the run before anything happens in it, a sentence a line.
+        notice: what the person should know of the run: of its folder, or of what went wrong here and was put right.
         seconds: time since the start.
         heard: when something last happened, in seconds since the start.
         answers: what the model says in each stage that runs, the first to begin first.
@@ -278,6 +278,11 @@ def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
 def _(event: events.EnvironmentReady, state: CardState) -> CardState:
     state = replace(state, environment=event.image, building=())
     return _noted(state, f"environment ready after {event.seconds:.1f} s")
+
+
+@_after.register
+def _(event: events.Noticed, state: CardState) -> CardState:
+    return _noted(replace(state, notice=tuple(dict.fromkeys((*state.notice, event.text)))), event.text)
 
 
 @_after.register

@@ -42,7 +42,20 @@ class Trials:
         lacking = await work.stage("environment", self._packages.provide)
         if lacking is not None:
             return Verdict(suite=work.suite, failures=(lacking,), error=lacking.error_message)
-        program = work.program()
+        environment = work.bench.environment
+        verdict = await self._tried(tests_changed)
+        # Nobody pays for a fix of what was not the code's fault.
+        if not verdict.success and await work.bench.heal(environment):
+            self._passing_on_a_stub.clear()
+            verdict = await self._tried(tests_changed)
+        work.emit(EvidenceGathered(work.attempt, verdict.evidence))
+        sample = verdict.sample
+        if verdict.success and sample is not None:
+            work.emit(await call_blocking(lambda: self._seen(sample)))
+        return verdict
+
+    async def _tried(self, tests_changed: tuple[str, ...]) -> Verdict:
+        work, program = self._work, self._work.program()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
@@ -50,11 +63,7 @@ class Trials:
         tested, callee = run.result()
         sample, checks = await work.stage("verify", lambda: self._verify(program, sample, callee))
         failures = (*(sample.failures(work.discretion) if sample else ()), *failures_of(checks))
-        verdict = Verdict(work.suite, tested, sample, checks, vacuous, failures, tests_changed)
-        work.emit(EvidenceGathered(work.attempt, verdict.evidence))
-        if verdict.success and sample is not None:
-            work.emit(await call_blocking(lambda: self._seen(sample)))
-        return verdict
+        return Verdict(work.suite, tested, sample, checks, vacuous, failures, tests_changed)
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config

@@ -144,6 +144,13 @@ class EnvironmentReady:
 
 
 @dataclass(frozen=True)
+class Noticed:
+    """Something went wrong on this machine and was put right; `text` is one sentence for the person."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class EvidenceGathered:
     """The verdict on an attempt."""
 
@@ -197,6 +204,7 @@ Event = (
     | ApprovalGiven
     | EnvironmentProgress
     | EnvironmentReady
+    | Noticed
     | EvidenceGathered
     | SampleOutputs
     | Compared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import sys
 import threading
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.discretion.secrets import hidden_values
-from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady
+from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
@@ -45,6 +46,8 @@ class Workbench:
         self._config = config
         self.limits = limits_of(config)
         self.environment: Environment | None = None
+        self._packages: tuple[str, ...] = ()
+        self._healing = asyncio.Lock()
 
     @property
     def python_version(self) -> tuple[int, int]:
@@ -94,10 +97,24 @@ class Workbench:
             environment = await self._build(packages, system_packages, ())  # a version of the lock is gone
         key = self._key(packages, system_packages)
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
-        self.environment = environment
+        self.environment, self._packages = environment, packages
         seconds = time.monotonic() - started
         self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds))
         return environment
+
+    async def heal(self, environment: Environment | None) -> bool:
+        """Look at an environment, because something failed in it; what is damaged is built anew.
+
+        Whoever gets True tries again: what was seen before may have been the environment's fault.
+        """
+        async with self._healing:
+            if environment is None or environment != self.environment:
+                return environment is not None  # somebody beside us has it healed already
+            found = await call_blocking(lambda: self._services.sandbox.examine(environment))
+            if found:
+                self.environment = await self._build(self._packages, environment.system_packages, environment.lock)
+                self._services.emit(Noticed(f"The environment was damaged ({found}) and has been built anew."))
+            return bool(found)
 
     def _key(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> str:
         return content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
@@ -137,13 +154,13 @@ class Workbench:
 
     async def _work(self, count: int, job: Callable[[Sequence[Worker]], T], other_than: Collection[str]) -> T:
         environment = self.environment
-        assert environment is not None, "provide() comes first"
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
         network = not self._config.block_network
         held: list[Worker] = []
         abandoned = threading.Event()
 
         def attempt() -> T:
+            assert environment is not None, "provide() comes first"
             with ExitStack() as leases:
                 taken = []
                 for _ in range(count):
@@ -160,10 +177,14 @@ class Workbench:
             for worker in held:
                 worker.kill()
 
-        for retries_left in range(self._config.sandbox_retries, -1, -1):
+        retries_left, was_healed = self._config.sandbox_retries, False
+        while True:
             try:
                 return await call_blocking(attempt, on_cancel=abandon)
-            except EngineGone:
-                if not retries_left:
+            except (EngineGone, PackageError) as error:
+                if not was_healed and await self.heal(environment):
+                    was_healed, environment = True, self.environment
+                elif retries_left and isinstance(error, EngineGone):
+                    retries_left -= 1
+                else:
                     raise
-        raise AssertionError("unreachable")

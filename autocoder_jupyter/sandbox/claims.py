@@ -27,7 +27,7 @@ def claim(file: Path) -> None:
     """Use what `file` stands for, now and until this process ends. Waits for whoever is just removing it."""
     with suppress(OSError):  # a cache that cannot be written is nobody's to clear either
         with _lock:
-            if str(file) not in _held and _fcntl is not None:
+            if not _is_held(file) and _fcntl is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _held[str(file)] = _locked(file)
         os.utime(file)
@@ -49,6 +49,15 @@ def unclaimed(file: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+def _is_held(file: Path) -> bool:
+    """Whether this process claims it; a file that somebody removed, with its whole cache, claims nothing any more."""
+    descriptor = _held.get(str(file))
+    if descriptor is None or os.fstat(descriptor).st_nlink:
+        return descriptor is not None
+    os.close(_held.pop(str(file)))
+    return False
 
 
 def _locked(file: Path) -> int:

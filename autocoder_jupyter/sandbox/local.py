@@ -60,6 +60,12 @@ class LocalSandbox:
             )
         return build(spec, on_progress=on_progress, stop=stop)
 
+    def examine(self, environment: Environment) -> str:
+        """What is wrong with an environment's folder; see `protocol.Sandbox.examine`."""
+        from autocoder_jupyter.sandbox.local_environments import examine
+
+        return examine(environment)
+
     def start(
         self,
         environment: Environment,

@@ -10,14 +10,14 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox import bytecode, upkeep
+from autocoder_jupyter.sandbox import bytecode, contents, upkeep
 from autocoder_jupyter.sandbox.claims import claim
 from autocoder_jupyter.sandbox.environments import (
     FORMAT,
@@ -65,14 +65,31 @@ def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: S
     environment = Environment(key, str(folder), packages, spec.python_version)
     use(environment)  # before it is looked for, so that nobody removes it in between
     if _is_whole(environment):
-        return environment
+        return _dated(environment)
     with build_lock(folder.with_suffix(".lock"), stop):
         if not _is_whole(environment):
             if on_progress is not None:
                 on_progress(f"installing {len(packages)} packages")
             _build(environment, interpreter, on_progress, stop)
     upkeep.daily("environments", upkeep.clear_local)
-    return environment
+    return _dated(environment)
+
+
+def examine(environment: Environment, *, stop: Stop | None = None) -> str:
+    """What is wrong with an environment whose programs fail, in words; "" when it is whole.
+
+    What is damaged is built anew by the next `build`, from packages that uv fetches anew where its own are damaged too.
+    """
+    folder = Path(environment.location)
+    if not _is_whole(environment):
+        return "parts of it were removed"
+    if _dated(environment) != environment:
+        return "it was made anew while it was in use"
+    found = contents.departures(folder)
+    if words := found.in_words():
+        _fetch_anew(contents.owners(_site_packages(folder), [folder / path for path in found.changed]), stop or Stop())
+        (folder / _MARKER).unlink(missing_ok=True)
+    return words
 
 
 def use(environment: Environment) -> None:
@@ -135,6 +152,14 @@ def _interpreter(python: str, prefixes: Any, release: str) -> Interpreter:
     return Interpreter(python, tuple(both), release)
 
 
+def _dated(environment: Environment) -> Environment:
+    """The environment that is there now: workers of one that was in its place before cannot read its files."""
+    with suppress(OSError):
+        status = (Path(environment.location) / _MARKER).stat()
+        return replace(environment, made=f"{status.st_ino:x}-{status.st_mtime_ns:x}")
+    return environment
+
+
 def _is_whole(environment: Environment) -> bool:
     """Whether the marker is there and says what it must, and the interpreter and each package are still there."""
     folder = Path(environment.location)
@@ -168,7 +193,11 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
             ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], stop=stop
         )
         _install(environment, made, on_progress, stop)
-        _compile(environment, made, interpreter, stop)
+        if damaged := contents.misfits(_site_packages(made)):  # in uv's cache, from which files are linked
+            _fetch_anew(damaged, stop)
+            _install(environment, made, on_progress, stop, anew=True)
+        _compile(environment, made, interpreter, stop, alone=place.exists())
+        contents.write_list(made)
         marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
         if place.exists():
@@ -178,9 +207,12 @@ def _build(environment: Environment, interpreter: Interpreter, on_progress: Prog
         removal.remove(work)
 
 
-def _install(environment: Environment, folder: Path, on_progress: Progress | None, stop: Stop) -> None:
+def _install(
+    environment: Environment, folder: Path, on_progress: Progress | None, stop: Stop, *, anew: bool = False
+) -> None:
+    again = ["--reinstall"] if anew else []
     run_uv(
-        [*INSTALL, "--python", str(folder / "bin" / "python")],
+        [*INSTALL, *again, "--python", str(folder / "bin" / "python")],
         input="\n".join(environment.lock),
         suspects=list(map(name_of, environment.lock)),
         on_progress=on_progress,
@@ -188,11 +220,18 @@ def _install(environment: Environment, folder: Path, on_progress: Progress | Non
     )
 
 
-def _compile(environment: Environment, folder: Path, interpreter: Interpreter, stop: Stop) -> None:
+def _fetch_anew(distributions: Sequence[str], stop: Stop) -> None:
+    """Have uv forget its own copies of these."""
+    if distributions:
+        run_uv(["cache", "clean", "--quiet", *distributions], stop=stop)
+
+
+def _compile(environment: Environment, folder: Path, interpreter: Interpreter, stop: Stop, *, alone: bool) -> None:
+    """Compile what has no bytecode; from a neighbour none is taken over when it may be what was damaged."""
     site_packages = _site_packages(folder)
     bytecode.remove_shipped(site_packages)
-    neighbour = _most_similar(environment)
-    if neighbour is not None:
+    neighbour = None if alone else _most_similar(environment)
+    if neighbour is not None and not contents.departures(neighbour).changed:
         with suppress(FileNotFoundError, StopIteration):  # it may be cleared away just now
             bytecode.adopt(site_packages, _site_packages(neighbour))
     tag = bytecode.cache_tag(environment.python_version)

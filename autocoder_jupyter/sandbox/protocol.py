@@ -59,7 +59,8 @@ class EnvironmentSpec:
 class Environment:
     """A built environment. `key` is the hash of all that it holds; `location` is a folder or an image's name.
 
-    `image` names it without saying where it lies on this machine.
+    `image` names it without saying where it lies on this machine. `made` tells it from an earlier one in the same
+    place, whose workers cannot see what is there now.
     """
 
     key: str
@@ -67,6 +68,7 @@ class Environment:
     lock: tuple[str, ...]
     python_version: tuple[int, int]
     system_packages: tuple[str, ...] = ()
+    made: str = ""
 
     @property
     def image(self) -> str:
@@ -269,6 +271,14 @@ class Sandbox(Protocol):
             PackageError: with the distribution at fault.
             SandboxUnavailable: system packages on a sandbox that has none.
             Cancelled: it was stopped.
+        """
+        ...
+
+    def examine(self, environment: Environment) -> str:
+        """Look whether an environment whose programs fail is what was built; blocks for some tenths of a second.
+
+        Returns:
+            What is wrong with it, in words; "" when nothing is. `build` then makes it anew.
         """
         ...
 

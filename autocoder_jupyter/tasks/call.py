@@ -7,9 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter import background
-from autocoder_jupyter.awaited import Awaited, tell
+from autocoder_jupyter.awaited import Awaited, remark, tell
 from autocoder_jupyter.discretion.secrets import hidden_values, hush
-from autocoder_jupyter.errors import AutocodeError, EngineGone, InvalidRequest, SandboxUnavailable
+from autocoder_jupyter.errors import (
+    AutocodeError,
+    EngineGone,
+    InvalidRequest,
+    PackageError,
+    SandboxCrash,
+    SandboxUnavailable,
+    SolutionError,
+)
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
 from autocoder_jupyter.sandbox.stop import Stop
@@ -24,6 +32,12 @@ from autocoder_jupyter.visible import visible
 
 BACKOFF_SECONDS = 0.2
 """Wait before the first repetition of a call whose sandbox gave way; doubled each time."""
+
+
+_OF_MISSING_FILES = frozenset(
+    {"ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "OSError", "EOFError"}
+)
+"""What a library raises that loads a file of its own late, and does not find it."""
 
 
 async def call(function: Function, options: CallOptions, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -44,6 +58,8 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
     tell(Awaited(options.name or f"{function.name}.run", lambda: running.doing, "interrupt to stop it"))
     try:
         values = await background.call_blocking(running.values, on_cancel=running.stop)
+        for note in running.notes:
+            remark(note)
     except AutocodeError as error:
         if options.name:
             error.what = f"{options.name}: {error.what}"
@@ -73,6 +89,7 @@ class _Call:
         self._arguments = arguments
         self._stop = Stop(f"The call of {function.name} was stopped.")
         self.doing = ""
+        self.notes: list[str] = []
 
     def values(self) -> dict[str, Any]:
         """The outputs by name, their files where they stay."""
@@ -108,7 +125,7 @@ class _Call:
                     self._options.sandbox, self._options.image_config, built_in=self._function.sandbox
                 )
                 has_worked = has_worked or runtime.worked
-                values = self._attempt(runtime)
+                values = self._attempt_in_a_whole_environment(runtime)
             except (EngineGone, SandboxUnavailable) as error:
                 self._stop.require_going()
                 if runtime is not None:
@@ -122,6 +139,20 @@ class _Call:
             left -= 1
             self._stop.wait(pause)
             pause *= 2
+
+    def _attempt_in_a_whole_environment(self, runtime: Runtime) -> Mapping[str, Any]:
+        """One attempt; a second one when the first failed because files of the environment are gone or damaged."""
+        try:
+            return self._attempt(runtime)
+        except (EngineGone, PackageError, SandboxUnavailable, SandboxCrash, SolutionError) as error:
+            if isinstance(error, SolutionError) and error.exception_type not in _OF_MISSING_FILES:
+                raise
+            self._stop.require_going()
+            found = runtime.damage(self._function.environment)
+            if not found:
+                raise
+        self.notes.append(f"The environment of {self._function.name} was damaged ({found}) and has been built anew.")
+        return self._attempt(runtime)
 
     def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
         self._stop.require_going()

@@ -33,6 +33,14 @@ class Runtime:
             known = self._environments[spec] = self.sandbox.build(spec, stop=stop)
         return known
 
+    def damage(self, spec: EnvironmentSpec) -> str:
+        """What is wrong with an environment that was built here, in words; it is then built anew when it is needed."""
+        known = self._environments.get(spec)
+        found = self.sandbox.examine(known) if known else ""
+        if found:
+            self._environments.pop(spec, None)
+        return found
+
 
 _lock = threading.Lock()
 _runtimes: dict[tuple[int, str, ImageConfig], Runtime] = {}

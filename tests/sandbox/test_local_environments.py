@@ -14,7 +14,8 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox import environments, local_environments
-from autocoder_jupyter.sandbox.local_environments import build, find_interpreter, interpreter_of, python_of
+from autocoder_jupyter.sandbox.claims import unclaimed
+from autocoder_jupyter.sandbox.local_environments import build, examine, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from tests.sandbox.wheelhouse import make_eager_wheel, make_wheel, only_a_wheelhouse
@@ -144,14 +145,14 @@ def test_a_damaged_environment_is_built_again(damage: str) -> None:
         next(folder.glob("lib/python*/site-packages/alpha-*")).rename(folder / "elsewhere")
     with pytest.raises(PackageError):
         interpreter_of(environment)
-    assert build(_spec("alpha")) == environment
+    assert build(_spec("alpha")).location == environment.location
     assert _version_of(environment, "alpha") == "2.0"
 
 
 def test_a_build_that_broke_off_leaves_nothing_that_is_taken_for_whole(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def breaks(*_: object) -> None:
+    def breaks(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
     with monkeypatch.context() as context:
@@ -199,3 +200,56 @@ def test_the_interpreter_is_the_one_below_a_virtual_environment() -> None:
 def test_a_python_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match=r"no Python 3\.99"):
         build(EnvironmentSpec((), (3, 99)))
+
+
+def _files_of(environment: Environment, pattern: str) -> list[Path]:
+    return sorted(Path(environment.location).glob(f"lib/python*/site-packages/{pattern}"))
+
+
+def test_a_file_that_is_cut_short_is_found_and_fetched_anew_although_uvs_own_copy_is_cut_short_with_it() -> None:
+    environment = build(_spec("alpha"))
+    (source,) = _files_of(environment, "alpha/__init__.py")
+    assert source.stat().st_nlink > 1  # uv's copy is the same file
+    with source.open("r+") as file:
+        file.truncate(3)
+    assert examine(environment) == "its file __init__.py is damaged"
+    again = build(_spec("alpha"))
+    assert again.location == environment.location and again != environment
+    assert _version_of(again, "alpha") == "2.0"
+    assert examine(again) == ""
+
+
+def test_bytecode_that_is_cut_short_is_made_anew_and_not_taken_over_by_a_neighbour() -> None:
+    environment = build(_spec("alpha"))
+    (compiled,) = _files_of(environment, "alpha/__pycache__/__init__*.pyc")
+    with compiled.open("r+b") as file:
+        file.truncate(20)
+    neighbour = build(_spec("alpha", "oldfashioned"))
+    assert _version_of(neighbour, "alpha") == "2.0"
+    assert "pyc is damaged" in examine(environment)
+    assert _version_of(build(_spec("alpha")), "alpha") == "2.0"
+
+
+def test_packages_that_are_damaged_in_uvs_cache_are_fetched_anew_for_a_new_environment(wheelhouse: Path) -> None:
+    make_wheel(wheelhouse, "sized", "1.0", sized=True)
+    (source,) = _files_of(build(_spec("sized")), "sized/__init__.py")
+    with source.open("r+") as file:
+        file.truncate(3)
+    assert _version_of(build(_spec("sized", "alpha")), "sized") == "1.0"
+
+
+def test_an_environment_that_was_made_anew_in_its_place_is_another_one_for_those_who_used_it() -> None:
+    old = build(_spec("alpha"))
+    shutil.rmtree(old.location)
+    assert examine(old) == "parts of it were removed"
+    new = build(_spec("alpha"))
+    assert examine(old) == "it was made anew while it was in use" and examine(new) == ""
+
+
+def test_a_cache_that_is_wiped_takes_the_claim_along_and_it_is_made_anew(tmp_path: Path) -> None:
+    environment = build(_spec("alpha"))
+    shutil.rmtree(tmp_path / "cache")
+    again = build(_spec("alpha"))
+    with unclaimed(Path(again.location).with_suffix(".use")) as unused:
+        assert not unused
+    assert again != environment and _version_of(again, "alpha") == "2.0"

@@ -70,6 +70,9 @@ class CountingSandbox:
     def probe(self) -> Probe:
         return Probe(self.name, True)
 
+    def examine(self, environment: Environment) -> str:
+        return ""
+
     def build(self, spec: EnvironmentSpec, **_: object) -> Environment:
         return ENVIRONMENT
 

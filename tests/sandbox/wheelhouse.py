@@ -20,8 +20,12 @@ def make_wheel(
     requires: Sequence[str] = (),
     tag: str = "py3-none-any",
     modules: Mapping[str, str | bytes] | None = None,
+    sized: bool = False,
 ) -> Path:
-    """Write a wheel with one package that knows its version, and `modules`: further files, content by name."""
+    """Write a wheel with one package that knows its version, and `modules`: further files, content by name.
+
+    `sized` has it say how long its files are, as the wheels of an index do.
+    """
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
@@ -33,7 +37,8 @@ def make_wheel(
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
     files |= modules or {}
-    record = "".join(f"{path},,\n" for path in [*files, f"{information}/RECORD"])
+    record = "".join(f"{path},,{len(text) if sized else ''}\n" for path, text in files.items())
+    record += f"{information}/RECORD,,\n"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in {**files, f"{information}/RECORD": record}.items():
             archive.writestr(path, text)

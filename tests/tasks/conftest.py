@@ -77,6 +77,9 @@ class StandInSandbox:
     def probe(self) -> Probe:
         return Probe("local", True)
 
+    def examine(self, environment: Environment) -> str:
+        return ""
+
     def build(self, spec: EnvironmentSpec, **_: object) -> Environment:
         self.built.append(spec)
         return Environment("key", "somewhere", spec.lock, spec.python_version)

@@ -22,8 +22,9 @@ from autocoder_jupyter.tasks.call import call
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.tasks.outputs import field_names, landed
+from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.types import Dir, Figure, File, InputSpec, OutputSpec, Secret
+from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
 
 SALES = InputSpec(name="sales", type="DataFrame")
 TOTAL = "def run(sales): return float(sales['v'].sum())"
@@ -89,6 +90,25 @@ def test_a_sandbox_that_never_worked_is_not_asked_again(pool: Any, function: Any
     pool.faults = [SandboxUnavailable("no sandbox here")]
     with pytest.raises(SandboxUnavailable):
         run(function("def run(): return 1.0"), options=CallOptions(retries=3))
+    assert len(pool.calls) == 1
+
+
+def test_a_damaged_environment_is_built_anew_for_a_call_and_said_in_one_sentence(
+    pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
+) -> None:
+    sandbox: Any = runtime_for("local", ImageConfig()).sandbox
+    complaints = ["its file core.so is damaged"]
+    monkeypatch.setattr(sandbox, "examine", lambda environment: complaints.pop() if complaints else "")
+    pool.faults = [EngineGone("The worker did not start.")]
+    with pytest.warns(UserWarning, match=r"environment of growth was damaged \(its file core.so.*built anew"):
+        assert run(function("def run(): return 1.0")) == 1.0
+    assert len(sandbox.built) == 2
+
+
+def test_what_fails_in_a_whole_environment_fails_as_it_did(pool: Any, function: Any) -> None:
+    pool.faults = [SolutionError("it raised", exception_type="ModuleNotFoundError")]
+    with pytest.raises(SolutionError):
+        run(function("def run(): return 1.0"))
     assert len(pool.calls) == 1
 
 

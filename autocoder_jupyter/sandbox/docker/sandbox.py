@@ -94,6 +94,11 @@ class DockerSandbox:
                     push(engine, name, self._config.registry_secret, on_progress, stop)
         return Environment(key, name, lock, spec.python_version, system_packages)
 
+    def examine(self, environment: Environment) -> str:
+        """Whether the image is there; see `protocol.Sandbox.examine`. What it holds nobody changes."""
+        with engine_errors("The engine does not say whether it has the image."):
+            return "" if _present(self._connect(), environment.location) else "its image was removed"
+
     def start(
         self,
         environment: Environment,

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -108,3 +109,9 @@ def test_two_kernels_build_an_environment_once(environment: Environment, engine:
     finally:
         client.remove_image(builds[0].result().location, force=True)
         client.close()
+
+
+def test_an_image_that_was_removed_is_what_is_wrong_with_its_environment(environment: Environment) -> None:
+    sandbox = DockerSandbox()
+    assert sandbox.examine(environment) == ""
+    assert sandbox.examine(replace(environment, location=f"{environment.location}-gone")) == "its image was removed"
