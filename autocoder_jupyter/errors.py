@@ -58,6 +58,10 @@ class DataDrift(AutocodeError):
     """A frame given to `run()` differs in columns or dtypes from the one that the function was built on."""
 
 
+class DriftWarning(UserWarning):
+    """A frame given to `run()` differs from the one that the function was built on in columns that it does not read."""
+
+
 # The language model
 
 

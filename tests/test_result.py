@@ -7,16 +7,21 @@ import datetime as dt
 import inspect
 import json
 import pickle
+import pydoc
 import threading
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
+from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import (
     TYPE_NAMES,
@@ -82,7 +87,7 @@ class Recorded:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []
-        monkeypatch.setattr("autocoder_jupyter.result.handle.call", self)
+        monkeypatch.setattr("autocoder_jupyter.tasks.called.call", self)
 
     async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any) -> str:
         self.calls.append((options, positional, keywords))
@@ -221,8 +226,71 @@ def test_the_callers_dicts_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_run_documents_itself() -> None:
-    assert "declared order" in (inspect.getdoc(result().run) or "")
-    assert str(inspect.signature(result().run)).startswith("(*args")
+    for called in (result(), result().run, result().run.aio):
+        assert "Returns:\n    total: float." in (inspect.getdoc(called) or "")
+        assert str(inspect.signature(called)) == "(sales: pandas.DataFrame) -> float"
+    assert "sales: DataFrame" in pydoc.render_doc(result().run, renderer=pydoc.plaintext)
+    assert "declared order" in (inspect.getdoc(CodeGenEvalResult.run) or "")
+    assert "pending at first" in (inspect.getdoc(CodeGenEvalResult) or "")
+    assert "declared" in inspect.signature(CodeGenEvalResult).parameters
+
+
+def test_a_pending_run_shows_what_was_declared_without_waiting() -> None:
+    declared = Interface("Growth.", (InputSpec(name="sales", type="DataFrame"),), (), ("sales",))
+    waiting = CodeGenEvalResult("growth", Pending(), declared=declared)
+    assert str(inspect.signature(waiting.run)) == "(sales: pandas.DataFrame = <sample>)"
+    assert (inspect.getdoc(waiting.run.aio) or "").startswith("Growth.")
+
+
+def test_a_failed_result_shows_what_was_declared() -> None:
+    failed = result(report(success=False, error="no"), "failed", declared=Interface("Growth."))
+    assert (inspect.getdoc(failed.run) or "").startswith("Growth.")
+
+
+@pytest.fixture
+def shell() -> InteractiveShell:
+    return InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+
+
+@pytest.mark.parametrize("use_jedi", [True, False])
+def test_notebooks_complete_its_attributes_and_the_keywords_of_a_call(shell: InteractiveShell, use_jedi: bool) -> None:
+    shell.Completer.use_jedi = use_jedi
+    pending = CodeGenEvalResult(
+        "later", Pending(), declared=Interface("", (InputSpec(name="sales", type="DataFrame"),))
+    )
+    shell.user_ns.update(growth=result(), task=result().as_task("task"), later=pending)
+
+    def completed(text: str) -> set[str]:
+        with provisionalcompleter():
+            return {completion.text.lstrip(".") for completion in shell.Completer.completions(text, len(text))}
+
+    for name in ("growth", "later"):
+        assert {"run", "state", "done", "code", "plan", "report", "with_options"} <= completed(f"{name}.")
+        assert "aio" in completed(f"{name}.run.")
+        for call in (f"{name}(", f"{name}.run(", f"{name}.run.aio("):
+            assert "sales=" in completed(f"{call}sa")
+    assert "sales=" in completed("task(sa")
+    assert "sales=" in completed("task.aio(sa")
+
+
+def test_what_shift_tab_shows_is_the_functions_own(shell: InteractiveShell) -> None:
+    shell.user_ns["growth"] = result()
+    for name in ("growth", "growth.run", "growth.run.aio"):
+        shown = shell.object_inspect_text(name)
+        assert f"{name}(sales: pandas.DataFrame) -> float" in shown
+        assert "total: float" in shown
+
+
+def test_a_result_is_called_like_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded(monkeypatch)
+    assert result()(1, least=2, timeout=3) == "the outputs"
+    ((options, positional, keywords),) = recorded.calls
+    assert (options.timeout, positional, keywords) == (3, (1,), {"least": 2})
+
+
+def test_a_pending_run_says_why_it_does_not_pickle() -> None:
+    with pytest.raises(TypeError, match="growth is still pending"):
+        pickle.dumps(CodeGenEvalResult("growth", Pending()).run)
 
 
 @pytest.mark.parametrize("kind", TYPE_NAMES)

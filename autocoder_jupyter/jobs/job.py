@@ -16,10 +16,12 @@ from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution, State
+from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report
 
@@ -57,6 +59,12 @@ class Job:
             samples=request.samples,
             options=CallOptions.of(config),
             root=journal_root,
+            declared=Interface(
+                f"{request.name} is not ready yet. It was asked for:\n{request.prompt.strip()}",
+                settle_inputs(request),
+                request.outputs,
+                tuple(request.samples),
+            ),
         )
         self._lock = threading.RLock()
         self._listeners: list[Emit] = [self._progress, *listeners]

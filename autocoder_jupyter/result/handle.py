@@ -12,11 +12,12 @@ from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution, State
-from autocoder_jupyter.syncified import Syncified
-from autocoder_jupyter.tasks.binding import misfit, split
-from autocoder_jupyter.tasks.call import call
+from autocoder_jupyter.result.run import Run
+from autocoder_jupyter.tasks.binding import misfit
+from autocoder_jupyter.tasks.called import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report, Resources, Secret
@@ -36,9 +37,12 @@ class CodeGenEvalResult(ReportFields):
         samples: values by input name, captured; the defaults of `run()`.
         options: how the function is called.
         root: the `.autocode` folder.
+        declared: how the function will be called, as far as that is known before there is one.
     """
 
-    __slots__ = ("_function", "_options", "_pending", "_root", "_samples", "name")
+    __doc__ = DocumentationOfInstance(__doc__)
+
+    __slots__ = ("_declared", "_function", "_options", "_pending", "_root", "_samples", "name")
 
     def __init__(
         self,
@@ -48,17 +52,19 @@ class CodeGenEvalResult(ReportFields):
         samples: Mapping[str, Any] | None = None,
         options: CallOptions | None = None,
         root: Path = Path(".autocode"),
+        declared: Interface | None = None,
     ) -> None:
         self.name = name
         self._pending = pending
         self._samples = dict(samples or {})
         self._options = options or CallOptions()
         self._root = root
+        self._declared = declared or Interface(f"{name} is not ready yet.")
         self._function: Function | None = None
 
     # The life of the generation
 
-    @property
+    @Live  # jedi, which completes `growth.` in notebooks, fails at a property that is a Literal
     def state(self) -> State:
         """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`; never waits."""
         return self._pending.state
@@ -123,27 +129,40 @@ class CodeGenEvalResult(ReportFields):
 
     # The function
 
-    @Syncified
-    async def run(self, *args: Any, **overrides: Any) -> Any:
-        """Call the function in its sandbox; `await result.run.aio(…)` on a loop of your own.
+    @Live
+    def run(self) -> Run:
+        """The function, to be called: `result.run(df)`, or `await result.run.aio(df)` on a loop of your own.
 
-        Args:
-            args: inputs, in declared order.
-            overrides: inputs by name, and for this call: `name`, `resources`, `retries`, `timeout`, `env_vars`,
-                `secrets`, `cache`, `reuse`, `output_dir` (see `with_options`, which also serves when an input has
-                the name of an option: the input wins here). What is not given is the sample.
+        Its arguments are the inputs, by position or name, and for this call: `name`, `resources`, `retries`,
+        `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir` (see `with_options`, which also serves when
+        an input has the name of an option: the input wins here). What is not given is the sample. It has the
+        signature and the docstring of the function; while that is pending, those of what was declared.
 
-        Returns:
-            One output bare, several as a named tuple in declared order (`summary.csv` is its field `summary_csv`).
-
-        Raises:
-            GenerationFailed: there is no function that can be trusted.
-            InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
-            SandboxError: the program or its sandbox failed.
+        A call gives one output bare, several as a named tuple in declared order (`summary.csv` is its field
+        `summary_csv`). It raises `GenerationFailed` when there is no function that can be trusted, `InvalidRequest`
+        or `DataDrift` when the arguments do not fit (nothing ran), and `SandboxError` when the program or its
+        sandbox failed.
         """
-        function = await self._ready()
-        inputs, options = split(function, overrides)
-        return await call(function, self._options.changed(options), args, inputs)
+        return Run(self.name, self.interface, self._options, self._ready, self._task)
+
+    def __call__(self, *args: Any, **overrides: Any) -> Any:
+        """The same as `run(…)`."""
+        return self.run(*args, **overrides)
+
+    __signature__ = SignatureOfInstance()
+
+    @property
+    def interface(self) -> Interface:
+        """How the function is called, with its docstring: of what was declared, until it is ready; never waits."""
+        if not self.done:
+            return self._declared
+        report = self.report
+        return self._built().interface if report.success and report.solution else self._declared
+
+    def _task(self) -> Task:
+        if not self.done:
+            raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
+        return self.as_task(self.name)
 
     def misfit(self, name: str, value: Any) -> str:
         """Why a value cannot be an input of the function, in a sentence; "" when it can. Waits if pending.
@@ -308,7 +327,12 @@ class CodeGenEvalResult(ReportFields):
 
     def __copy__(self) -> CodeGenEvalResult:
         twin = CodeGenEvalResult(
-            self.name, self._pending, samples=self._samples, options=self._options, root=self._root
+            self.name,
+            self._pending,
+            samples=self._samples,
+            options=self._options,
+            root=self._root,
+            declared=self._declared,
         )
         twin._function = self._function
         return twin

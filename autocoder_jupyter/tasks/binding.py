@@ -93,4 +93,15 @@ def _require_same_shape(function: Function, name: str, value: Any) -> None:
 
     sentence = check_drift(name, value, shape, columns_read(function.code, function.inputs))
     if sentence:
-        raise DataDrift(sentence, hint="Bring the frame into that form, or run the cell again with the new one.")
+        why, hint = _of_a_group(function, value)
+        raise DataDrift(sentence, why=why, hint=hint)
+
+
+def _of_a_group(function: Function, value: Any) -> tuple[str, str]:
+    """Why a frame may lack a column, and what to do: `groupby(…).apply` gives each group its key as `name`."""
+    if "name" not in vars(value):
+        return "", "Bring the frame into that form, or run the cell again with the new one."
+    return (
+        "pandas leaves the columns that are grouped by out of the groups that groupby(…).apply gives to a function.",
+        f"Choose the columns: df.groupby(…)[list(df.columns)].apply({function.name})",
+    )

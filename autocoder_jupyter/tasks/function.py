@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import inspect
-import itertools
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +10,8 @@ from typing import Any
 
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.tasks.outputs import field_names
-from autocoder_jupyter.types import Dir, Figure, File, InputSpec, OutputSpec, Report, TypeName
+from autocoder_jupyter.tasks.interface import Interface
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 
 
 @dataclass(frozen=True)
@@ -76,84 +73,7 @@ class Function:
             root=root,
         )
 
-    def signature(self) -> inspect.Signature:
-        """How it is called, with real types. What has a sample or a default may be left out."""
-        parameters = [
-            inspect.Parameter(
-                spec.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=python_type(spec.type),
-                default=self._default(spec),
-            )
-            for spec in self.inputs
-        ]
-        if _required_after_default(parameters):
-            parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-        return inspect.Signature(parameters, return_annotation=self._returned())
-
-    def _default(self, spec: InputSpec) -> Any:
-        if spec.name in self.samples:
-            return SAMPLE
-        return inspect.Parameter.empty if spec.required else spec.default
-
-    def _returned(self) -> Any:
-        types = tuple(python_type(spec.type) for spec in self.outputs)
-        return types[0] if len(types) == 1 else tuple.__class_getitem__(types)
-
-    def documentation(self) -> str:
-        """Its docstring: what it does, each argument and each output."""
-        lines = [self.description, ""]
-        if self.inputs:
-            lines += ["Args:", *(f"    {spec.name}: {spec.type}. {spec.meaning}".rstrip() for spec in self.inputs), ""]
-        fields = field_names([spec.name for spec in self.outputs])
-        lines += [
-            "Returns:",
-            *(
-                f"    {name}: {spec.type}. {spec.meaning}".rstrip()
-                for name, spec in zip(fields, self.outputs, strict=True)
-            ),
-        ]
-        return "\n".join(lines)
-
-
-class _Sample:
-    """Stands in a signature for the sample that is the default."""
-
-    def __repr__(self) -> str:
-        return "<sample>"
-
-    def __reduce__(self) -> str:
-        return "SAMPLE"
-
-
-SAMPLE = _Sample()
-
-
-def python_type(name: TypeName) -> Any:
-    """The class that a `TypeName` stands for in a person's notebook."""
-    if name in ("DataFrame", "Series"):
-        import pandas as pd
-
-        return getattr(pd, name)
-    return _PLAIN_TYPES[name]
-
-
-_PLAIN_TYPES: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "datetime": dt.datetime,
-    "date": dt.date,
-    "timedelta": dt.timedelta,
-    "File": File,
-    "Dir": Dir,
-    "dict": dict,
-    "list": list,
-    "Figure": Figure,
-}
-
-
-def _required_after_default(parameters: list[inspect.Parameter]) -> bool:
-    optional = [parameter.default is not inspect.Parameter.empty for parameter in parameters]
-    return any(earlier and not later for earlier, later in itertools.pairwise(optional))
+    @property
+    def interface(self) -> Interface:
+        """How it is called."""
+        return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from autocoder_jupyter import background
-from autocoder_jupyter.tasks.binding import split
-from autocoder_jupyter.tasks.call import call
+from autocoder_jupyter.tasks.called import Called
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.options import CallOptions
 
 
-class Task:
+class Task(Called):
     """A named, reusable call: `task(sales)` or `await task.aio(sales)`; it has the signature of its function.
 
     Args:
@@ -22,28 +19,11 @@ class Task:
     """
 
     def __init__(self, name: str, function: Function, options: CallOptions) -> None:
-        self.__name__ = name
-        self.__qualname__ = name
-        self.__doc__ = function.documentation()
+        super().__init__(name, function.interface, options)
         self.function = function
-        self.options = options
 
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return self.function.signature()
-
-    def __call__(self, *args: Any, **overrides: Any) -> Any:
-        """Run the function in its sandbox and wait for its outputs, as `CodeGenEvalResult.run` does."""
-        return background.run(self.aio(*args, **overrides))
-
-    async def aio(self, *args: Any, **overrides: Any) -> Any:
-        """The same, to be awaited."""
-        inputs, options = split(self.function, overrides)
-        with background.interruptible():
-            return await call(self.function, self.options.changed(options), args, inputs)
-
-    def __repr__(self) -> str:
-        return f"<task {self.__name__}{self.__signature__}>"
+    async def _function(self) -> Function:
+        return self.function
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Task, (self.__name__, self.function, self.options)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import background
+from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import (
+    DataDrift,
+    DriftWarning,
     EngineGone,
     GenerationFailed,
     InvalidRequest,
@@ -366,3 +370,30 @@ def test_a_hostile_name_does_not_lead_out_of_the_journal(pool: Any, tmp_path: Pa
     outputs = (OutputSpec(name="file", type="File"),)
     kept = run(function(code, outputs=outputs, root=tmp_path / "root", name="../../evil"))
     assert kept.path.is_relative_to(tmp_path / "root")
+
+
+def test_a_column_that_is_not_read_and_changed_is_warned_of_once_on_the_line_of_the_caller(
+    pool: Any, function: Any
+) -> None:
+    sample = pd.DataFrame({"v": [1.0], "notes": ["a"]})
+    built = function(TOTAL, (SALES,), samples={"sales": sample}, sample_shapes={"sales": shape_of(sample)})
+    task = Task("total", built, CallOptions())
+    with pytest.warns(DriftWarning, match=r"sales lacks 'notes'; the function does not read that\.") as said:
+        assert task(frame(1)) == 1.0
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert task(frame(2)) == 2.0
+        assert asyncio.run(task.aio(sales=frame(3))) == 3.0
+
+
+def test_a_group_without_its_key_says_how_to_keep_it(pool: Any, function: Any) -> None:
+    code = "def run(sales): return float(sales.groupby('k')['v'].sum().max())"
+    sample = pd.DataFrame({"k": ["a", "a", "b"], "v": [1.0, 2.0, 5.0]})
+    built = function(code, (SALES,), samples={"sales": sample}, sample_shapes={"sales": shape_of(sample)})
+    growth = Task("growth", built, CallOptions())
+    with pytest.raises(DataDrift, match="lacks 'k'") as refused:
+        sample.groupby("k").apply(growth)
+    assert "leaves the columns that are grouped by out" in refused.value.why
+    assert refused.value.hint == "Choose the columns: df.groupby(…)[list(df.columns)].apply(growth)"
+    assert sample.groupby("k")[list(sample.columns)].apply(growth).to_dict() == {"a": 3.0, "b": 5.0}
