@@ -53,6 +53,7 @@ class AgentConfig:
         second_opinion: `on` has an independent second solution written and compared with the function.
         second_model: identifier of the model that writes it; `model` by default. The key, the address and the
             parameters are its own, unless both are of one provider.
+        ask: whether the plan may ask the person up to three questions before any code.
     """
 
     name: str = "auto-coder"
@@ -83,6 +84,7 @@ class AgentConfig:
     approved_packages: tuple[str, ...] = ()
     second_opinion: Switch = "off"
     second_model: str | None = None
+    ask: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class Request:
         checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
         schema: free text about the data, handed to the model as it is.
         wishes: what the person said since, a line each; a later one wins over an earlier one, and over the prompt.
+        answers: what the person answered to questions of the plan, a line each.
         earlier: the version in which all wishes but the last are granted; None when there is none to start from.
     """
 
@@ -132,6 +135,7 @@ class Request:
     checks: tuple[str, ...] = ()
     schema: str | None = None
     wishes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
     earlier: Earlier | None = None
 
 

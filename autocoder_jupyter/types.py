@@ -203,6 +203,14 @@ class CodePlan(_Record):
     system_packages: tuple[str, ...] = ()
 
 
+class PlanQuestion(_Record):
+    """What a plan asks the person before any code: at most four options, and the one that it took meanwhile."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    assumed: str = ""
+
+
 class CodeSolution(_Record):
     """The generated module. It defines one typed function, `run`."""
 
@@ -476,6 +484,7 @@ class Report(_Record):
     seconds: float = 0.0
     started: dt.datetime | None = None
     wishes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
     changes: Changes | None = None
 
     @property

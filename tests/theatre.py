@@ -19,7 +19,7 @@ from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.pool import shared_pool
-from autocoder_jupyter.types import OutputSpec, Report
+from autocoder_jupyter.types import OutputSpec, PlanQuestion, Report
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 
 MARKERS = {
@@ -63,6 +63,8 @@ class Theatre:
         self.sandbox = choose(sandbox_name)  # type: ignore[arg-type]
         self.approvals: list[tuple[str, ...]] = []
         self.consent = True
+        self.questions: list[tuple[PlanQuestion, ...]] = []
+        self.answers: tuple[str, ...] | None = None
 
     async def play(
         self,
@@ -89,12 +91,17 @@ class Theatre:
                 journal=journal,
                 emit=events.append,
                 approve=self._approve,
+                ask=self._ask,
             )
             report = await generate(request, config, services)
             for seen in model.requests:
                 system = str(seen["messages"][0]["content"])
                 asked.append(next(stage for stage, marker in MARKERS.items() if marker in system))
         return Played(report, events, model, asked)
+
+    async def _ask(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...] | None:
+        self.questions.append(questions)
+        return self.answers
 
     async def _approve(self, packages: tuple[str, ...]) -> bool:
         self.approvals.append(packages)

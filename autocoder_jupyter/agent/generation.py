@@ -12,15 +12,30 @@ from autocoder_jupyter.models.protocol import LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.runtime import runtime_for
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import PlanQuestion, Report
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
+Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
 
 async def generate_report(
-    request: Request, config: AgentConfig, *, journal: Journal, emit: Emit, approve: Approve
+    request: Request,
+    config: AgentConfig,
+    *,
+    journal: Journal,
+    emit: Emit,
+    approve: Approve,
+    ask: Ask | None = None,
 ) -> Report:
     """Run the engine. Cancelling stops the model's answer and kills the sandbox.
+
+    Args:
+        request: what to build.
+        config: how.
+        journal: where it is recorded.
+        emit: is told every event.
+        approve: asks a person about packages.
+        ask: puts the questions of a plan to a person; None where there is nobody.
 
     Raises:
         AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
@@ -40,6 +55,7 @@ async def generate_report(
     if config.cache != "auto" or not journal.has_runs:
         await model.preflight()  # before all that takes longer
     from autocoder_jupyter import engine
+    from autocoder_jupyter.engine.services import nobody
 
     runtime = await background.call_blocking(lambda: runtime_for(config.sandbox, config.image_config))
     services = engine.Services(
@@ -50,6 +66,7 @@ async def generate_report(
         emit=emit,
         approve=approve,
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
+        ask=ask or nobody,
     )
     return await engine.generate(request, config, services)
 

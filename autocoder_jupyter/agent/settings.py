@@ -83,6 +83,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "max_iterations": _counted(1),
     "max_sample_rows": _counted(0),
     "skip_tests": check.flag,
+    "ask": check.flag,
     "sandbox_retries": _counted(0),
     "timeout": _timeout,
     "env_vars": check.env_vars,

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
+from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
+from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.state import SELDOM, CardState, StageState
 from autocoder_jupyter.engine.events import Stage
 
@@ -62,7 +64,9 @@ def render_html(state: CardState) -> str:
         markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Note", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
-        markup.row("Asks", _approval_html(state)),
+        markup.row("Wish", markup.text(markup.clipped(state.wish, 600))),
+        markup.row("Asks", _approval_html(state) + _questions_html(state)),
+        markup.row("Answered", markup.items(markup.text(markup.clipped(line)) for line in state.replies)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
         markup.row("Fails", _failures_html(state)),
@@ -71,6 +75,7 @@ def render_html(state: CardState) -> str:
         markup.row("Gives", outputs_html(state.outputs, state.name)),
         markup.row("Assumes", parts.assumptions(plan)),
         markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
+        markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         _evidence_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
@@ -84,12 +89,17 @@ def render_text(state: CardState) -> str:
     if _reason(state):
         lines.append(f"  {_reason(state)}")
     lines.extend(f"  {line}" for line in state.notice)
+    lines.extend(f"  {line}" for line in question_lines(state.questions, state.name))
+    lines.extend(f"  answered: {line}" for line in state.replies)
+    lines.extend([f"  wish: {state.wish}"] if state.wish else [])
     if state.approval:
         lines.append(f"  {_question(state)} {_how_to_answer(state)}")
     if state.finished and state.plan:
         lines.append(f"  {_signature(state)}")
         lines.extend(f"  {line}" for line in outputs_lines(state.outputs, state.name))
         lines.extend(f"  assumes: {assumption}" for assumption in state.plan.assumptions)
+        if state.changes:
+            lines.extend(f"  {line}" for line in changes_text(state.changes, state.plan, state.outcomes))
     if state.finished:
         lines.extend(f"  {line}" for line in readings.opinion_lines(state.name, state.opinion))
     if state.finished and state.evidence:
@@ -113,6 +123,8 @@ def title(state: CardState) -> str:
         return ready(changed, bool(state.reason))
     if state.phase == "running":
         return DOING[state.stage] if state.stage else "Starting"
+    if state.questions:
+        return "Waiting for your answers"
     return ENDS[state.phase]
 
 
@@ -221,6 +233,14 @@ def _how_to_answer(state: CardState) -> str:
         "The code imports it, and it is not among the packages that are known here. Allow it with "
         f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
     )
+
+
+def _questions_html(state: CardState) -> str:
+    """What the plan asks, with the options by number."""
+    if not state.questions:
+        return ""
+    lines = question_lines(state.questions, state.name)
+    return "".join(f'<div style="white-space:pre-wrap">{markup.text(line)}</div>' for line in lines)
 
 
 def _evidence_html(state: CardState) -> str:

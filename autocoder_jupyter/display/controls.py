@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
 from autocoder_jupyter.display.pane import LAST_HTML, render_html
+from autocoder_jupyter.display.questions import QuestionForm
 from autocoder_jupyter.display.state import CardState
 
 FOLDED_SECONDS = 0.3
@@ -29,6 +31,10 @@ class Controllable(Protocol):
         """Refuse them."""
         ...
 
+    def answer(self, answers: Sequence[str]) -> bool:
+        """Answer the questions of the plan, one for each."""
+        ...
+
 
 class Controls:
     """The strip. A view like the card's.
@@ -44,6 +50,7 @@ class Controls:
 
     def __init__(self, job: Controllable, state: CardState, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._job = job
         self._live = ipywidgets.HTML(render_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
@@ -54,10 +61,12 @@ class Controls:
             (self._live, self._buttons),
             layout={"max_width": "992px", "margin": "0 20px 0 0", "align_items": "flex-start", "overflow": "hidden"},
         )
+        self._form: QuestionForm | None = None
+        self._strip = ipywidgets.VBox((self._box,), layout={"overflow": "hidden"})
         self._open = True
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()
-        live = widget_bundle(self._box.model_id, for_page=for_page)
+        live = widget_bundle(self._strip.model_id, for_page=for_page)
         gone = {"text/html": ""} if for_page else {}
         self._place.display({**live, **gone, "text/plain": _INSTEAD}, raw=True)
 
@@ -68,14 +77,26 @@ class Controls:
         if state.finished:
             self._live.value = LAST_HTML
             self._buttons.children = ()
+            self._show_questions(state)
             time.sleep(FOLDED_SECONDS)
             self.close()
             return
         self._live.value = render_html(state)
-        asking = state.phase == "waiting"
+        self._show_questions(state)
+        asking = bool(state.approval)
         buttons = (self._cancel, self._approve, self._decline) if asking else (self._cancel,)
         if self._buttons.children != buttons:
             self._buttons.children = buttons
+
+    def _show_questions(self, state: CardState) -> None:
+        if bool(state.questions) == (self._form is not None):
+            return
+        form, self._form = self._form, None
+        if state.questions:
+            self._form = QuestionForm(state.questions, self._job.answer)
+        self._strip.children = (self._box, *((self._form.widget,) if self._form else ()))
+        if form is not None:
+            form.close()
 
     def close(self) -> None:
         """Take the strip out of the notebook; what stays in the output is empty, or a saved notebook would look for
@@ -83,11 +104,13 @@ class Controls:
         """
         self._open = False
         self._place.update({}, raw=True)
-        for widget in (self._live, self._cancel, self._approve, self._decline, self._buttons, self._box):
+        if self._form is not None:
+            self._form.close()
+        for widget in (self._live, self._cancel, self._approve, self._decline, self._buttons, self._box, self._strip):
             widget.close()
 
 
-_INSTEAD = "%autocode status tells how far it is; %autocode cancel, approve and decline do what buttons would."
+_INSTEAD = "%autocode status tells how far it is; %autocode cancel, approve, decline and answer do what buttons would."
 
 
 def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0") -> Any:

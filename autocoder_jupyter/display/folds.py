@@ -11,6 +11,7 @@ from autocoder_jupyter.display.state import CardState
 LAST_LINES = 12
 """Of the log, where all of it is too long."""
 
+WISHED = "What changed in the code"
 SENT = "What was sent to the model"
 
 
@@ -26,6 +27,7 @@ def folds(state: CardState, room: int) -> str:
     log = [f"{clock(line.at)}  {line.text}" for line in state.log]
     coloured, reported = markup.python(state.solution), _reported(state)
     full = {
+        WISHED: _wished(state),
         code: _change(state) + coloured,
         tests: reported + markup.python(state.tests),
         "Plan": parts.plan_parts(state.plan) if state.plan else "",
@@ -35,6 +37,7 @@ def folds(state: CardState, room: int) -> str:
     elsewhere = _muted(f"Too long for a saved notebook: {state.name} as the last line of a cell shows it.")
     facts = markup.code(markup.clipped(state.sent.partition("\n")[0]))
     shorter = (
+        (WISHED, _muted(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
         (SENT, facts + _muted(f"%autocode preview {state.name} shows all of it.")),
         ("Log", markup.code("\n".join(log[-LAST_LINES:]))),
         (tests, reported + markup.code(state.tests)),
@@ -52,6 +55,13 @@ def _change(state: CardState) -> str:
     if not state.previous_solution or state.previous_solution == state.solution:
         return ""
     return colour_diff(state.previous_solution, state.solution, "before", "now")
+
+
+def _wished(state: CardState) -> str:
+    """The code beside that of the version that it was made from; nothing when there was none."""
+    if state.changes is None:
+        return ""
+    return colour_diff(state.changes.code, state.solution, "before", "now") or _muted("The code is as it was.")
 
 
 def _reported(state: CardState) -> str:

@@ -73,6 +73,9 @@ class _Column:
 
 
 def _columns(state: CardState) -> list[_Column]:
+    if state.questions:
+        words = "The plan asks before any code is written. What you leave open it decides by itself."
+        return [_Column("It waits for you", _lines((_line(words, markup.MUTED),)))]
     if state.phase == "waiting":
         question = f"May it install {', '.join(state.approval)}?"
         why = "The code imports it, and it is not among the packages that are known here."

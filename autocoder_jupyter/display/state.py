@@ -8,7 +8,16 @@ from typing import Literal, get_args
 
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, SecondOpinion, TestOutcome, Usage
+from autocoder_jupyter.types import (
+    Changes,
+    CodePlan,
+    ErrorDiagnosis,
+    Evidence,
+    PlanQuestion,
+    SecondOpinion,
+    TestOutcome,
+    Usage,
+)
 
 Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budget"]
 
@@ -75,6 +84,10 @@ class CardState:
         heard: when something last happened, in seconds since the start.
         answers: what the model says in each stage that runs, the first to begin first.
         building: the last lines of what is done to the environment; empty when it stands.
+        questions: what the plan asks the person at this moment.
+        replies: what the person answered, a line each.
+        wish: what is to be otherwise than in the version that it starts from.
+        changes: what is otherwise in the end.
         loading: whether the model's client is imported at this moment.
         outputs: what the function put out on the sample, in little; None until it has.
     """
@@ -104,6 +117,10 @@ class CardState:
     answers: tuple[Answer, ...] = ()
     environment: str = ""
     building: tuple[str, ...] = ()
+    questions: tuple[PlanQuestion, ...] = ()
+    replies: tuple[str, ...] = ()
+    wish: str = ""
+    changes: Changes | None = None
     loading: bool = False
     outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
@@ -269,6 +286,17 @@ def _(event: events.ApprovalGiven, state: CardState) -> CardState:
 
 
 @_after.register
+def _(event: events.QuestionsAsked, state: CardState) -> CardState:
+    return _noted(replace(state, phase="waiting", questions=event.questions), "the plan asks")
+
+
+@_after.register
+def _(event: events.QuestionsAnswered, state: CardState) -> CardState:
+    state = replace(state, phase="running", questions=(), replies=event.lines)
+    return _noted(state, f"answered{_detail('; '.join(event.lines))}")
+
+
+@_after.register
 def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
     state = replace(state, building=(*state.building, event.text)[-BUILD_LINES:])
     return _noted(state, f"environment: {event.text}")
@@ -302,8 +330,15 @@ def _(event: events.OpinionGiven, state: CardState) -> CardState:
 
 
 @_after.register
+def _(event: events.Compared, state: CardState) -> CardState:
+    return replace(state, changes=event.changes)
+
+
+@_after.register
 def _(event: events.Finished, state: CardState) -> CardState:
-    state = replace(state, phase=event.state, reason=event.reason, approval=(), answers=(), building=(), stage=None)
+    state = replace(
+        state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
+    )
     return _noted(replace(state, loading=False), f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 

@@ -19,6 +19,7 @@ DATA_RULE = (
 
 
 _WISHES = "Said since, in this order; a later line wins over an earlier one, and over the request:"
+_ANSWERS = "The person was asked about the request, and this was answered; it holds like the request itself:"
 
 
 def request_text(request: Request, data_context: str) -> str:
@@ -26,6 +27,8 @@ def request_text(request: Request, data_context: str) -> str:
     parts = [_block("request", request.prompt.strip())]
     if request.wishes:
         parts.append(_block("wishes", f"{_WISHES}\n{_bullets(request.wishes)}"))
+    if request.answers:
+        parts.append(_block("answers", f"{_ANSWERS}\n{_bullets(request.answers)}"))
     if request.constraints:
         parts.append(_block("constraints", _bullets(request.constraints)))
     if request.checks:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from autocoder_jupyter.engine.ask import planned
 from autocoder_jupyter.engine.code import write_code
-from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.tests import TestSuite, write_tests
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import CodePlan
@@ -21,8 +21,7 @@ class Drafter:
 
     async def plan(self) -> CodePlan:
         """The interface and the assumptions."""
-        work = self._work
-        return await make_plan(work.talk, work.request, work.prepared.inputs, work.context)
+        return await planned(self._work)
 
     async def code(self) -> str:
         """The module."""

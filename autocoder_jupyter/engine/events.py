@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.types import Changes, CodePlan, ErrorDiagnosis, Evidence, SecondOpinion, TestOutcome, Usage
+from autocoder_jupyter.types import (
+    Changes,
+    CodePlan,
+    ErrorDiagnosis,
+    Evidence,
+    PlanQuestion,
+    SecondOpinion,
+    TestOutcome,
+    Usage,
+)
 
 Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
 """The steps of the loop, in the order in which a first attempt meets them. The second opinion begins with the plan."""
@@ -128,6 +137,20 @@ class ApprovalGiven:
 
 
 @dataclass(frozen=True)
+class QuestionsAsked:
+    """The plan asks; the loop waits for a person."""
+
+    questions: tuple[PlanQuestion, ...]
+
+
+@dataclass(frozen=True)
+class QuestionsAnswered:
+    """A person answered, or it is known what was answered before; the lines that the request has now."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class EnvironmentProgress:
     """The environment is being built; `text` is one short line that says what is done now."""
 
@@ -202,6 +225,8 @@ Event = (
     | SourceWritten
     | ApprovalNeeded
     | ApprovalGiven
+    | QuestionsAsked
+    | QuestionsAnswered
     | EnvironmentProgress
     | EnvironmentReady
     | Noticed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from autocoder_jupyter.engine.brief import DATA_RULE, extended, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
@@ -50,6 +52,28 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
     )
 
 
+def reading(
+    request: Request, inputs: tuple[InputSpec, ...], *, open_ended: bool = False
+) -> Callable[[PlanAnswer], CodePlan]:
+    """How an answer becomes a plan, in line with what the person declared; raises `Unreadable` where it cannot.
+
+    Args:
+        request: what was asked.
+        inputs: all that are given.
+        open_ended: whether outputs that were not declared may come besides those that were.
+    """
+
+    def read(answer: PlanAnswer) -> CodePlan:
+        plan = merge(answer, inputs, request.outputs)
+        if not (open_ended and request.outputs and answer.outputs):
+            return plan
+        declared = {output.name for output in plan.outputs}
+        further = tuple(output for output in merge(answer, inputs, ()).outputs if output.name not in declared)
+        return plan.model_copy(update={"outputs": (*plan.outputs, *further)})
+
+    return read
+
+
 async def make_plan(
     talk: Conversation,
     request: Request,
@@ -72,14 +96,6 @@ async def make_plan(
     Raises:
         UnusableAnswer: it never could.
     """
-
-    def read(answer: PlanAnswer) -> CodePlan:
-        plan = merge(answer, inputs, request.outputs)
-        if not (open_ended and request.outputs and answer.outputs):
-            return plan
-        declared = {output.name for output in plan.outputs}
-        further = tuple(output for output in merge(answer, inputs, ()).outputs if output.name not in declared)
-        return plan.model_copy(update={"outputs": (*plan.outputs, *further)})
-
+    read = reading(request, inputs, open_ended=open_ended)
     messages = extended(plan_messages(request, inputs, data_context), also)
     return read(await talk.structured("plan", messages, PlanAnswer, require=read))

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from autocoder_jupyter.engine.ask import planned
 from autocoder_jupyter.engine.brief import plan_text
 from autocoder_jupyter.engine.code import write_code
 from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.kept_tests import joined, with_earlier_outputs, without_tests
-from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.sort_tests import sort_tests, unreachable
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.work import Work
@@ -111,14 +111,7 @@ class Refiner(Drafter):
         work, earlier = self._work, self._earlier
         async with asyncio.TaskGroup() as group:
             sorting = group.create_task(self._sorted())
-            plan = await make_plan(
-                work.talk,
-                work.request,
-                work.prepared.inputs,
-                work.context,
-                also=plan_addition(earlier),
-                open_ended=True,
-            )
+            plan = await planned(work, also=plan_addition(earlier), open_ended=True)
         work.choices = unreachable(sorting.result(), earlier.plan.inputs, plan.inputs)
         return plan
 

@@ -97,5 +97,6 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         seconds=clock.seconds,
         started=clock.started,
         wishes=work.request.wishes,
+        answers=work.request.answers,
         changes=work.changes,
     )

@@ -10,6 +10,14 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
+from autocoder_jupyter.types import PlanQuestion
+
+Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
+
+
+async def nobody(questions: tuple[PlanQuestion, ...]) -> None:
+    """Nobody is there to be asked."""
+    return
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,8 @@ class Services:
         emit: is told every event; returns at once.
         approve: asks a person about distributions that are not known to be harmless; True is consent.
         second_model: asks for the second opinion; `model` does when there is none.
+        ask: puts the questions of a plan to a person; an answer for each, "" for what is left to the plan, or None
+            where there is nobody.
     """
 
     model: LanguageModel
@@ -33,3 +43,4 @@ class Services:
     emit: Emit
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: LanguageModel | None = None
+    ask: Ask = nobody

@@ -23,7 +23,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution, State
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import PlanQuestion, Report
 
 EVENTS_KEPT = 2000
 """What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
@@ -72,6 +72,7 @@ class Job:
         self._state: State = "running"
         self._finished: Finished | None = None
         self._question: tuple[tuple[str, ...], concurrent.futures.Future[bool]] | None = None
+        self._plan_asks: tuple[tuple[PlanQuestion, ...], concurrent.futures.Future[tuple[str, ...]]] | None = None
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[Report] | None = None
 
@@ -115,7 +116,12 @@ class Job:
 
     async def _generated(self) -> Report:
         return await generate_report(
-            self.request, self.config, journal=self._journal, emit=self._emit, approve=self._asked
+            self.request,
+            self.config,
+            journal=self._journal,
+            emit=self._emit,
+            approve=self._asked,
+            ask=self._questioned,
         )
 
     def cancel(self, reason: str = CANCELLED) -> None:
@@ -190,6 +196,8 @@ class Job:
 
     def obstacle(self) -> str:
         """What only a person can take out of the way, in words; "" when it goes on by itself."""
+        if self.pending_questions is not None:
+            return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
         packages = self.pending_approval
         if packages is None:
             return ""
@@ -231,6 +239,36 @@ class Job:
                 return False
             question[1].set_result(approved)
             return True
+
+    # Questions of the plan
+
+    @property
+    def pending_questions(self) -> tuple[PlanQuestion, ...] | None:
+        """What the plan asks; None when nothing waits."""
+        asking = self._plan_asks
+        return None if asking is None else asking[0]
+
+    def answer(self, answers: Sequence[str]) -> bool:
+        """Answer, one for each question; "" leaves it to the plan. False when nothing waits."""
+        with self._lock:
+            asking = self._plan_asks
+            if asking is None or asking[1].done():
+                return False
+            asking[1].set_result(tuple(answers))
+            return True
+
+    async def _questioned(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
+        answers: concurrent.futures.Future[tuple[str, ...]] = concurrent.futures.Future()
+        answers.set_running_or_notify_cancel()  # as with an approval
+        with self._lock:
+            self._plan_asks = (questions, answers)
+            self._state = "waiting for answers"
+        try:
+            return await asyncio.wrap_future(answers)
+        finally:
+            with self._lock:
+                self._plan_asks = None
+                self._state = "running"
 
     def __repr__(self) -> str:
         return f"<job {self.name} {self.state}>"

@@ -56,7 +56,7 @@ def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
 
 def _of_result(name: str, result: Any) -> dict[str, Any]:
     if not result.done:
-        is_waiting = result.state == "waiting for approval"
+        is_waiting = result.state.startswith("waiting")
         return {**_of_state(name, CardState(name, phase="waiting" if is_waiting else "running")), **_nowhere()}
     report: Report = result.report
     state = CardState(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
+from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
+from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
 from autocoder_jupyter.magics.wishes import notice
@@ -39,12 +42,17 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         show_preview(notebook, request, settings.agent_config(), forgotten)
         return
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
-    config, said = settings.agent_config(), (*forgotten, *notice(notebook, settings))
+    config = settings.agent_config()
+    if notebook.is_headless:
+        config = dataclasses.replace(config, ask=False)  # nobody is there to answer
+    said = (*forgotten, *notice(notebook, settings))
     launch(notebook, request, config, waits=waits(notebook, settings), said=said)
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:
     """The request of a cell, its data captured as they are now."""
+    if command.refine:
+        return refined_request(command, notebook)
     return Request(
         name=command.name,
         prompt=command.prompt,
@@ -88,7 +96,8 @@ def launch(
         GenerationFailed, Cancelled: the cell waited, and that is how it ended.
     """
     root = notebook.journal_root
-    state = CardState(request.name, config.max_cost, notice=() if notebook.is_terminal else said)
+    wish = request.wishes[-1] if request.wishes else ""
+    state = CardState(request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish)
     card = LiveCard(state, sent=lambda: read_sent(root, request.name, job.run_id))
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,))
     notebook.namespace[request.name] = job.result
@@ -103,7 +112,8 @@ def launch(
         if notebook.is_headless:
             wait_in_cell(started, progress=lambda: _decline(job))  # nobody is there to be asked
         else:
-            wait_in_cell(started, progress=_terminal_progress(card) if notebook.is_terminal else _nothing)
+            told = _terminal_progress(card) if notebook.is_terminal else _nothing
+            wait_in_cell(started, progress=lambda: _tell_and_ask(told, job))
 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
@@ -166,6 +176,12 @@ def _terminal_progress(card: LiveCard) -> Callable[[], None]:
 def _decline(job: Job) -> None:
     if job.pending_approval is not None:
         job.decline()
+
+
+def _tell_and_ask(tell: Callable[[], None], job: Job) -> None:
+    """A cell that waits asks by itself: no click reaches a kernel that is busy with it."""
+    tell()
+    ask_at_prompt(job)
 
 
 def _nothing() -> None:

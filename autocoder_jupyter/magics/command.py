@@ -37,6 +37,7 @@ class CellCommand:
         outputs, inputs: the declared ones.
         samples: what `-s` hands over.
         constraints, checks: as written.
+        refine: whether the prompt is a wish about the function that has the name.
         schema: free text, or `@name` of a variable that holds it.
         settings: the options that are settings, by name; only those that the cell gives.
         help: whether only the help text is wanted; then the rest is empty.
@@ -50,6 +51,7 @@ class CellCommand:
     constraints: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     schema: str | None = None
+    refine: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     help: bool = False
 
@@ -80,6 +82,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         constraints=given.get("constraint", ()),
         checks=tuple(_check(text) for text in given.get("check", ())),
         schema=given.get("schema"),
+        refine=bool(given.get("refine")),
         settings={option: value for option, value in given.items() if option in SETTINGS},
     )
     _refuse_doubled_names(command)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.events import Emit
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.result import CodeGenEvalResult
+    from autocoder_jupyter.types import PlanQuestion
 
 _log = discreet_logger(__name__)
 
@@ -47,7 +48,7 @@ class Job(Protocol):
 
     @property
     def state(self) -> str:
-        """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`."""
+        """`running`, `waiting for approval`, `waiting for answers`, `ready`, `failed`, `cancelled` or `over_budget`."""
         ...
 
     @property
@@ -58,6 +59,15 @@ class Job(Protocol):
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
         """The distributions that it waits for."""
+        ...
+
+    @property
+    def pending_questions(self) -> tuple[PlanQuestion, ...] | None:
+        """What its plan asks."""
+        ...
+
+    def answer(self, answers: Sequence[str]) -> bool:
+        """Answer that, one for each question."""
         ...
 
     def obstacle(self) -> str:

@@ -404,6 +404,21 @@ OPTIONS: tuple[Option, ...] = (
         risk="the model is asked although you wanted to see it first",
     ),
     Option(
+        "refine",
+        "start from the function that has this name; the text below says what is to be otherwise",
+        flags=("--refine",),
+        kind="flag",
+        is_setting=False,
+    ),
+    Option(
+        "ask",
+        "let the plan ask you up to three questions before any code is written",
+        flags=("--ask",),
+        kind="flag",
+        field="ask",
+        rule="free",
+    ),
+    Option(
         "replace",
         "take the name even if another variable has it",
         flags=("--replace",),

@@ -36,7 +36,7 @@ class ResultDisplay:
         from autocoder_jupyter.display.inspector.static import pending_html, render_html
 
         if not result.done:
-            waits = result.state == "waiting for approval"
+            waits = result.state.startswith("waiting")
             return {"text/html": pending_html(repr(result), waits=waits), **words}
         inspector = self._inspector(result)
         subject = inspector.subject if inspector else subject_of(result)

@@ -66,7 +66,7 @@ class CodeGenEvalResult(ReportFields):
 
     @Live  # jedi, which completes `growth.` in notebooks, fails at a property that is a Literal
     def state(self) -> State:
-        """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`; never waits."""
+        """`running`, `waiting for approval` or `answers`, `ready`, `failed`, `cancelled` or `over_budget`."""
         return self._pending.state
 
     @property

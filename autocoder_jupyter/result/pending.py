@@ -13,7 +13,7 @@ from autocoder_jupyter.awaited import Awaited, Wait, tell
 from autocoder_jupyter.types import Report
 
 FinalState = Literal["ready", "failed", "cancelled", "over_budget"]
-State = Literal["running", "waiting for approval"] | FinalState
+State = Literal["running", "waiting for approval", "waiting for answers"] | FinalState
 """Where a generation stands."""
 
 

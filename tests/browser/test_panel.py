@@ -146,7 +146,7 @@ def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -
     page.run(2)
     waiting = wait_for(page, "asking", "Waiting for approval")
     assert "May it install fiscalmonths?" in waiting.inner_text()
-    status(page, "1 waiting for approval")
+    status(page, "1 waiting for you")
     picture(page, "waiting")
     waiting.get_by_role("button", name="Approve").focus()
     page.page.keyboard.press("Enter")

@@ -10,7 +10,19 @@ from autocoder_jupyter.display.card import COLOURS, render_html, render_text, st
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
 from autocoder_jupyter.engine.events import SampleOutputs
 from autocoder_jupyter.overview import Excerpt, Glimpse
-from autocoder_jupyter.types import CheckOutcome, CodePlan, ColumnSpec, Evidence, OutputSpec, TestOutcome, Usage
+from autocoder_jupyter.types import (
+    Changes,
+    CheckOutcome,
+    CodePlan,
+    ColumnSpec,
+    Evidence,
+    OutputChange,
+    OutputSpec,
+    PlanQuestion,
+    TestChoice,
+    TestOutcome,
+    Usage,
+)
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 
@@ -61,6 +73,15 @@ def hostile_state() -> CardState:
         approval=(HOSTILE,),
         answers=(Answer("plan", 7, HOSTILE), Answer("code", fault=HOSTILE)),
         building=(HOSTILE,),
+        questions=(PlanQuestion(text=HOSTILE, options=(HOSTILE, "b"), assumed=HOSTILE),),
+        replies=(HOSTILE,),
+        wish=HOSTILE,
+        changes=Changes(
+            plan=plan.model_copy(update={"assumptions": (f"{HOSTILE}2",)}),
+            code=f"{HOSTILE}2",
+            tests=(TestChoice(id=HOSTILE, fate="dropped", reason=HOSTILE),),
+            outputs=(OutputChange(name=HOSTILE, lines=(HOSTILE,)),),
+        ),
         log=(LogLine(1.0, HOSTILE),),
         sent=HOSTILE,
         outputs=SampleOutputs(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
 from autocoder_jupyter.display.pane import LAST_HTML
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
+from autocoder_jupyter.types import PlanQuestion
 
 
 class Job:
@@ -27,6 +29,10 @@ class Job:
 
     def decline(self) -> bool:
         self.asked.append("decline")
+        return True
+
+    def answer(self, answers: Sequence[str]) -> bool:
+        self.asked.append(f"answer {list(answers)}")
         return True
 
 
@@ -61,6 +67,30 @@ def test_approve_and_decline_are_there_while_they_are_needed() -> None:
     assert labels(strip) == ["Cancel", "Approve", "Decline"]
     strip(STATE)
     assert labels(strip) == ["Cancel"]
+
+
+def test_questions_of_the_plan_are_a_form_while_they_wait() -> None:
+    job = Job()
+    strip = Controls(job, STATE)
+    dates = PlanQuestion(text="Which date?", options=("order_date", "ship_date"), assumed="order_date")
+    gaps = PlanQuestion(text="And <gaps>?", options=("zero", "left out"))
+    strip(replace(STATE, phase="waiting", questions=(dates, gaps)))
+    form = strip._form
+    assert form is not None and strip._strip.children == (strip._box, form.widget)
+    assert labels(strip) == ["Cancel"] and "&lt;gaps&gt;" in form.widget.children[3].value
+    form._go.click()  # what the plan took is chosen, and a question without a choice is left to it
+    form._choices[1].index = 1
+    form._words[0].value = " the day it was paid "
+    form._go.click()
+    form._leave.click()
+    assert job.asked == [
+        "answer ['order_date', '']",
+        "answer ['the day it was paid', 'left out']",
+        "answer ['', '']",
+    ]
+    strip(STATE)
+    assert strip._form is None and strip._strip.children == (strip._box,)
+    assert form.widget.comm is None
 
 
 def test_the_strip_shows_the_pane_from_the_start() -> None:
@@ -121,6 +151,6 @@ def test_where_no_widget_lives_our_page_shows_nothing_and_others_show_words(
     strip = Controls(Job(), STATE, for_page=for_page)
     (bundle,) = shown
     (offered,) = (value for key, value in bundle.items() if "widget" in key)
-    assert offered["model_id"] == strip._box.model_id
+    assert offered["model_id"] == strip._strip.model_id
     assert "%autocode cancel" in bundle["text/plain"]
     assert bundle.get("text/html") == ("" if for_page else None)

@@ -33,7 +33,8 @@ class PlayedJob:
         self.state_now: Any = "running"
         self.result = CodeGenEvalResult(request.name, self.pending, samples=request.samples, root=root)
         self.pending_approval: tuple[str, ...] | None = None
-        self.asked: list[str] = []
+        self.pending_questions: Any = None
+        self.asked: list[Any] = []
         self.listeners = listeners
 
     @property
@@ -74,6 +75,10 @@ class PlayedJob:
 
     def approve(self) -> bool:
         self.asked.append("approve")
+        return True
+
+    def answer(self, answers: Sequence[str]) -> bool:
+        self.asked.append(tuple(answers))
         return True
 
     def decline(self) -> bool:

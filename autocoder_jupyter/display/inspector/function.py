@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.changes import changes_html
 from autocoder_jupyter.display.inspector.call_code import variable_name
+from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.tasks.outputs import field_names
 
@@ -24,12 +26,27 @@ def function_section(subject: Subject) -> str:
             markup.row("Does", markup.text(report.plan.description if report.plan else "")),
             markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
             markup.row("Assumes", parts.assumptions(report.plan)),
+            markup.row("Wishes", markup.items(markup.text(wish) for wish in report.wishes)),
+            markup.row("Changes", _changes(report)),
             markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
             source_block(code_of(report), f"{report.name}.py"),
+            markup.details("What changed in the code", _changed_code(report)),
             markup.details("How to call it", how_to_call(report)),
             markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else ""),
         )
     )
+
+
+def _changes(report: Report) -> str:
+    if report.changes is None or report.plan is None:
+        return ""
+    return changes_html(report.changes, report.plan, report.evidence.tests)
+
+
+def _changed_code(report: Report) -> str:
+    if report.changes is None:
+        return ""
+    return side_by_side(report.changes.code, code_of(report), "before", "now", equal=False)
 
 
 def signature(report: Report) -> str:

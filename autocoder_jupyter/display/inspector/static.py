@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.changes import changes_text
 from autocoder_jupyter.display.inspector.attempts import attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
 from autocoder_jupyter.display.inspector.data import data_section
@@ -87,6 +88,9 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     lines.extend([f"  {said}"] if (said := signature(report)) else [])
     lines.extend([f"  {report.error}"] if report.error else [])
     lines.extend(f"  assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
+    lines.extend(f"  wish: {wish}" for wish in report.wishes)
+    if report.changes and report.plan:
+        lines.extend(f"  {line}" for line in changes_text(report.changes, report.plan, report.evidence.tests))
     for outcome in report.evidence.tests:
         lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:

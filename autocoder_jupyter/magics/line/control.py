@@ -11,6 +11,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting
 from autocoder_jupyter.magics.notebook import Job, Notebook
+from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 
 
 def status(notebook: Notebook, arguments: Arguments) -> None:
@@ -68,6 +69,20 @@ def decline(notebook: Notebook, arguments: Arguments) -> None:
     job, packages = find_waiting(notebook, arguments.positional[0])
     job.decline()
     print(f"{job.name} must do without {', '.join(packages)}.")
+
+
+def answer(notebook: Notebook, arguments: Arguments) -> None:
+    """Answer the questions of a plan; without answers, ask for them one by one."""
+    name, *words = arguments.positional
+    job = find_job(notebook, name)
+    questions = job.pending_questions
+    if questions is None:
+        raise InvalidRequest(f"{name} asks nothing; it is {job.state.replace('_', ' ')}.")
+    if not words and not notebook.is_headless:
+        ask_at_prompt(job)
+        return
+    job.answer(read_answers(questions, words))
+    print(f"{name} goes on with your answers.")
 
 
 def _doing(notebook: Notebook, job: Job) -> str:

@@ -35,7 +35,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
             notebook.shell.display_pub.publish({**data, **words}, metadata)
         return
     if pending:
-        notebook.show(pending_html(repr(result), waits=result.state == "waiting for approval"), repr(result))
+        notebook.show(pending_html(repr(result), waits=result.state.startswith("waiting")), repr(result))
         return
     subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
     notebook.show(render_html(subject, part), render_text(subject, part))

@@ -14,7 +14,7 @@ it('counts what runs and what waits, and adds up what is known', () => {
     job({ phase: 'waiting' }),
     job({ phase: 'ready' })
   ];
-  expect(statusText(jobs)).toBe('2 running · 1 waiting for approval · $0.120');
+  expect(statusText(jobs)).toBe('2 running · 1 waiting for you · $0.120');
 });
 
 it('counts results when nothing runs', () => {

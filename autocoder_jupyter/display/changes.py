@@ -1,0 +1,123 @@
+"""What a version does otherwise than the one that it was made from: in its interface, assumptions, outputs and tests.
+
+For card and inspector alike, in a few lines with the signs of a comparison; the code is compared where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Changes, CodePlan, InputSpec, OutputSpec, TestOutcome
+
+MOST = 12
+"""Lines of one kind that are shown; the rest is counted."""
+
+COLOURS = {"+": markup.GOOD, "−": markup.BAD, "→": markup.BUSY, "=": markup.QUIET}
+"""Of the signs: new, gone, otherwise, as it was."""
+
+Line = tuple[str, str]
+"""A sign, and what it says."""
+
+
+def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> str:
+    """All of it, a line each under its kind.
+
+    Args:
+        changes: since the earlier version.
+        plan: of this one.
+        tests: of this one, as they went.
+    """
+    return "".join(
+        f'<div><span style="{markup.MUTED}">{markup.text(kind)}</span>{_lines_html(lines)}</div>'
+        for kind, lines in change_lines(changes, plan, tests).items()
+    )
+
+
+def _lines_html(lines: Sequence[Line]) -> str:
+    shown = [
+        f'<div style="padding-left:1.2em;text-indent:-1.2em">{markup.coloured(sign, COLOURS[sign])} '
+        f"{markup.text(markup.clipped(words))}</div>"
+        for sign, words in lines[:MOST]
+    ]
+    more = len(lines) - MOST
+    return "".join([*shown, *([f"<div>{markup.muted(f'and {more} more')}</div>"] if more > 0 else [])])
+
+
+def changes_text(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Iterator[str]:
+    """The same in words, a line each."""
+    for kind, lines in change_lines(changes, plan, tests).items():
+        for sign, words in lines[:MOST]:
+            yield f"{kind.casefold()}: {sign} {words}"
+
+
+def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Mapping[str, Sequence[Line]]:
+    """The lines by kind, in the order in which they are shown; a kind without any is left out."""
+    found = {
+        "Interface": [*_inputs(changes.plan.inputs, plan.inputs), *_outputs(changes.plan.outputs, plan.outputs)],
+        "Assumptions": _texts(changes.plan.assumptions, plan.assumptions),
+        "On the sample": _on_the_sample(changes, plan),
+        "Tests": _tests(changes, [test.id for test in tests]),
+    }
+    return {kind: lines for kind, lines in found.items() if lines}
+
+
+def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Line]:
+    old, new = ({spec.name: _input(spec) for spec in specs} for specs in (before, now))
+    return _compared("input", old, new)
+
+
+def _input(spec: InputSpec) -> str:
+    return f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}")
+
+
+def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Line]:
+    old, new = ({spec.name: f"{spec.name}: {spec.type}" for spec in specs} for specs in (before, now))
+    lines = _compared("output", old, new)
+    columns = {spec.name: {column.name: column.dtype for column in spec.columns} for spec in before}
+    for spec in now:
+        if columns.get(spec.name) and spec.columns:
+            were, are = columns[spec.name], {column.name: column.dtype for column in spec.columns}
+            names = ({name: f"{spec.name}.{name}: {dtype}" for name, dtype in some.items()} for some in (were, are))
+            lines += _compared("column", *names)
+    return lines
+
+
+def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Line]:
+    return [
+        *(("−", f"{what} {old[name]}") for name in old if name not in new),
+        *(("→", f"{what} {new[name]}, was {old[name]}") for name in new if name in old and new[name] != old[name]),
+        *(("+", f"{what} {new[name]}") for name in new if name not in old),
+    ]
+
+
+def _texts(before: Sequence[str], now: Sequence[str]) -> list[Line]:
+    return [*(("−", text) for text in before if text not in now), *(("+", text) for text in now if text not in before)]
+
+
+def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Line]:
+    if changes.outputs is None:
+        return []
+    lines = [("→", f"{output.name}: {words}") for output in changes.outputs for words in output.lines]
+    changed = {output.name for output in changes.outputs}
+    before = {output.name for output in changes.plan.outputs}
+    same = [output.name for output in plan.outputs if output.name in before and output.name not in changed]
+    return [*lines, *([("=", f"{', '.join(same)}: as before")] if same else [])]
+
+
+def _tests(changes: Changes, now: Sequence[str]) -> list[Line]:
+    by_fate = {fate: [test for test in changes.tests if test.fate == fate] for fate in ("kept", "changed", "dropped")}
+    kept = by_fate["kept"]
+    known = {test.id for test in changes.tests}
+    names = dict.fromkeys(test.partition("[")[0] for test in now)
+    new = [name for name in names if name not in known] if changes.tests else []
+    return [
+        *([("=", f"{counted(len(kept), 'test')} of before kept")] if kept else []),
+        *(("→", f"{test.id}: {test.reason}") for test in by_fate["changed"]),
+        *(("−", f"{test.id}: {test.reason or test.sentence}") for test in by_fate["dropped"]),
+        *([("+", f"{counted(len(new), 'new test')}: {', '.join(new)}")] if new else []),
+    ]

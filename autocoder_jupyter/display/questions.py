@@ -1,0 +1,91 @@
+"""What a plan asks before any code: as lines with numbers, and as a form below the card."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.visible import visible
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import PlanQuestion
+
+_LEFT_OPEN = "Let the plan decide"
+
+
+def question_lines(questions: Sequence[PlanQuestion], name: str) -> Iterator[str]:
+    """Each question with its options by number, and how it is answered."""
+    for number, question in enumerate(questions, 1):
+        yield f"{number}. {question.text}"
+        for place, option in enumerate(question.options, 1):
+            yield f"      {place}  {option}{'  (as planned)' if option == question.assumed else ''}"
+    if questions:
+        yield f"Answer by number or in your own words: %autocode answer {name} {' '.join('1' for _ in questions)}"
+
+
+class QuestionForm:
+    """The questions as radio buttons, each with a line for other words. `widget` is what to show.
+
+    Args:
+        questions: of the plan.
+        answer: takes an answer for each, "" for what is left to the plan; it only sets a flag.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, questions: Sequence[PlanQuestion], answer: Callable[[Sequence[str]], object]) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._answer = answer
+        self._questions = questions
+        self._choices = [_choice(ipywidgets, question) for question in questions]
+        self._words = [_own_words(ipywidgets, question) for question in questions]
+        titles = [
+            ipywidgets.HTML(f'<div style="{markup.FONT}">{markup.text(f"{number}. {question.text}")}</div>')
+            for number, question in enumerate(questions, 1)
+        ]
+        self._go = ipywidgets.Button(description="Answer", button_style="primary", layout={"width": "auto"})
+        self._leave = ipywidgets.Button(description=_LEFT_OPEN, layout={"width": "auto"})
+        self._go.on_click(lambda _: self.send())
+        self._leave.on_click(lambda _: answer([""] * len(questions)))
+        rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
+        buttons = ipywidgets.HBox((self._go, self._leave))
+        self.widget = ipywidgets.VBox((*rows, buttons), layout={"max_width": "992px", "margin": "6px 0 0"})
+        self.widget.add_class("autocode-questions")
+
+    def send(self) -> None:
+        """Answer with what is chosen; own words go before a choice."""
+        self._answer(
+            [
+                words.value.strip() or (question.options[choice.index] if choice.index is not None else "")
+                for question, choice, words in zip(self._questions, self._choices, self._words, strict=True)
+            ]
+        )
+
+    def close(self) -> None:
+        """Let go of all widgets."""
+        for child in self.widget.children:
+            for part in (*getattr(child, "children", ()), child):
+                part.close()
+        self.widget.close()
+
+
+def _choice(ipywidgets: Any, question: PlanQuestion) -> Any:
+    shown = [visible(option) for option in question.options]
+    place = question.options.index(question.assumed) if question.assumed in question.options else None
+    return ipywidgets.RadioButtons(
+        options=list(zip(shown, range(len(shown)), strict=True)),
+        index=place,
+        tooltip=visible(question.text),
+        layout={"width": "max-content", "max_width": "100%", "margin": "0 0 0 1em"},
+    )
+
+
+def _own_words(ipywidgets: Any, question: PlanQuestion) -> Any:
+    return ipywidgets.Text(
+        placeholder="or in your own words",
+        tooltip=visible(question.text),
+        layout={"width": "30em", "max_width": "100%", "margin": "0 0 6px 1em"},
+    )

@@ -1,0 +1,114 @@
+"""`--ask`: the plan puts up to three questions to the person before any code; answers become lines of the request.
+
+The questions come with a plan that has decided them already. So whoever agrees with it, or is not there, waits for no
+second plan. What was answered is in the journal: the same questions are not asked twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel, Field
+
+from autocoder_jupyter.engine.brief import extended
+from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
+from autocoder_jupyter.engine.journal import content_key
+from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
+from autocoder_jupyter.engine.plan_answer import PlanAnswer
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.types import CodePlan, PlanQuestion
+
+MOST_QUESTIONS = 3
+MOST_OPTIONS = 4
+LONGEST = 300
+"""Characters of a question, an option or an answer."""
+
+_STEP = "answers"
+
+_ASK = """\
+The person can be asked before anything is written. Beside the plan, put up to three questions: only where the request
+leaves open what changes the numbers that come out, the most important first, and none where it decides. Each has two
+to four short options that a data scientist can choose from at a glance, and `assumed` is the option that your plan
+takes meanwhile, letter for letter. What you ask about stands among the assumptions too."""
+
+
+class _Question(BaseModel):
+    text: str
+    options: list[str] = Field(default_factory=list)
+    assumed: str = ""
+
+
+class _AskingPlan(PlanAnswer):
+    """The plan of one function, and what to ask the person about it."""
+
+    questions: list[_Question] = Field(default_factory=list)
+
+
+async def planned(work: Work, *, also: str = "", open_ended: bool = False) -> CodePlan:
+    """The plan; where the person may be asked, after the answers.
+
+    Args:
+        work: the generation; its request has the answers afterwards.
+        also: said at the end of the question for the plan.
+        open_ended: whether outputs that were not declared may come besides those that were.
+    """
+    given = work.talk, work.request, work.prepared.inputs, work.context
+    if not work.config.ask:
+        return await make_plan(*given, also=also, open_ended=open_ended)
+    plan, questions = await _asking_plan(work, also, open_ended)
+    answers = await _answers(work, questions) if questions else ()
+    said = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
+    if not said:
+        return plan
+    lines = tuple(f"{question.text} {answer}" for question, answer in said)
+    work.request = replace(work.request, answers=(*work.request.answers, *lines))
+    work.emit(QuestionsAnswered(lines))
+    if all(answer == question.assumed for question, answer in said):
+        return plan
+    return await make_plan(
+        work.talk, work.request, work.prepared.inputs, work.context, also=also, open_ended=open_ended
+    )
+
+
+async def _asking_plan(work: Work, also: str, open_ended: bool) -> tuple[CodePlan, tuple[PlanQuestion, ...]]:
+    read = reading(work.request, work.prepared.inputs, open_ended=open_ended)
+    messages = extended(extended(plan_messages(work.request, work.prepared.inputs, work.context), also), _ASK)
+    answer = await work.talk.structured("plan", messages, _AskingPlan, require=read)
+    return read(answer), questions_of(answer.questions)
+
+
+def questions_of(asked: Sequence[_Question]) -> tuple[PlanQuestion, ...]:
+    """The questions as they are shown: as many and as long as fit a card, without those that have nothing to choose."""
+    found = []
+    for question in asked:
+        options = tuple(dict.fromkeys(short for option in question.options if (short := _short(option))))[:MOST_OPTIONS]
+        if _short(question.text) and len(options) > 1:
+            assumed = _short(question.assumed)
+            found.append(
+                PlanQuestion(text=_short(question.text), options=options, assumed=assumed if assumed in options else "")
+            )
+    return tuple(found[:MOST_QUESTIONS])
+
+
+def _short(text: object) -> str:
+    return " ".join(str(text).split())[:LONGEST]
+
+
+async def _answers(work: Work, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
+    """What was answered before, or what the person says now; nothing where there is nobody."""
+    journal = work.services.journal
+    key = content_key(work.request.prompt, work.request.wishes, [question.model_dump() for question in questions])
+    recorded = journal.find_step(_STEP, key) if work.config.cache == "auto" else None
+    said = recorded.get("said") if recorded else None
+    if isinstance(said, list) and len(said) == len(questions):
+        return tuple(map(_short, said))
+    work.emit(QuestionsAsked(questions))
+    told = await work.services.ask(questions)
+    if told is None:
+        work.emit(QuestionsAnswered(()))
+        return ()
+    answers = tuple(map(_short, told))
+    if work.config.cache != "disable":
+        journal.add_step(_STEP, key, {"said": list(answers)})
+    return answers

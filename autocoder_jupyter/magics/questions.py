@@ -1,0 +1,64 @@
+"""Answering what a plan asks, in words: on a line, or asked one by one where a person sits at a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display.questions import question_lines
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.notebook import Job
+from autocoder_jupyter.visible import visible
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import PlanQuestion
+
+
+def read_answers(questions: Sequence[PlanQuestion], words: Sequence[str]) -> tuple[str, ...]:
+    """An answer for each question: the option of a number, or the words as they are; "" and "-" leave it to the plan.
+
+    Raises:
+        InvalidRequest: there are more answers than questions, or a number has no option.
+    """
+    if len(words) > len(questions):
+        raise InvalidRequest(
+            f"There are {len(questions)} questions and {len(words)} answers.",
+            hint="Put an answer of several words in quotes.",
+        )
+    answers = [_answer(question, word) for question, word in zip(questions, words, strict=False)]
+    return (*answers, *("" for _ in questions[len(words) :]))
+
+
+def _answer(question: PlanQuestion, word: str) -> str:
+    text = word.strip()
+    if text in ("", "-"):
+        return ""
+    if not text.isdecimal():
+        return text
+    place = int(text) if len(text) < 4 else 0
+    if not 1 <= place <= len(question.options):
+        raise InvalidRequest(
+            f"{visible(question.text)!r} has no option {text}.",
+            hint=f"Choose 1 to {len(question.options)}, or write it in your own words.",
+        )
+    return question.options[place - 1]
+
+
+def ask_at_prompt(job: Job) -> None:
+    """Ask what the plan of a job asks, with `input`; the end of input leaves the rest to the plan."""
+    questions = job.pending_questions
+    if questions is None:
+        return
+    *shown, _ = question_lines(questions, job.name)
+    print(f"{job.name}: the plan asks before any code is written.")
+    print("\n".join(visible(line) for line in shown))
+    answers: list[str] = []
+    while len(answers) < len(questions):
+        try:
+            word = input(f"{len(answers) + 1}. A number, your own words, or nothing to leave it to the plan: ")
+            answers += read_answers(questions[len(answers) : len(answers) + 1], [word])
+        except EOFError:
+            answers.append("")
+        except InvalidRequest as error:
+            print(error)
+    job.answer(answers)

@@ -1,0 +1,69 @@
+"""`--ask`: up to three questions before any code; answers become lines of the request, and are not asked for twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
+from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked, SourceWritten
+from tests.scripted_model import prompt_of
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+QUESTIONS = [
+    {"text": "Which price counts?", "options": ["gross", "net"], "assumed": "gross"},
+    {"text": "What becomes of gaps?", "options": ["zero", "left out"], "assumed": "zero"},
+]
+ASKING = json.dumps({**json.loads(PLAN), "questions": QUESTIONS})
+SECOND = json.dumps({**json.loads(PLAN), "assumptions": ["Net prices count."]})
+
+
+def play(theatre: Theatre, plans=(ASKING, SECOND), ask=True):
+    answers = {"plan": list(plans), "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+    return theatre.play(answers, settings={"ask": ask})
+
+
+@pytest.mark.local_sandbox
+async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(theatre: Theatre):
+    theatre.answers = ("net", "")
+    played = await play(theatre)
+    assert played.report.success and played.report.answers == ("Which price counts? net",)
+    assert [question.assumed for question in theatre.questions[0]] == ["gross", "zero"]
+    assert played.report.plan.assumptions == ("Net prices count.",)
+    first, *later = map(prompt_of, played.model.requests)
+    assert "put up to three questions" in first and "<answers>" not in first
+    assert all("<answers>" in prompt and "- Which price counts? net" in prompt for prompt in later)
+    kinds = [type(event) for event in played.events]
+    assert kinds.index(QuestionsAsked) < kinds.index(QuestionsAnswered) < kinds.index(SourceWritten)
+    again = await play(theatre)
+    assert again.asked == [] and len(theatre.questions) == 1
+    assert again.report.answers == played.report.answers
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("answers", [None, ("", ""), ("gross", "zero")])
+async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(theatre: Theatre, answers):
+    theatre.answers = answers
+    played = await play(theatre, [ASKING])
+    assert played.report.success and played.asked.count("plan") == 1
+    assert len(played.report.answers) == (2 if answers == ("gross", "zero") else 0)
+
+
+@pytest.mark.local_sandbox
+async def test_nothing_is_asked_unless_it_was_wanted(theatre: Theatre):
+    played = await play(theatre, [ASKING], ask=False)
+    assert played.report.success and theatre.questions == []
+    assert "questions" not in prompt_of(played.model.requests[0])
+
+
+def test_questions_fit_a_card_and_have_something_to_choose():
+    asked = [
+        _Question(text="One?", options=["a"]),
+        _Question(text="  ", options=["a", "b"]),
+        _Question(text="Two\n?", options=["a", " a ", "b", "c", "d", "e"], assumed="z"),
+        *(_Question(text="x" * 999, options=["a", "b"]) for _ in range(9)),
+    ]
+    found = questions_of(asked)
+    assert len(found) == 3 and found[0].text == "Two ?" and found[0].options == ("a", "b", "c", "d")
+    assert found[0].assumed == "" and len(found[1].text) == LONGEST

@@ -1,0 +1,81 @@
+"""Answers on a line and at a prompt: by number, in own words, or left to the plan."""
+
+from __future__ import annotations
+
+import builtins
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.events import QuestionsAsked
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.types import PlanQuestion
+
+QUESTIONS = (
+    PlanQuestion(text="Which date counts?", options=("order_date", "ship_date"), assumed="order_date"),
+    PlanQuestion(text="And gaps?", options=("zero", "left out")),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        ([], ("", "")),
+        (["2", "-"], ("ship_date", "")),
+        (["the day it was paid"], ("the day it was paid", "")),
+        (["", "1"], ("", "zero")),
+    ],
+)
+def test_answers_on_a_line(words: list[str], answers: tuple[str, ...]) -> None:
+    assert read_answers(QUESTIONS, words) == answers
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"), [(["3"], "no option 3"), (["0"], "no option 0"), (["1", "1", "1"], "3 answers")]
+)
+def test_what_no_question_takes(words: list[str], complaint: str) -> None:
+    with pytest.raises(InvalidRequest, match=complaint):
+        read_answers(QUESTIONS, words)
+
+
+def test_a_prompt_asks_again_after_a_wrong_number_and_the_end_of_input_leaves_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["7", "2"])
+
+    def read(_: str) -> str:
+        for word in typed:
+            return word
+        raise EOFError
+
+    monkeypatch.setattr(builtins, "input", read)
+    answered: list[Any] = []
+    job: Any = SimpleNamespace(name="growth", pending_questions=QUESTIONS, answer=answered.append)
+    ask_at_prompt(job)
+    assert answered == [["ship_date", ""]]
+    shown = capsys.readouterr().out
+    assert "1  order_date  (as planned)" in shown and "has no option 7" in shown
+
+
+def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> None:
+    shell.run("%%autocode growth --ask\nTotal.")
+    assert jobs.last.config.ask
+    with pytest.raises(InvalidRequest, match="asks nothing"):
+        shell.run("%autocode answer growth 1")
+    jobs.last.pending_questions = QUESTIONS
+    jobs.last.tell(QuestionsAsked(QUESTIONS))
+    state = shell.user_ns and jobs.last.listeners[0].state
+    assert state.phase == "waiting" and state.questions == QUESTIONS
+    with pytest.raises(InvalidRequest, match="no option 9"):
+        shell.run("%autocode answer growth 9")
+    shell.run('%autocode answer growth 2 "as the books do"')
+    assert jobs.last.asked == [("ship_date", "as the books do")]
+
+
+def test_nobody_is_asked_in_a_headless_run(shell: Any, jobs: Any) -> None:
+    shell.kernel._allow_stdin = False
+    jobs.ending = lambda job: job.end()
+    shell.run("%%autocode growth --ask\nTotal.")
+    assert not jobs.last.config.ask
