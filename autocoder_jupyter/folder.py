@@ -108,6 +108,17 @@ class Folder:
                 _unlink(place, staged)
                 raise
 
+    def set_aside(self, path: str) -> str:
+        """Give what is in the way another name beside it, so that nothing is lost.
+
+        Returns:
+            That name.
+        """
+        with self._parent(path) as (place, name):
+            aside = f"{name}.set-aside-{secrets.token_hex(4)}"
+            _rename(place, name, aside)
+        return aside
+
     def make_folder(self, path: str) -> Path:
         """A new folder; those on the way to it are made where they are missing. FileExistsError: something is there."""
         with self._parent(path, make=True) as (place, name):
@@ -125,6 +136,14 @@ class Folder:
         except OSError:
             return False
         return True
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder in that place, and no link to one."""
+        try:
+            with self._parent(path) as (place, name):
+                return stat.S_ISDIR(_look(place, name).st_mode)
+        except OSError:
+            return False
 
     def changed(self, path: str) -> float:
         """When a file or folder was written last, in seconds since 1970."""

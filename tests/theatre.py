@@ -74,6 +74,7 @@ class Theatre:
         samples: Mapping[str, Any] | None = None,
         outputs: Sequence[OutputSpec] = (OutputSpec(name="total", type="float"),),
         settings: Mapping[str, Any] | None = None,
+        hear: Callable[[Event], object] = lambda event: None,
         **fields: Any,
     ) -> Played:
         samples = {"sales": sales()} if samples is None else samples
@@ -81,6 +82,11 @@ class Theatre:
         with ScriptedModel(by_marker({MARKERS[stage]: answers for stage, answers in script.items()})) as model:
             config = AgentConfig(**{"max_iterations": 4, "timeout": 60.0, **model.settings, **(settings or {})})
             events: list[Event] = []
+
+            def emit(event: Event) -> None:
+                events.append(event)
+                hear(event)
+
             request = Request(name="growth", prompt=prompt, samples=samples, outputs=tuple(outputs), **fields)
             journal = Journal(self.root, "growth")
             client = LiteLLMModel(ModelConfig(config.model, api_base=config.api_base), on_send=journal.add_sent)
@@ -89,7 +95,7 @@ class Theatre:
                 sandbox=self.sandbox,
                 pool=shared_pool(self.sandbox),
                 journal=journal,
-                emit=events.append,
+                emit=emit,
                 approve=self._approve,
                 ask=self._ask,
             )

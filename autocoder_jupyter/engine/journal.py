@@ -23,8 +23,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from autocoder_jupyter.discretion.records import for_file
-from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.folder import Folder, Refused
+from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.request import Share
@@ -63,11 +63,13 @@ class Journal:
         self._sent: dict[str, Any] = {}
         self._places: dict[int, int] = {}
         self._grown = False
+        self._run = RunFolder(root, name, "")
 
     def begin(self, run_id: str) -> None:
         """Open the folder of a run (see `content_key`), and remember what it and earlier runs recorded."""
         self.run_id = run_id
         self.folder = self._root / self.name / run_id
+        self._run = RunFolder(self._root, self.name, run_id)
         for entry in _entries(self._files, f"{self._root.name}/{self.name}", own=run_id):
             self._remember(entry)
 
@@ -99,6 +101,12 @@ class Journal:
             for key in keys:
                 del self._exchanges[key]
 
+    def take_notes(self) -> tuple[str, ...]:
+        """What was put right, or could not be written, since the last time: a sentence each, for the person."""
+        taken = tuple(self._run.notes)
+        self._run.notes.clear()
+        return taken
+
     @property
     def is_empty(self) -> bool:
         """Whether there is no recorded exchange, of this run or an earlier one of the same name."""
@@ -112,7 +120,7 @@ class Journal:
     @property
     def is_finished(self) -> bool:
         """Whether this run has come to its end before."""
-        return self._has("report.json")
+        return self._run.holds("report.json")
 
     def find_step(self, step: str, key: str) -> dict[str, Any] | None:
         """The recorded outcome of a sandbox step, if any."""
@@ -128,8 +136,7 @@ class Journal:
     def _append(self, entry: Mapping[str, Any]) -> None:
         self._grown = True
         line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
-        with self._writable():
-            self._files.append(self._path("journal.jsonl"), line.encode())
+        self._run.append("journal.jsonl", line)
 
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
         """Lay down what was asked and what is told about the data, before anything leaves the machine.
@@ -140,9 +147,9 @@ class Journal:
         recorded = sent_record(self._root, self.name, self.run_id)
         # What is told is known here. A stranger's file may say another thing, and the cards would say it too.
         self._sent = {**sent, "requests": recorded.pop("requests", [])}
-        if self._has("request.json") and self._has("sent.json") and recorded == sent:
+        if self._run.holds_json("request.json") and self._run.holds_json("sent.json") and recorded == sent:
             return
-        self._write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
+        self._run.write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
         self._write_sent()
 
     def add_sent(self, request: SentRequest) -> None:
@@ -159,49 +166,20 @@ class Journal:
         self._write_sent()
 
     def _write_sent(self) -> None:
-        self._write("sent.json", json.dumps(self._sent, indent=1, ensure_ascii=False, default=str))
+        self._run.write("sent.json", json.dumps(self._sent, indent=1, ensure_ascii=False, default=str))
 
     def write_report(self, report: Report) -> None:
-        """Keep the outcome. A run that only replayed leaves its folder as it was."""
-        if not self._grown and self._has("report.json"):
-            return
-        if report.solution is not None:
-            self._write("solution.py", report.solution.code)
-        if report.tests:
-            self._write("test_solution.py", report.tests)
-        record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
-        self._write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
-
-    def _write(self, name: str, text: str) -> None:
-        content = (text.rstrip("\n") + "\n").encode()
-        with contextlib.suppress(OSError):
-            if self._files.read_bytes(self._path(name)) == content:
-                return
-        with self._writable():
-            self._files.write(self._path(name), content)
-
-    def _has(self, name: str) -> bool:
-        return self._files.exists(self._path(name))
-
-    def _path(self, name: str) -> str:
-        return f"{self._root.name}/{self.name}/{self.run_id}/{name}"
-
-    @contextlib.contextmanager
-    def _writable(self) -> Iterator[None]:
-        try:
-            yield
-        except Refused as error:
-            raise AutocodeError(
-                f"The journal is not written: {self._root.parent / error.filename}, {error.strerror}.",
-                why="Whoever made the folder could so choose which file of yours is written to.",
-                hint="Look at what is there and remove it, or name another folder with journal_root=….",
-            ) from None
-        except OSError as error:
-            raise AutocodeError(
-                f"The journal cannot be written in {self._root}.",
-                why=f"{error.strerror or error}.",
-                hint="Work in a folder that you may write to, or name another one with journal_root=….",
-            ) from None
+        """Keep the outcome. A run that only replayed leaves its folder as it was, but for what is lost or damaged."""
+        anew = self._grown or not self._run.holds_report()
+        for name, text in (
+            ("solution.py", report.solution.code if report.solution else ""),
+            ("test_solution.py", report.tests),
+        ):
+            if text and (anew or self._run.lacks_source(name)):
+                self._run.write(name, text)
+        if anew:
+            record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
+            self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
 
 def runs(root: Path, name: str) -> list[tuple[str, Report]]:

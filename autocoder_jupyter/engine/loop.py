@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import Compared, EndState, Finished, PlanReady
+from autocoder_jupyter.engine.events import Compared, EndState, Finished, Noticed, PlanReady
 from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.prepare import prepare, request_record
 from autocoder_jupyter.engine.refine import Refiner
@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.report import Clock, Turn, build_report
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.errors import BudgetSpent, UnusableAnswer
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Report
 
@@ -87,7 +87,7 @@ class _Generation:
             work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
         report = build_report(work, self._packages, self._turns, self._clock, reason)
-        work.services.journal.write_report(report)
+        self._keep(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
         work.emit(Finished(state, report.error or report.overspent))
         return report
@@ -98,6 +98,24 @@ class _Generation:
         journal = work.services.journal
         await call_blocking(lambda: journal.begin(work.prepared.run_id))
         journal.write_request(request_record(work.request, work.config), work.prepared.context.sent())
+        self._tell_notes()
+
+    def _keep(self, report: Report) -> None:
+        """Write the report down. A function that passed is not lost because a disk is full."""
+        try:
+            self._work.services.journal.write_report(report)
+        except AutocodeError as error:
+            self._work.emit(
+                Noticed(
+                    f"The report of {report.name} could not be written ({error.why.rstrip('.')}): it is lost with this "
+                    "kernel unless there is room when you run the cell again, which asks no model."
+                )
+            )
+        self._tell_notes()
+
+    def _tell_notes(self) -> None:
+        for note in self._work.services.journal.take_notes():
+            self._work.emit(Noticed(note))
 
     async def _draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""

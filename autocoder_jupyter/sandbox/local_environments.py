@@ -6,6 +6,7 @@ building the same. uv links files from its cache, so an environment costs little
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from autocoder_jupyter.sandbox.environments import (
 from autocoder_jupyter.sandbox.pins import name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.stop import Stop, build_lock
-from autocoder_jupyter.sandbox.uv import index_identity, run_uv
+from autocoder_jupyter.sandbox.uv import disk_is_full, index_identity, run_uv
 from autocoder_jupyter.sandbox.worker import removal
 
 _MARKER = "autocode.json"
@@ -70,7 +71,12 @@ def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: S
         if not _is_whole(environment):
             if on_progress is not None:
                 on_progress(f"installing {len(packages)} packages")
-            _build(environment, interpreter, on_progress, stop)
+            try:
+                _build(environment, interpreter, on_progress, stop)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise disk_is_full() from None
+                raise
     upkeep.daily("environments", upkeep.clear_local)
     return _dated(environment)
 

@@ -108,6 +108,8 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
             why=_first(lines, "Failed to fetch", "error sending request", "dns error") or text[:300],
             hint="Check the connection, the proxy and the index configuration of pip or uv.",
         )
+    if "os error 28" in stderr or "no space left on device" in stderr.lower():
+        return disk_is_full()
     if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
         return _unknown(unknown["name"])
     if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{{0,200}})? has no (?:usable )?wheels", text):
@@ -131,6 +133,15 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
         why=_essence(lines),
         hint="Loosen or drop one of the requirements.",
         package=package,
+    )
+
+
+def disk_is_full() -> PackageError:
+    """No package is at fault."""
+    return PackageError(
+        "There is no room on the disk for the packages.",
+        why="No space is left where environments are kept, or in uv's cache.",
+        hint="Make room: %autocode cache shows what our own take, %autocode cache prune removes what is not used.",
     )
 
 

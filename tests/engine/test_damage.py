@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.engine.events import Noticed
+from autocoder_jupyter.engine.events import EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.local import LocalSandbox
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
@@ -76,3 +77,24 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
     assert played.report.success, played.report.error
     assert played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
     assert any("parts of it were removed" in text for text in noticed(played))
+
+
+async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(theatre: Theatre):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(event):
+        if isinstance(event, EvidenceGathered):  # from here on no file grows beyond a few bytes
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+        elif isinstance(event, Finished):
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    try:
+        played = await theatre.play(GOOD, hear=fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert played.report.success and played.of(Finished)[-1].state == "ready"
+    (said,) = noticed(played)
+    assert "report of growth could not be written (File too large)" in said and "asks no model" in said
+    again = await theatre.play({})
+    assert again.report.success and again.asked == []
+    assert list(theatre.root.glob("growth/*/report.json"))

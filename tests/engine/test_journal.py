@@ -6,6 +6,7 @@ import pytest
 from autocoder_jupyter.engine import journal as module
 from autocoder_jupyter.engine.journal import Journal, content_key, runs, sent_record
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.types import Exchange, Report
 from tests.hostile_folder import HOSTILE
 
@@ -248,3 +249,75 @@ def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(tmp_path, num
     home.mkdir(parents=True)
     (home / "report.json").write_text(json.dumps(report().model_dump(mode="json") | numbers))
     assert runs(tmp_path, "growth") == []
+
+
+CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> theirs\n"
+
+
+def recorded(root):
+    """A run that is whole, as it is found by the next kernel."""
+    first = journal(root)
+    first.write_request({"asked": 1}, {"share": "rows"})
+    first.add(exchange("k"))
+    first.write_report(THERE)
+    return journal(root)
+
+
+THERE = report(solution={"code": "a = 1\n"}, tests="def test_a(): pass\n")
+
+
+@pytest.mark.parametrize("name", ["report.json", "solution.py", "test_solution.py", "request.json", "sent.json"])
+@pytest.mark.parametrize("damage", ["gone", "a folder", "a merge conflict", "cut short", "no text"])
+def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(tmp_path, name, damage):
+    again = recorded(tmp_path)
+    file = again.folder / name
+    before = file.read_bytes()
+    file.unlink()
+    if damage == "a folder":
+        file.mkdir()
+        (file / "mine.txt").write_text("mine")
+    elif damage != "gone":
+        file.write_bytes({"a merge conflict": CONFLICT.encode(), "cut short": before[:5], "no text": b"\xff"}[damage])
+    again.write_request({"asked": 1}, {"share": "rows"})
+    again.write_report(THERE)
+    told = again.take_notes()
+    if name.endswith(".py") and damage in ("cut short", "no text"):  # as far as can be seen, somebody's edit
+        assert file.read_bytes() != before and told == ()
+        return
+    assert file.read_bytes() == before
+    aside = [path for path in again.folder.iterdir() if ".set-aside-" in path.name]
+    assert len(aside) == len(told) == (damage != "gone")
+    assert all(
+        f"{name} of growth was damaged and is written anew; what was there is {name}.set" in line for line in told
+    )
+
+
+def test_a_journal_with_a_merge_conflict_gives_the_answers_of_both_sides(tmp_path):
+    again = recorded(tmp_path)
+    file = again.folder / "journal.jsonl"
+    ours = file.read_text()
+    again.add(exchange("theirs"))
+    theirs = file.read_text().removeprefix(ours)
+    file.write_text(f"<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> theirs\n")
+    both = journal(tmp_path)
+    assert both.find("k") is not None and both.find("theirs") is not None
+
+
+def test_an_edit_of_the_persons_is_no_damage(tmp_path):
+    again = recorded(tmp_path)
+    (again.folder / "solution.py").write_text("a = 3\n")
+    again.write_report(THERE)
+    assert (again.folder / "solution.py").read_text() == "a = 3\n"
+
+
+def test_a_step_that_cannot_be_written_is_noted_and_used_all_the_same(tmp_path, monkeypatch):
+    opened = journal(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Folder, "append", full)
+    opened.add(exchange("k"))
+    assert opened.find("k") is not None
+    assert opened.take_notes() == ("The journal of growth lacks a step: No space left on device.",)
+    assert opened.take_notes() == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import py_compile
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox import environments, local_environments
+from autocoder_jupyter.sandbox import environments, local_environments, uv
 from autocoder_jupyter.sandbox.claims import unclaimed
 from autocoder_jupyter.sandbox.local_environments import build, examine, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.pins import pin_of
@@ -161,6 +162,18 @@ def test_a_build_that_broke_off_leaves_nothing_that_is_taken_for_whole(
             build(_spec("alpha"))
     assert not [path for path in (tmp_path / "cache" / "environments").iterdir() if path.is_dir()]
     assert _version_of(build(_spec("alpha")), "alpha") == "2.0"
+
+
+def test_a_full_disk_is_said_and_no_package_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(local_environments, "_compile", breaks)
+    with pytest.raises(PackageError, match=r"no room on the disk.*\n.*\n.*autocode cache prune") as caught:
+        build(_spec("alpha"))
+    assert caught.value.package is None
+    told = "error: Failed to install: alpha-2.0\n  Caused by: No space left on device (os error 28)"
+    assert uv.package_error(told, ["alpha"]).what == caught.value.what
 
 
 def test_left_overs_of_a_killed_build_are_removed(tmp_path: Path) -> None:
