@@ -11,8 +11,16 @@ def test_the_first_rows_as_short_texts() -> None:
     )
     found = excerpt(frame)
     assert found.headings == ("day", "x", "n", "long") and len(found.rows) == ROWS and found.cut
-    assert found.rows[0][:3] == ("2024-01-01", "0.333333", "7") and len(found.rows[0][3]) < 80
+    assert found.rows[0][:3] == ("2024-01-01", "0.3333333333333333", "7") and len(found.rows[0][3]) < 80
     assert found.numeric == (False, True, True, False) and found.size == "30 rows × 4 columns"
+
+
+def test_numbers_are_not_rounded() -> None:
+    values = [1234567.891, 1e300 / 3, 0.1, 2.0]
+    assert excerpt(pd.Series(values)).rows == (("1234567.891",), ("3.3333333333333334e+299",), ("0.1",), ("2",))
+    assert excerpt(pd.Series(values[2:], dtype="float32")).rows == (("0.1",), ("2",))
+    assert excerpt(pd.Series([0.1], dtype="Float32")).rows == (("0.1",),)
+    assert excerpt(pd.DataFrame({"n": [1]}, index=[1 / 3])).rows == (("0.3333333333333333", "1"),)
 
 
 def test_an_index_that_says_something_comes_first() -> None:
