@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.data.foreign import converted
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -23,8 +24,8 @@ def capture(value: Any) -> Any:
     from with `copy=False`.
 
     Args:
-        value: a DataFrame, a Series, a `File` or a `Dir`; or a table of another library that has `to_pandas()`
-            (polars, pyarrow, cudf …), which is converted.
+        value: a DataFrame, a Series, a `File` or a `Dir`; or a table of another library (`foreign`), which is
+            converted.
 
     Raises:
         InvalidRequest: anything else, or a path where there is no such file or folder.
@@ -33,10 +34,8 @@ def capture(value: Any) -> Any:
         return value.copy(deep=not _copy_on_write())
     if isinstance(value, File | Dir):
         return located(value)
-    if callable(getattr(value, "to_pandas", None)) and not isinstance(value, type):
-        converted = value.to_pandas()
-        if isinstance(converted, pd.DataFrame | pd.Series):
-            return converted
+    if (table := converted(value)) is not None:
+        return table
     raise InvalidRequest(
         f"A sample cannot be a {type(value).__name__}.",
         why="Samples are DataFrame, Series, File or Dir, or a table with to_pandas().",

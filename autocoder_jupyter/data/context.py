@@ -11,6 +11,7 @@ import pandas as pd
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_path
+from autocoder_jupyter.data.foreign import came_as
 from autocoder_jupyter.data.keys import Link, find_links
 from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
@@ -130,7 +131,9 @@ def _section(
         frame = as_frame(value)
         rows = sample_rows(frame, max_rows) if share == "rows" else None
         remarks = tuple(filter(None, (_check_text(check, value, masker, share) for check in _checks_on(name, checks))))
-        view = TableView(profile_frame(value), rows, remarks if share != "schema" else ())
+        origin = f"came as a {came_as(value)}, and is handed over as this table of pandas" if came_as(value) else ""
+        said = (*filter(None, [origin]), *(remarks if share != "schema" else ()))
+        view = TableView(profile_frame(value), rows, said)
         return TableText(view, share, masker, max_rows)
     raise InvalidRequest(
         f"The sample {name!r} cannot be a {type(value).__name__}.", why="Samples are DataFrame, Series, File or Dir."

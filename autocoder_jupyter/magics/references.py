@@ -38,8 +38,9 @@ def kind_of(value: object) -> str | None:
         return "DataFrame"
     if pandas is not None and isinstance(value, pandas.Series):
         return "Series"
-    converts = callable(getattr(type(value), "to_pandas", None))  # asked of the type: a proxy answers by doing work
-    return "table" if converts else None
+    # Asked of the type: a proxy answers by doing work.
+    converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
+    return "table" if converts and not isinstance(value, type) else None
 
 
 def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from autocoder_jupyter.tasks.called import DocumentationOfInstance, Live, Signat
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
-from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.tasks.options import CallOptions, Tables
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report, Resources, Secret
 
@@ -134,9 +134,9 @@ class CodeGenEvalResult(ReportFields):
         """The function, to be called: `result.run(df)`, or `await result.run.aio(df)` on a loop of your own.
 
         Its arguments are the inputs, by position or name, and for this call: `name`, `resources`, `retries`,
-        `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir` (see `with_options`, which also serves when
-        an input has the name of an option: the input wins here). What is not given is the sample. It has the
-        signature and the docstring of the function; while that is pending, those of what was declared.
+        `timeout`, `env_vars`, `secrets`, `cache`, `reuse`, `output_dir`, `tables` (see `with_options`, which also
+        serves when an input has the name of an option: the input wins here). What is not given is the sample. It has
+        the signature and the docstring of the function; while that is pending, those of what was declared.
 
         A call gives one output bare, several as a named tuple in declared order (`summary.csv` is its field
         `summary_csv`). It raises `GenerationFailed` when there is no function that can be trusted, `InvalidRequest`
@@ -197,6 +197,7 @@ class CodeGenEvalResult(ReportFields):
         cache: CachePolicy | None = None,
         reuse: bool | None = None,
         output_dir: str | os.PathLike[str] | None = None,
+        tables: Tables | None = None,
     ) -> CodeGenEvalResult:
         """The same result, called with other options. What is None stays as it is; everything else is shared.
 
@@ -210,6 +211,7 @@ class CodeGenEvalResult(ReportFields):
             cache: `disable` computes always, `auto` answers an unchanged call from disk, `override` stores anew.
             reuse: run in the process of the previous call: faster, less separate.
             output_dir: where `File` and `Dir` outputs go.
+            tables: `same` gives tables back as what the first one given is (polars, PyArrow); `pandas` as pandas.
 
         Raises:
             InvalidRequest: a value that an option cannot have.
@@ -224,6 +226,7 @@ class CodeGenEvalResult(ReportFields):
             "cache": cache,
             "reuse": reuse,
             "output_dir": output_dir,
+            "tables": tables,
         }
         view = copy.copy(self)
         view._options = self._options.changed({option: value for option, value in given.items() if value is not None})
@@ -240,6 +243,7 @@ class CodeGenEvalResult(ReportFields):
         secrets: Iterable[Secret | str] | None = None,
         cache: CachePolicy | None = None,
         reuse: bool | None = None,
+        tables: Tables | None = None,
     ) -> Task:
         """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
 
@@ -257,6 +261,7 @@ class CodeGenEvalResult(ReportFields):
             secrets=secrets,
             cache=cache,
             reuse=reuse,
+            tables=tables,
         )
         return Task(name, self.wait()._built(), configured._options)
 

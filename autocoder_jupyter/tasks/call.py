@@ -65,7 +65,18 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
             error.what = f"{options.name}: {error.what}"
         hush(error, hidden_values(secrets, options.env_vars))
         raise
+    if options.tables == "same":
+        values = _as_given(function, values, (*positional, *keywords.values()))
     return packed(values, function.outputs)
+
+
+def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
+    """The outputs, with tables of the library that the first table given is of, or the first sample was of."""
+    from autocoder_jupyter.data.foreign import came_as, is_table, kind_of, restored
+
+    tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
+    kind = (came_as(tables[0]) or kind_of(tables[0])) if tables else ""
+    return {name: restored(value, kind) for name, value in values.items()}
 
 
 def _require_agreed(function: Function, options: CallOptions) -> None:

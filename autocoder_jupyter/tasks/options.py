@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from autocoder_jupyter import parameters
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+Tables = Literal["pandas", "same"]
+"""Of which library the tables are that come back."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class CallOptions:
         reuse: run in the process of the previous such call: faster, less separate.
         output_dir: where `File` and `Dir` outputs go, under their outputs' names, and beside what is there; a fresh
             folder in the journal by default.
+        tables: `pandas`, or `same`: each table that comes back is of the library that the first table given is of.
         network: whether the program has a network.
         sandbox: which sandbox.
         image_config: for Docker.
@@ -47,6 +51,7 @@ class CallOptions:
     cache: CachePolicy = "disable"
     reuse: bool = False
     output_dir: Path | None = None
+    tables: Tables = "pandas"
     network: bool = False
     sandbox: SandboxChoice = "auto"
     image_config: ImageConfig = ImageConfig()
@@ -99,5 +104,6 @@ OPTION_CHECKS: dict[str, Callable[[Any], Any]] = {
     "cache": lambda value: parameters.choice("cache", value, CachePolicy),
     "reuse": lambda value: parameters.flag("reuse", value),
     "output_dir": lambda value: parameters.folder("output_dir", value),
+    "tables": lambda value: parameters.choice("tables", value, Tables),
 }
 """The options that a person can set, each with its check."""

@@ -15,7 +15,8 @@ from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
 def checked_value(spec: InputSpec, value: Any) -> Any:
     """The value in the form that crosses into the sandbox; the caller's own object is never changed.
 
-    An int is a float, numpy's scalars are Python's, a tuple is a list; nothing else is converted.
+    An int is a float, numpy's scalars are Python's, a tuple is a list, a table of polars or PyArrow is one of pandas;
+    nothing else is converted.
 
     Raises:
         InvalidRequest: it is not of the declared type.
@@ -79,13 +80,23 @@ def _dir(value: Any) -> Any:
 def _frame(value: Any) -> Any:
     import pandas as pd
 
-    return value if isinstance(value, pd.DataFrame) else _REFUSED
+    table = _table(value)
+    return table if isinstance(table, pd.DataFrame) else _REFUSED
 
 
 def _series(value: Any) -> Any:
     import pandas as pd
 
-    return value if isinstance(value, pd.Series) else _REFUSED
+    table = _table(value)
+    return table if isinstance(table, pd.Series) else _REFUSED
+
+
+def _table(value: Any) -> Any:
+    """A table of another library as one of pandas; any other value as it is."""
+    from autocoder_jupyter.data.foreign import converted
+
+    table = converted(value)
+    return value if table is None else table
 
 
 def _dict(value: Any) -> Any:
@@ -121,8 +132,6 @@ _CHECKS: dict[TypeName, Callable[[Any], Any]] = {
 def _hint(spec: InputSpec, value: Any) -> str:
     if spec.type in ("File", "Dir") and isinstance(value, str | os.PathLike):
         return f"Write {spec.name}={spec.type}({os.fspath(value)!r})."
-    if spec.type == "DataFrame" and hasattr(value, "to_pandas"):
-        return f"Pass {spec.name}.to_pandas()."
     if spec.type == "DataFrame" and hasattr(value, "to_frame"):
         return f"Pass {spec.name}.to_frame()."
     if spec.type == "Series" and hasattr(value, "columns"):

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from autocoder_jupyter import background
+from autocoder_jupyter.data.capture import capture
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import (
     DataDrift,
@@ -397,3 +400,25 @@ def test_a_group_without_its_key_says_how_to_keep_it(pool: Any, function: Any) -
     assert "leaves the columns that are grouped by out" in refused.value.why
     assert refused.value.hint == "Choose the columns: df.groupby(…)[list(df.columns)].apply(growth)"
     assert sample.groupby("k")[list(sample.columns)].apply(growth).to_dict() == {"a": 3.0, "b": 5.0}
+
+
+@pytest.mark.parametrize("library", [pl.DataFrame, pa.table])
+def test_a_table_of_another_library_is_taken_and_given_back_as_one_if_asked(
+    library: Any, pool: Any, function: Any
+) -> None:
+    twice = "def run(sales): return sales.assign(v=sales['v'] * 2)"
+    built = function(twice, (SALES,), (OutputSpec(name="sales", type="DataFrame"),))
+    given = library({"v": [1, 2]})
+    assert isinstance(run(built, given), pd.DataFrame)
+    back = run(built, given, options=CallOptions(tables="same"))
+    assert type(back) is type(given)
+    assert pd.Series(back["v"]).tolist() == [2, 4]
+    assert isinstance(run(built, frame(1), options=CallOptions(tables="same")), pd.DataFrame)
+
+
+def test_the_sample_says_of_which_library_outputs_are_when_nothing_is_given(pool: Any, function: Any) -> None:
+    sample = capture(pl.DataFrame({"v": [1.0]}))
+    same = function(
+        "def run(sales): return sales", (SALES,), (OutputSpec(name="s", type="DataFrame"),), {"sales": sample}
+    )
+    assert isinstance(run(same, options=CallOptions(tables="same")), pl.DataFrame)

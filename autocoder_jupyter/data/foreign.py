@@ -1,0 +1,149 @@
+"""Tables of other libraries: taken as tables of pandas without a loss, and given back as what they were.
+
+Polars and PyArrow convert by way of Arrow; whole numbers and truth values with gaps stay what they are. Any other
+library is asked for `to_pandas()`, or for the dataframe interchange protocol.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.visible import visible
+
+_kinds: dict[int, str] = {}
+"""What a table came as, by the identity of the pandas table that was made of it, for as long as that lives."""
+
+
+def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
+    """A pandas table with what a table of another library holds; None when the value is none.
+
+    Raises:
+        InvalidRequest: it is a table, but its library cannot convert it.
+    """
+    if isinstance(value, type | pd.DataFrame | pd.Series):
+        return None
+    try:
+        table = _converted(value)
+    except Exception as error:  # whatever another library raises
+        raise InvalidRequest(
+            f"A {kind_of(value)} cannot be made a pandas table.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint="Convert it yourself, then hand over the pandas DataFrame.",
+        ) from error
+    if table is not None:
+        _remember(table, kind_of(value))
+    return table
+
+
+def is_table(value: object) -> bool:
+    """Whether it is a table, of pandas or of a library that converts."""
+    if isinstance(value, type):
+        return False
+    return isinstance(value, pd.DataFrame | pd.Series) or any(
+        callable(getattr(type(value), name, None)) for name in ("to_pandas", "__dataframe__")
+    )
+
+
+def kind_of(value: object) -> str:
+    """`polars DataFrame`, `pyarrow Table`."""
+    return f"{type(value).__module__.partition('.')[0]} {type(value).__name__}"
+
+
+def came_as(table: object) -> str:
+    """What a pandas table was before `converted` made it; "" when it always was one."""
+    return _kinds.get(id(table), "")
+
+
+def _remember(table: pd.DataFrame | pd.Series[Any], kind: str) -> None:
+    place = id(table)
+    _kinds[place] = kind
+    weakref.finalize(table, _kinds.pop, place, None)
+
+
+def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
+    library = type(value).__module__.partition(".")[0]
+    if library == "polars" and callable(getattr(value, "to_arrow", None)):
+        import polars
+
+        arrow = value.to_arrow(compat_level=polars.CompatLevel.oldest())
+        return _of_arrow_table(arrow) if hasattr(arrow, "schema") else _of_arrow_column(arrow).rename(value.name)
+    if library == "pyarrow" and hasattr(value, "schema") and hasattr(value, "column_names"):
+        return _of_arrow_table(value)
+    if library == "pyarrow" and hasattr(value, "null_count"):
+        return _of_arrow_column(value)
+    if callable(getattr(type(value), "to_pandas", None)):  # asked of the type: a proxy answers by doing work
+        table = value.to_pandas()
+        return table if isinstance(table, pd.DataFrame | pd.Series) else None
+    if callable(getattr(type(value), "__dataframe__", None)):
+        from pyarrow.interchange import from_dataframe
+
+        return _of_arrow_table(from_dataframe(value))
+    return None
+
+
+def _of_arrow_table(table: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas(date_as_object=False)
+    if table.schema.pandas_metadata is None:  # else pandas wrote down what each column was
+        for place, column in enumerate(table.columns):
+            if _has_gaps(column):
+                frame.isetitem(place, _of_arrow_column(column).array)
+    return frame
+
+
+def _of_arrow_column(column: Any) -> pd.Series[Any]:
+    if _has_gaps(column):
+        nullable = pd.Series([], dtype=str(column.type).capitalize().replace("Uint", "UInt").replace("Bool", "boolean"))
+        series: pd.Series[Any] = column.to_pandas(types_mapper={column.type: nullable.dtype}.get)
+        return series
+    plain: pd.Series[Any] = column.to_pandas(date_as_object=False)
+    return plain
+
+
+def _has_gaps(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(column.null_count) and (types.is_integer(column.type) or types.is_boolean(column.type))
+
+
+def restored(value: Any, kind: str) -> Any:
+    """A pandas table as a table of the kind that another came as; any other value as it is.
+
+    An index that says something becomes columns, which is what these libraries have.
+
+    Raises:
+        InvalidRequest: no such table can be made of it.
+    """
+    library = kind.partition(" ")[0]
+    if not isinstance(value, pd.DataFrame | pd.Series) or library in ("", "pandas"):
+        return value
+    if library not in ("polars", "pyarrow"):
+        raise InvalidRequest(
+            f"Outputs cannot be given back as {kind}.",
+            why="Only tables of polars and PyArrow are made of pandas tables here.",
+            hint='Call it without tables="same", and convert what it gives.',
+        )
+    plain = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
+    try:
+        return _of_pandas(plain, library)
+    except Exception as error:
+        raise InvalidRequest(
+            f"An output cannot be made a table of {library}.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint='Call it without tables="same".',
+        ) from error
+
+
+def _of_pandas(value: pd.DataFrame | pd.Series[Any], library: str) -> Any:
+    if library == "polars":
+        import polars
+
+        return polars.from_pandas(value)
+    import pyarrow
+
+    if isinstance(value, pd.Series):
+        return pyarrow.chunked_array([pyarrow.Array.from_pandas(value)])
+    return pyarrow.Table.from_pandas(value, preserve_index=False)
