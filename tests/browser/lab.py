@@ -201,9 +201,12 @@ class WarmSession:
         self._client.stop_channels()
 
     def _is_idle(self) -> bool:
-        """Whether it can be asked; what still runs in it is interrupted, or its end would wait for that."""
-        if self._state() == "busy":
-            self._lab.api("POST", f"kernels/{self._kernel}/interrupt")
+        """Whether it can be asked; what still runs in it is interrupted, or its end would be waited for.
+
+        A kernel that answers on a subshell meanwhile is idle for the server, so each is interrupted; an idle one does
+        not mind.
+        """
+        self._lab.api("POST", f"kernels/{self._kernel}/interrupt")
         deadline = time.monotonic() + PATIENCE_WITH_BUSY
         while self._state() == "busy" and time.monotonic() < deadline:
             time.sleep(0.05)
