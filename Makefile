@@ -5,6 +5,8 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
 PYTEST := $(BIN)/python -m pytest
+# Tests with a kernel, a container or a page wait for a third of their time; so three workers keep two cores busy.
+WORKERS ?= 3
 PRESENT = $(shell for python in python3.11 python3.12 python3.13; do $$python -c "print('$$python')" 2>/dev/null; done)
 # Where Python is told to write no bytecode, every one of the tests' many kernels would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -24,7 +26,7 @@ demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
 
 test: $(STAMP) $(if $(NODE),labextension,without-node)
-	$(PYTEST) -n 2 $(PYTEST_ARGS)
+	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
 # The whole suite on every Python that is here.
 test-pythons:

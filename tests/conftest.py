@@ -27,7 +27,7 @@ NEEDS = {
 """Fixtures that start something, and the marker of every test that uses one."""
 
 LONGEST_FIRST = ("browser", "kernel", "docker", "local_sandbox", "slow")
-"""What takes most of the time begins first, so that two workers end together."""
+"""What takes most of the time begins first, so that the workers end together."""
 
 ENGINE = re.compile(r"[\[-]docker[\]-]")
 """In the id of a test that a Docker engine runs."""
