@@ -215,6 +215,17 @@ def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]
     return items
 
 
+SYSTEM = "apt:"
+"""Stands before the name of a Debian package where packages of Python are named too."""
+
+
+def consents(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """Requirements, and Debian packages (`apt:libpq5`), that a person agrees to beforehand."""
+    items = texts(parameter, value)
+    requirements(parameter, [item for item in items if not item.startswith(SYSTEM)])
+    return items
+
+
 def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
     """A dict with texts as keys, copied to its depth."""
     import copy

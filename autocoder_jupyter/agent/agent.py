@@ -95,7 +95,7 @@ class AutoCoderAgent(AgentConfig):
             max_cost: US dollars at most for one generation.
             max_tokens: tokens, in and out, at most for one generation.
             max_seconds: wall-clock seconds at most for one generation.
-            approved_packages: distributions that need no further consent.
+            approved_packages: distributions, and Debian packages as `"apt:libpq5"`, that need no further consent.
             second_opinion: `on` has an independent second solution written and compared with the function.
             second_model: identifier of the model that writes it; `model` by default.
 

@@ -97,7 +97,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "max_cost": _optional(check.positive),
     "max_tokens": _optional(_counted(1)),
     "max_seconds": _optional(check.seconds),
-    "approved_packages": check.requirements,
+    "approved_packages": check.consents,
     "second_opinion": _choice(Switch),
     "second_model": _optional(check.model),
 }

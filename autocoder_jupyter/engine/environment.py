@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
-from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
+from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
 from autocoder_jupyter.engine.packages import (
     PackageNeeds,
@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.packages import (
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.parameters import SYSTEM
 from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
@@ -49,8 +50,7 @@ class Packages:
             What the code must do without, when a package cannot be had.
         """
         needs = self._needs(self._work.sources)
-        wanted = {*self._work.plan.system_packages, *self._extra_system}
-        system_packages = tuple(sorted(wanted - self._refused_system.keys()))
+        system_packages = await self._system_packages()
         try:
             self._require_none_refused(needs)
             self._require_no_lookalike(needs)
@@ -170,6 +170,24 @@ class Packages:
         if approved:
             self._approved.update(unknown)
         return approved
+
+    async def _system_packages(self) -> tuple[str, ...]:
+        """Debian's packages that the plan and failures ask for, as far as somebody agrees to what is not well known.
+
+        Their scripts run as root while an image is built, and the plan may be a stranger's. The local sandbox has none.
+        """
+        wanted = {*self._work.plan.system_packages, *self._extra_system} - self._refused_system.keys()
+        if self._work.services.sandbox.name == "docker":
+            strange = {name for name in wanted if name.partition("=")[0] not in KNOWN_SYSTEM_PACKAGES}
+            asked = {f"{SYSTEM}{name}": name for name in sorted(strange)}
+            asked = {label: name for label, name in asked.items() if label not in self._approved}
+            if not await self._agrees(tuple(asked)):
+                self._refused_system |= {
+                    name: f"The system package {name} was declined. If you trust it, allow it beforehand: -p {label}."
+                    for label, name in asked.items()
+                }
+                wanted -= set(asked.values())
+        return tuple(sorted(wanted))
 
     def _can_go_without(self, system_packages: tuple[str, ...], error: PackageError | SandboxUnavailable) -> bool:
         """Leave out system packages that cannot be had: models like to name some, and a run shows what is needed."""

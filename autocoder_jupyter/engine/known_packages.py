@@ -73,5 +73,16 @@ usaddress vega-datasets wcwidth wordcloud wrapt xarray xgboost xlrd xlsxwriter x
 exceptiongroup
 """
 
+_KNOWN_SYSTEM = """
+curl ffmpeg fontconfig fonts-dejavu fonts-dejavu-core fonts-liberation gdal-bin git graphviz libcairo2 libexpat1
+libfreetype6 libgdal-dev libgeos-c1v5 libgeos-dev libgl1 libgl1-mesa-glx libglib2.0-0 libgomp1 libhdf5-dev libicu-dev
+libjpeg62-turbo libmagic1 libopenblas0 libpango-1.0-0 libpangocairo-1.0-0 libpng16-16 libpq5 libproj-dev libsm6
+libsndfile1 libspatialindex-dev libspatialindex6 libssl3 libxext6 libxml2 libxrender1 libxslt1.1 locales pandoc
+poppler-utils proj-bin proj-data tesseract-ocr tzdata unixodbc zlib1g
+"""
+
+KNOWN_SYSTEM_PACKAGES: frozenset[str] = frozenset(_KNOWN_SYSTEM.split())
+"""Packages of Debian that wheels of these need, installed without asking."""
+
 KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())
 """Normalised names (PEP 503)."""

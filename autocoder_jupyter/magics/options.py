@@ -261,7 +261,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "packages",
-        "install this distribution without asking",
+        "install this distribution without asking; apt:NAME allows a Debian package",
         flags=("-p", "--package"),
         kind="names",
         placeholder="PACKAGE",

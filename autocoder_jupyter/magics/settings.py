@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS, Option
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.parameters import SYSTEM
 from autocoder_jupyter.trust import Wish, trust_in
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Settings:
         plain = [option for option in SETTINGS.values() if option.field and "." not in option.field]
         fields = {option.field: values[option.name] for option in plain}
         fields["secrets"] = tuple(values["secrets"])
+        fields["base_packages"] = tuple(name for name in values["packages"] if not name.startswith(SYSTEM))
         return agent_config(
             **fields,
             resources=Resources(cpu=values["cpu"], memory=values["memory"]),

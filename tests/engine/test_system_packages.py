@@ -1,0 +1,66 @@
+"""Debian's packages run scripts as root while an image is built, so a person agrees to them first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.magics.settings import resolve
+from autocoder_jupyter.parameters import consents
+
+
+def packages(
+    wanted: tuple[str, ...], *, consent: bool, sandbox: str = "docker", approved: tuple[str, ...] = ()
+) -> tuple[Packages, list[tuple[str, ...]]]:
+    asked: list[tuple[str, ...]] = []
+
+    async def approve(names: tuple[str, ...]) -> bool:
+        asked.append(names)
+        return consent
+
+    work: Any = SimpleNamespace(
+        config=SimpleNamespace(approved_packages=approved),
+        plan=SimpleNamespace(system_packages=wanted),
+        services=SimpleNamespace(sandbox=SimpleNamespace(name=sandbox), approve=approve),
+        emit=lambda event: None,
+    )
+    return Packages(work), asked
+
+
+async def test_a_strange_debian_package_waits_for_consent_and_a_well_known_one_does_not() -> None:
+    agreed, asked = packages(("libgomp1", "strange-daemon"), consent=True)
+    assert await agreed._system_packages() == ("libgomp1", "strange-daemon")
+    assert asked == [("apt:strange-daemon",)]
+    assert await agreed._system_packages() == ("libgomp1", "strange-daemon")
+    assert len(asked) == 1  # a yes holds
+
+
+async def test_what_was_declined_is_gone_without_and_the_way_out_is_said() -> None:
+    declined, asked = packages(("libgomp1", "strange-daemon=1.2"), consent=False)
+    assert await declined._system_packages() == await declined._system_packages() == ("libgomp1",)
+    assert asked == [("apt:strange-daemon=1.2",)]
+    assert "-p apt:strange-daemon=1.2" in declined.way_out
+
+
+async def test_nobody_is_asked_where_there_are_no_debian_packages_or_somebody_agreed_before() -> None:
+    for made, asked in (
+        packages(("strange-daemon",), consent=False, sandbox="local"),
+        packages(("strange-daemon",), consent=False, approved=("apt:strange-daemon",)),
+    ):
+        assert await made._system_packages() == ("strange-daemon",)
+        assert asked == []
+
+
+def test_a_consent_in_the_cell_installs_nothing_by_itself(tmp_path: Any) -> None:
+    settings = resolve({"packages": ["apt:libpq5", "rich"]}, {}, tmp_path, {})
+    config = settings.agent_config()
+    assert config.base_packages == ("rich",)
+    assert config.approved_packages == ("apt:libpq5", "rich")
+
+
+def test_what_is_neither_a_requirement_nor_a_debian_package_is_refused() -> None:
+    with pytest.raises(Exception, match="not a requirement"):
+        consents("approved_packages", ["deb:libpq5 ]"])
