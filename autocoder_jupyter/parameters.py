@@ -28,6 +28,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
 
 
+def is_output_name(name: str) -> bool:
+    """Whether an output can be called so: it is the name of a file too, which neither hides nor leads elsewhere."""
+    return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
+
+
 def seconds(parameter: str, value: float | dt.timedelta) -> float:
     """A positive, finite number of seconds; a timedelta will do."""
     number = value.total_seconds() if isinstance(value, dt.timedelta) else value

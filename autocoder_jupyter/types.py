@@ -447,14 +447,27 @@ class Attempt(_Record):
     error: str | None = None
 
 
+Author = Literal["model", "you"]
+"""Who wrote a version's code or tests last."""
+
+
 class Report(_Record):
     """Everything that a generation produced, as plain data that survives a round trip through JSON.
 
+    `run_id` names the version, the folder of its run; `request_key` the request and the schema of the samples that it
+    was made for, `parent` the version that it was made from ("" for none), `change` why it was made, in one line.
+    `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
+    says on what: "5,061 rows".
     `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
     """
 
     name: str
     run_id: str
+    request_key: str = ""
+    author: Author = "model"
+    parent: str = ""
+    change: str = ""
+    kept: str | None = None
     prompt: str
     success: bool
     solution: CodeSolution | None = None

@@ -10,7 +10,7 @@ from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.tasks.outputs import field_names, is_output_name
+from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.tasks.values import checked_value
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
 
@@ -98,7 +98,7 @@ def _with_fitting_default(spec: InputSpec) -> InputSpec:
 def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
     specs = []
     for name, declared in _named("outputs", outputs):
-        if not is_output_name(name):
+        if not check.is_output_name(name):
             raise InvalidRequest(
                 f"outputs: {name!r} cannot be the name of an output.", hint="Use letters, digits, _ and a suffix."
             )

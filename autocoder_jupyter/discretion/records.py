@@ -8,7 +8,7 @@ from autocoder_jupyter.discretion.masking import Masker
 
 _SAID = frozenset(
     (
-        *("error", "output", "message", "error_message"),
+        *("error", "output", "message", "error_message", "change"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
         "generated_schemas",  # which name the columns of the data
     )

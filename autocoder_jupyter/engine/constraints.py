@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,12 +20,18 @@ from autocoder_jupyter.data.constraints import (
 )
 from autocoder_jupyter.engine.brief import DATA_RULE
 from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.patterns import matches
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CheckOutcome, CodePlan
+from autocoder_jupyter.versions.keys import content_key
 
 _SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
+
+
+_STEP = "constraints"
+"""What the journal calls the answer about constraints that no rule reads."""
 
 
 class Constraints:
@@ -42,7 +49,7 @@ class Constraints:
         reading = read_constraints(sentences, tables)
         return cls(reading.checks, reading.unread, tables)
 
-    async def ask_about_the_rest(self, talk: Conversation) -> None:
+    async def ask_about_the_rest(self, talk: Conversation, journal: Journal) -> None:
         """One question about all that was not understood; beside code and tests, so nobody waits for it."""
         if not self._unread or not self._tables.columns:
             return
@@ -52,6 +59,20 @@ class Constraints:
             answer = await talk.structured("plan", messages, ParsedConstraints)
         except UnusableAnswer:
             return  # they stay words
+        journal.add_step(_STEP, self._key, answer.model_dump(mode="json"))
+        self._take(answer)
+
+    def recall(self, journal: Journal) -> None:
+        """Read the rest as it was read when the kept function was made; the journal may be a stranger's."""
+        with contextlib.suppress(ValueError):
+            if (recorded := journal.find_step(_STEP, self._key)) is not None:
+                self._take(ParsedConstraints.model_validate(recorded))
+
+    @property
+    def _key(self) -> str:
+        return content_key(self._unread)
+
+    def _take(self, answer: ParsedConstraints) -> None:
         reading = apply(answer, self._unread, self._tables)
         self._checks = (*self._checks, *reading.checks)
         self._unread = reading.unread

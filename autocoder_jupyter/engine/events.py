@@ -204,6 +204,25 @@ class OpinionGiven:
 
 
 @dataclass(frozen=True)
+class VersionBegun:
+    """Which version is made, or verified anew, and why the model is asked for it; told again when that changes.
+
+    `kept` is True for one that is there already: nothing is asked as long as it holds.
+    """
+
+    version: str
+    why: str = ""
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class KeptHolds:
+    """The version that was there already holds on today's samples; `verified_on` says what they are."""
+
+    verified_on: str
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows."""
 
@@ -234,6 +253,8 @@ Event = (
     | SampleOutputs
     | Compared
     | OpinionGiven
+    | VersionBegun
+    | KeptHolds
     | Finished
 )
 

@@ -6,15 +6,15 @@
         journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
         solution.py, test_solution.py, report.json
 
-A run's folder is named by the content of its request, so running an unchanged cell again finds its own folder: a
-crash resumes, *Restart and Run All* costs nothing, and a folder that ships with a notebook makes it run without a key.
+A run's folder is a version of the function and is named by the content of its request (see `versions`), so running an
+unchanged cell again finds its own folder: a crash resumes, *Restart and Run All* costs nothing, and a folder that ships
+with a notebook makes it run without a key.
 The idea of replaying recorded steps in order of their keys is Flyte's replay log; here the key is content, not order.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,7 +28,8 @@ from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.models.sent import SentRequest
 from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.request import Share
-from autocoder_jupyter.types import Exchange, Report
+from autocoder_jupyter.types import Exchange, Report, Usage
+from autocoder_jupyter.versions.store import Versions
 
 LINE_BYTES = 8 * 2**20
 LINE_VALUES = 100_000
@@ -36,12 +37,6 @@ LINE_VALUES = 100_000
 
 TOTAL_BYTES = 64 * 2**20
 """So much of what was recorded under one name is read."""
-
-
-def content_key(*parts: object) -> str:
-    """A short hash of JSON-able parts; equal parts, equal key, on every machine."""
-    canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 class Journal:
@@ -54,9 +49,10 @@ class Journal:
 
     def __init__(self, root: Path, name: str) -> None:
         self.name = name
+        self.versions = Versions(root, name)
         self.run_id = ""
         self.folder = root / name
-        self._root = root
+        self.root = root
         self._files = Folder(root.parent)
         self._exchanges: dict[str, Exchange] = {}
         self._steps: dict[tuple[str, str], dict[str, Any]] = {}
@@ -66,11 +62,11 @@ class Journal:
         self._run = RunFolder(root, name, "")
 
     def begin(self, run_id: str) -> None:
-        """Open the folder of a run (see `content_key`), and remember what it and earlier runs recorded."""
+        """Open the folder of a run (see `versions`), and remember what it and earlier runs recorded."""
         self.run_id = run_id
-        self.folder = self._root / self.name / run_id
-        self._run = RunFolder(self._root, self.name, run_id)
-        for entry in _entries(self._files, f"{self._root.name}/{self.name}", own=run_id):
+        self.folder = self.root / self.name / run_id
+        self._run = RunFolder(self.root, self.name, run_id)
+        for entry in _entries(self._files, f"{self.root.name}/{self.name}", own=run_id):
             self._remember(entry)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
@@ -115,7 +111,7 @@ class Journal:
     @property
     def has_runs(self) -> bool:
         """Whether there may be something to replay: a run of this name was here before."""
-        return bool(self._files.names(f"{self._root.name}/{self.name}"))
+        return bool(self._files.names(f"{self.root.name}/{self.name}"))
 
     @property
     def is_finished(self) -> bool:
@@ -144,7 +140,7 @@ class Journal:
         A folder stands for one content of the request, so what is there already is not written again: settings that
         do not shape the outcome (the sandbox, a timeout) are those of the first time.
         """
-        recorded = sent_record(self._root, self.name, self.run_id)
+        recorded = sent_record(self.root, self.name, self.run_id)
         # What is told is known here. A stranger's file may say another thing, and the cards would say it too.
         self._sent = {**sent, "requests": recorded.pop("requests", [])}
         if self._run.holds_json("request.json") and self._run.holds_json("sent.json") and recorded == sent:
@@ -171,29 +167,17 @@ class Journal:
     def write_report(self, report: Report) -> None:
         """Keep the outcome. A run that only replayed leaves its folder as it was, but for what is lost or damaged."""
         anew = self._grown or not self._run.holds_report()
-        for name, text in (
-            ("solution.py", report.solution.code if report.solution else ""),
-            ("test_solution.py", report.tests),
-        ):
-            if text and (anew or self._run.lacks_source(name)):
-                self._run.write(name, text)
+        self.write_sources(report, anew=anew)
         if anew:
             record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
-
-def runs(root: Path, name: str) -> list[tuple[str, Report]]:
-    """The finished runs of a name, oldest first: (run id, report without its conversation)."""
-    files, home = Folder(root.parent), f"{root.name}/{name}"
-    found, left = [], TOTAL_BYTES
-    for run_id in files.names(home):
-        with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be one that no clock shows
-            content = files.read_bytes(f"{home}/{run_id}/report.json", limit=left)
-            left -= len(content)
-            report = Report.model_validate(parse(content))
-            began = report.started.astimezone().timestamp() if report.started else 0.0
-            found.append((began, run_id, report))
-    return [(run_id, report) for _, run_id, report in sorted(found, key=lambda run: run[0])]
+    def write_sources(self, report: Report, *, anew: bool = False) -> None:
+        """Keep code and tests; where they are already and can be read, only when they are new."""
+        code = report.solution.code if report.solution else ""
+        for name, text in (("solution.py", code), ("test_solution.py", report.tests)):
+            if text and (anew or self._run.lacks_source(name)):
+                self._run.write(name, text)
 
 
 def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
@@ -203,6 +187,19 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
             sent = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{run_id}/sent.json"))
             return _Sent.model_validate(sent).model_dump(exclude_unset=True)
     return {}
+
+
+def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
+    """What was said to the model and by it in a recorded run, in order; it costs nothing now."""
+    lines: list[bytes] = []
+    with contextlib.suppress(OSError):
+        path = f"{root.name}/{name}/{run_id}/journal.jsonl"
+        lines += Folder(root.parent).lines(path, longest=LINE_BYTES, total=TOTAL_BYTES)
+    said = []
+    for entry in (entry for line in lines for entry in _entry(line) if entry.get("kind") == "exchange"):
+        with contextlib.suppress(ValueError):
+            said.append(Exchange.model_validate(entry.get("exchange")))
+    return tuple(exchange.model_copy(update={"replayed": True, "usage": Usage()}) for exchange in said)
 
 
 class _Sent(BaseModel):

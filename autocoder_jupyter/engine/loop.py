@@ -11,13 +11,24 @@ from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import Compared, EndState, Finished, Noticed, PlanReady
+from autocoder_jupyter.engine.events import (
+    Compared,
+    EndState,
+    Finished,
+    KeptHolds,
+    Noticed,
+    OpinionGiven,
+    PlanReady,
+    VersionBegun,
+)
 from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.prepare import prepare, request_record
 from autocoder_jupyter.engine.refine import Refiner
-from autocoder_jupyter.engine.report import Clock, Turn, build_report
+from autocoder_jupyter.engine.report import Clock, Turn, build_report, kept_report
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.start import Draft, Start, start_of
+from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
@@ -27,8 +38,16 @@ SAME_FAILURE_LIMIT = 4
 """Attempts with exactly the same failure after which the loop gives up."""
 
 
-async def generate(request: Request, config: AgentConfig, services: Services) -> Report:
+async def generate(request: Request, config: AgentConfig, services: Services, draft: Draft | None = None) -> Report:
     """Make a function from a request, and find out whether it can be trusted.
+
+    A function that is kept for the request is verified on today's samples, and no model is asked unless it fails.
+
+    Args:
+        request: what was asked.
+        config: how.
+        services: what the engine works with.
+        draft: what to start from in place of what is kept. What it has is taken, what it lacks the model is asked for.
 
     Returns:
         The report, also of a failure: `success` is False, `error` says why, and code and tests are the best attempt's.
@@ -38,7 +57,7 @@ async def generate(request: Request, config: AgentConfig, services: Services) ->
         asyncio.CancelledError: cancelled; model call and sandbox are ended.
     """
     try:
-        return await _Generation(Work(request, config, services)).run()
+        return await _Generation(Work(request, config, services), draft).run()
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
@@ -51,8 +70,9 @@ async def generate(request: Request, config: AgentConfig, services: Services) ->
 
 
 class _Generation:
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, given: Draft | None) -> None:
         self._work = work
+        self._given = given
         self._packages = Packages(work)
         self._trials = Trials(work, self._packages)
         self._mender = Mender(work, self._packages)
@@ -66,7 +86,7 @@ class _Generation:
         work, over, reason = self._work, False, ""
         try:
             async with asyncio.timeout(work.budget.seconds_left) as deadline:
-                await self._draft()
+                await self._make_draft()
                 reason = await self._try_until_it_holds()
                 await self._compare()
         except TimeoutError:
@@ -87,23 +107,36 @@ class _Generation:
             work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
         report = build_report(work, self._packages, self._turns, self._clock, reason)
-        self._keep(report)
+        report = self._recorded(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
         work.emit(Finished(state, report.error or report.overspent))
+        return report
+
+    def _recorded(self, report: Report) -> Report:
+        """The report as it is given back; on disk, when it is that of a new version."""
+        work = self._work
+        if (kept := work.start.kept) is not None:
+            if not report.success:
+                return report
+            work.services.journal.write_sources(kept.report)  # a file may be lost or damaged
+            report = kept_report(report, work, kept)
+            work.emit(KeptHolds(report.kept or ""))
+        elif work.config.cache != "disable":
+            self._keep(report)
         return report
 
     async def _prepare(self) -> None:
         work = self._work
         work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
-        journal = work.services.journal
-        await call_blocking(lambda: journal.begin(work.prepared.run_id))
-        journal.write_request(request_record(work.request, work.config), work.prepared.context.sent())
-        self._tell_notes()
+        arguments = work.request, work.config, work.prepared, work.services.journal.versions, self._given
+        await self._begin(await call_blocking(lambda: start_of(*arguments)))
 
     def _keep(self, report: Report) -> None:
         """Write the report down. A function that passed is not lost because a disk is full."""
         try:
             self._work.services.journal.write_report(report)
+            if report.success:
+                self._work.services.journal.versions.made(report.request_key, report.run_id)
         except AutocodeError as error:
             self._work.emit(
                 Noticed(
@@ -117,7 +150,36 @@ class _Generation:
         for note in self._work.services.journal.take_notes():
             self._work.emit(Noticed(note))
 
-    async def _draft(self) -> None:
+    async def _begin(self, start: Start) -> None:
+        """Open the folder of a version. What was asked is written down before anything leaves the machine."""
+        work, journal = self._work, self._work.services.journal
+        work.start = start
+        await call_blocking(lambda: journal.begin(start.version))
+        if start.kept is None:
+            record = request_record(work.request, work.config, work.prepared.key)
+            journal.write_request(record, work.prepared.context.sent())
+        self._tell_notes()
+        work.emit(VersionBegun(start.version, start.why, kept=start.kept is not None))
+
+    async def _make_draft(self) -> None:
+        """What the first attempt is made with: what is there already, else what the model is asked for."""
+        draft = self._work.start.draft
+        if draft is None:
+            await self._ask_for_draft()
+        else:
+            self._take(draft)
+
+    def _take(self, draft: Draft) -> None:
+        work = self._work
+        work.plan = draft.plan
+        work.emit(PlanReady(draft.plan))
+        work.constraints = Constraints.read(work.request.constraints, work.request.samples, draft.plan)
+        work.constraints.recall(work.services.journal)
+        if draft.tests:
+            work.set_suite(read_suite(draft.tests))
+        work.set_code(draft.code)
+
+    async def _ask_for_draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
         drafter = Drafter(work) if work.request.earlier is None else Refiner(work, work.request.earlier)
@@ -127,7 +189,7 @@ class _Generation:
             work.plan = plan = await work.stage("plan", drafter.plan)
             work.emit(PlanReady(plan))
             work.constraints = Constraints.read(work.request.constraints, work.request.samples, plan)
-            group.create_task(work.constraints.ask_about_the_rest(work.talk))
+            group.create_task(work.constraints.ask_about_the_rest(work.talk, work.services.journal))
             code = group.create_task(work.stage("code", drafter.code))
             if not work.config.skip_tests:
                 work.set_suite(await work.stage("tests", drafter.tests))
@@ -136,16 +198,19 @@ class _Generation:
     async def _try_until_it_holds(self) -> str:
         """Attempt and mend. Returns the reason for giving up, or "" on success."""
         work = self._work
-        for number in range(1, work.attempts_allowed + 1):
-            work.attempt = number
+        number = 0
+        while number < work.attempts_allowed:
+            work.attempt = number = number + 1
             verdict = await self._trials.attempt(self._mender.tests_changed)
             tests = work.suite.source if work.suite else ""
             self._turns.append(Turn(work.attempt, work.code, tests, verdict))
             if verdict.success:
                 verdict = await self._adviser.weigh(verdict)
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
-            if verdict.success:
-                return ""
+            if verdict.success or work.start.as_is:
+                return "" if verdict.success else verdict.summary
+            if work.start.kept is not None:
+                await self._ask_anew(verdict.summary)
             said = len(work.talk.exchanges)
             if number == 1:
                 work.last_words = work.talk.exchanges[:]
@@ -171,6 +236,14 @@ class _Generation:
         values = turn.verdict.sample.values if turn.verdict.sample else {}
         work.changes = await changes_since(work, work.request.earlier, values, turn.tests)
         work.emit(Compared(work.changes))
+
+    async def _ask_anew(self, failure: str) -> None:
+        """The kept function does not hold today: it becomes the first attempt of a new version, and costs none."""
+        work = self._work
+        version = await call_blocking(lambda: work.services.journal.versions.free_id(work.prepared.key.id))
+        await self._begin(work.start.failed(version, failure))
+        if not work.config.skip_tests:
+            work.attempts_allowed += 1
 
     def _same_failures(self) -> int:
         """How many attempts up to now failed in exactly the same way."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 from autocoder_jupyter.data.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
-from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.types import InputSpec, TypeName, type_name
+from autocoder_jupyter.versions.keys import RequestKey
 
 
 @dataclass(frozen=True)
@@ -24,12 +23,12 @@ class Prepared:
     Args:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
         context: what the model is told about the data.
-        run_id: names the request by its content; equal requests on equal data have equal ids.
+        key: names the request by its content and the schema of its samples, not by their rows.
     """
 
     inputs: tuple[InputSpec, ...]
     context: DataContext
-    run_id: str
+    key: RequestKey
 
 
 def prepare(request: Request, config: AgentConfig) -> Prepared:
@@ -42,12 +41,12 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     refuse_lookalikes(config.base_packages)
     secret_values(config.secrets)  # only the sandbox needs them, but who lacks one hears it before paying for a plan
     inputs = settle_inputs(request)
-    digests = sample_digests(inputs, request.samples)
+    require_crossing(inputs, request.samples)
     reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
     context = build_context(
         request.samples, share=config.share, max_sample_rows=config.max_sample_rows, checks=reading.checks
     )
-    return Prepared(inputs, context, run_key(request, config, inputs, digests))
+    return Prepared(inputs, context, RequestKey.of(request, config, inputs))
 
 
 def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
@@ -61,18 +60,17 @@ def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
     return (*request.inputs, *samples)
 
 
-def sample_digests(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> dict[str, str]:
-    """The content hash of each sample; encoding it proves that it can cross.
+def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:
+    """See to it that each sample can cross into a sandbox, by encoding it.
 
     Raises:
         UnsupportedData: a value cannot cross; the message names the column or key.
         InvalidRequest: a value is not of its declared type.
     """
     types = {spec.name: spec.type for spec in inputs}
-    digests = {}
     for name, value in samples.items():
         try:
-            digests[name] = encode(value, types[name]).digest()
+            encode(value, types[name])
         except Unencodable as error:
             raise UnsupportedData(
                 f"{name} cannot be sent into the sandbox unchanged.",
@@ -81,7 +79,6 @@ def sample_digests(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) ->
             ) from None
         except ValueError as error:
             raise InvalidRequest(f"{name} is not what was declared.", why=str(error)) from None
-    return digests
 
 
 _WAY_OUT: dict[TypeName, str] = {
@@ -90,30 +87,7 @@ _WAY_OUT: dict[TypeName, str] = {
 }
 
 
-def run_key(request: Request, config: AgentConfig, inputs: tuple[InputSpec, ...], digests: Mapping[str, str]) -> str:
-    """The run's id: the content of all that shapes its outcome. Budgets, timeouts and keys do not."""
-    return content_key(
-        request.prompt,
-        [spec.model_dump() for spec in inputs],
-        [spec.model_dump() for spec in request.outputs],
-        request.constraints,
-        request.checks,
-        request.schema,
-        digests,
-        config.model,
-        dict(config.litellm_params),
-        config.system_prompt,
-        config.share,
-        config.max_sample_rows,
-        config.skip_tests,
-        config.base_packages,
-        config.image_config.python_version or sys.version_info[:2],
-        *((request.wishes,) if request.wishes else ()),
-        *((request.earlier.request_key,) if request.earlier else ()),
-    )
-
-
-def request_record(request: Request, config: AgentConfig) -> dict[str, Any]:
+def request_record(request: Request, config: AgentConfig, key: RequestKey) -> dict[str, Any]:
     """What was asked, as JSON for the journal: no sample, no secret's value, no address of a service."""
     settings = asdict(config)
     for private in ("env_vars", "api_base", "litellm_params"):
@@ -133,4 +107,5 @@ def request_record(request: Request, config: AgentConfig) -> dict[str, Any]:
         "wishes": list(request.wishes),
         "earlier": request.earlier.version if request.earlier else None,
         "settings": settings,
+        "key": key.record(),
     }

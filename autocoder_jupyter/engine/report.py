@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.journal import conversation
+from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report
+from autocoder_jupyter.versions.store import Version
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,11 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
     system_packages = environment.system_packages if environment else ()
     return Report(
         name=work.request.name,
-        run_id=work.prepared.run_id,
+        run_id=work.start.version,
+        request_key=work.prepared.key.id,
+        author=work.start.draft.author if work.start.draft else "model",
+        parent=work.start.parent,
+        change=work.start.why,
         prompt=work.request.prompt,
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
@@ -99,4 +106,20 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         wishes=work.request.wishes,
         answers=work.request.answers,
         changes=work.changes,
+    )
+
+
+def kept_report(report: Report, work: Work, kept: Version) -> Report:
+    """The report on a version that was there already: the evidence is new, how it came to be is what was recorded."""
+    journal, recorded = work.services.journal, kept.report
+    return report.model_copy(
+        update={
+            "kept": verified_on(work.request.samples),
+            "author": recorded.author,
+            "parent": recorded.parent,
+            "change": recorded.change,
+            "attempts": recorded.attempts,
+            "history": recorded.history,
+            "conversation_history": conversation(journal.root, journal.name, kept.id),
+        }
     )

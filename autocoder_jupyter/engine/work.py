@@ -13,6 +13,7 @@ from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.events import Emit, SourceWritten, Stage, StageFinished, StageStarted
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.start import Start
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
@@ -35,6 +36,7 @@ class Work:
     """
 
     prepared: Prepared
+    start: Start
     plan: CodePlan
     constraints: Constraints
     code: str = ""

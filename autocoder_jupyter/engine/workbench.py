@@ -14,7 +14,6 @@ from typing import TypeVar
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.discretion.secrets import hidden_values
 from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady, Noticed
-from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
 from autocoder_jupyter.request import AgentConfig, secret_values
@@ -24,6 +23,7 @@ from autocoder_jupyter.sandbox.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.versions.keys import content_key
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedD
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.result.pending import FinalState, Resolution
-from autocoder_jupyter.result.strangers import check_report
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
+from autocoder_jupyter.versions.strangers import check_report
 from autocoder_jupyter.writing import writing
 
 FORMAT = 1

@@ -97,11 +97,6 @@ def landed(values: Mapping[str, Any], folder: Path | None, root: Path, name: str
     return result
 
 
-def is_output_name(name: str) -> bool:
-    """Whether an output can be called so: it is the name of a file too, which neither hides nor leads elsewhere."""
-    return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
-
-
 _MODULES = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})
 
 

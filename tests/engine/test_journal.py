@@ -4,10 +4,12 @@ import os
 import pytest
 
 from autocoder_jupyter.engine import journal as module
-from autocoder_jupyter.engine.journal import Journal, content_key, runs, sent_record
+from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.types import Exchange, Report
+from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.keys import content_key
 from tests.hostile_folder import HOSTILE
 
 
@@ -99,7 +101,7 @@ def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path):
     (tmp_path / "growth" / "early").mkdir()
     early = report(started="0001-01-01T00:00:00").model_dump_json()
     (tmp_path / "growth" / "early" / "report.json").write_text(early)
-    assert [run_id for run_id, _ in runs(tmp_path, "growth")] == ["r1"]
+    assert [version.id for version in Versions(tmp_path, "growth").all()] == ["r1"]
 
 
 def test_keys_hang_on_content_alone():
@@ -147,7 +149,7 @@ def test_the_journal_of_another_run_that_is_no_plain_file_is_passed_over(tmp_pat
     opened = journal(tmp_path / "root", "r2")
     opened.add(exchange("new"))
     assert opened.find("k") is not None and opened.find("stolen") is None
-    assert runs(tmp_path / "root", "growth") == []
+    assert Versions(tmp_path / "root", "growth").all() == []
     assert sent_record(tmp_path / "root", "growth", "r0") == {}
 
 
@@ -181,7 +183,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
     opened.write_request({"asked": 1}, {})
     opened.add(exchange("k"))
     opened.write_report(report(tests="def test_a(): pass"))
-    assert [run_id for run_id, _ in runs(tmp_path / "root", "growth")] == ["r1"]
+    assert [version.id for version in Versions(tmp_path / "root", "growth").all()] == ["r1"]
     assert json.loads((folder / "request.json").read_text()) == {"asked": 1}
     assert mine.read_bytes() == before
 
@@ -248,7 +250,7 @@ def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(tmp_path, num
     home = tmp_path / "growth" / "r1"
     home.mkdir(parents=True)
     (home / "report.json").write_text(json.dumps(report().model_dump(mode="json") | numbers))
-    assert runs(tmp_path, "growth") == []
+    assert Versions(tmp_path, "growth").all() == []
 
 
 CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> theirs\n"

@@ -143,10 +143,10 @@ def test_no_test_can_call_a_function_that_needs_more_than_it_did():
 
 
 def test_a_wish_and_what_it_starts_from_name_another_request():
-    from autocoder_jupyter.engine.prepare import run_key
+    from autocoder_jupyter.versions.keys import RequestKey
     from autocoder_jupyter.request import AgentConfig, Request
 
     plain = Request(name="growth", prompt="Total.")
     wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)
     other = dataclasses.replace(wished, earlier=dataclasses.replace(EARLIER, request_key="b" * 16))
-    assert len({run_key(request, AgentConfig(), (), {}) for request in (plain, wished, other)}) == 3
+    assert len({RequestKey.of(request, AgentConfig(), ()).id for request in (plain, wished, other)}) == 3

@@ -73,9 +73,9 @@ def find_callable(notebook: Notebook, name: str) -> Any:
 
 def recorded_runs(notebook: Notebook, name: str) -> list[tuple[str, Any]]:
     """(run id, report) of the finished runs in the journal, oldest first; none for what cannot be a name."""
-    from autocoder_jupyter.engine.journal import runs
+    from autocoder_jupyter.versions import Versions
 
-    return list(runs(notebook.journal_root, name)) if name.isidentifier() else []
+    return [(version.id, version.report) for version in Versions(notebook.journal_root, name).all()]
 
 
 def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:

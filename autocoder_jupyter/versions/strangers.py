@@ -6,8 +6,8 @@ import keyword
 from collections.abc import Iterator
 
 from autocoder_jupyter.errors import PackageRefused
+from autocoder_jupyter.parameters import is_output_name
 from autocoder_jupyter.sandbox.pins import check_pins
-from autocoder_jupyter.tasks.outputs import is_output_name
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.visible import visible
 
@@ -32,6 +32,8 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     yield from (("an input", spec.name) for spec in inputs if not _is_name(spec.name))
     yield from (("an output", spec.name) for spec in outputs if not is_output_name(spec.name))
     words = [("the name", report.name), ("the run", report.run_id), ("the sandbox", report.sandbox or "")]
+    words += [("the request's key", report.request_key), ("the parent", report.parent), ("the change", report.change)]
+    words += [("what it was verified on", report.kept or "")]
     words += [("a model", exchange.model) for exchange in report.conversation_history]
     words += [("a system package", name) for name in report.detected_system_packages]
     yield from ((what, text) for what, text in words if not text.isprintable())

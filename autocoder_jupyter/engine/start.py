@@ -1,0 +1,175 @@
+"""Where a generation starts: from nothing, from the function that is kept for its request, or from a draft.
+
+What a draft has is not asked of the model. So the function that is kept, one that a person edited and one that is to be
+refined come into the loop by the same door.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.engine.prepare import Prepared, request_record
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.types import Author, CodePlan
+from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.keys import schema_of
+from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrecorded_id
+from autocoder_jupyter.visible import visible
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A function that is there before the first question; of all this nothing is asked.
+
+    Args:
+        plan: the interface and the assumptions.
+        code: the module.
+        tests: their module; "" when there are none.
+        author: who wrote the code or tests last.
+        parent: the version that it was made from; "" for none.
+        change: why there is a new version, in one line.
+        as_is: whether nothing in it may be mended: the evidence is gathered, and that is all.
+    """
+
+    plan: CodePlan
+    code: str
+    tests: str = ""
+    author: Author = "model"
+    parent: str = ""
+    change: str = ""
+    as_is: bool = False
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a generation starts from, and the version that it makes or verifies.
+
+    Args:
+        version: the folder of its run.
+        draft: what there is already; None when the model is to write everything.
+        kept: the version that is there already and is only verified anew.
+        why: the model is asked, or another version is made; one line, "" when nothing was there before.
+        parent: the version that it is made from; "" for none.
+    """
+
+    version: str
+    draft: Draft | None = None
+    kept: Version | None = None
+    why: str = ""
+    parent: str = ""
+
+    @property
+    def as_is(self) -> bool:
+        """Whether a failure is only told, and nothing mended."""
+        return self.draft is not None and self.draft.as_is
+
+    def failed(self, version: str, failure: str) -> Start:
+        """The start of a version that is made from the kept one, because that does not hold on this data."""
+        assert self.kept is not None and self.draft is not None
+        why = f"version {self.kept.number} does not hold on this data: {visible(' '.join(failure.split()))}"
+        return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id)
+
+
+def start_of(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, given: Draft | None
+) -> Start:
+    """Decide where a generation starts.
+
+    Args:
+        request: what was asked.
+        config: how; its `cache` says whether what is there counts.
+        prepared: the request's key.
+        versions: of the name.
+        given: the function that somebody gave; it comes before all that is kept.
+    """
+    key = prepared.key.id
+    if given is not None:
+        version = edited_id(key, given.code, given.tests) if given.author == "you" else versions.free_id(key)
+        return Start(version, given, why=given.change, parent=given.parent)
+    parent = request.earlier.version if request.earlier else ""
+    if config.cache == "disable":
+        return Start(unrecorded_id(key), why="nothing recorded is used (--cache disable)", parent=parent)
+    known = versions.all()
+    if config.cache == "override":
+        return Start(versions.free_id(key), why="asked anew (--refresh)" if known else "", parent=parent)
+    if (pinned := versions.pinned()) is not None and pinned.is_good:
+        return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
+    if (kept := versions.chosen(key) or _kept_for_other_columns(request, prepared, versions, known)) is not None:
+        return _kept(kept)
+    if request.earlier is not None:
+        return Start(key, why=f"refined: {visible(' '.join(request.wishes[-1].split()))}", parent=parent)
+    return Start(key, why=_what_changed(request, config, prepared, versions, known))
+
+
+def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
+    report = version.report
+    assert report.plan is not None and report.solution is not None, "a good version has both"
+    draft = Draft(report.plan, report.solution.code, report.tests, author=report.author, as_is=as_is)
+    return Start(version.id, draft, version, why, report.parent)
+
+
+def _kept_for_other_columns(
+    request: Request, prepared: Prepared, versions: Versions, known: list[Version]
+) -> Version | None:
+    """The newest good version of the same request whose function takes these samples, though their schema differs."""
+    for version in reversed(known):
+        asked = versions.request(version.id).get("key")
+        if version.is_good and isinstance(asked, dict) and asked.get("asked") == prepared.key.asked:
+            chosen = versions.chosen(version.report.request_key) or version
+            return chosen if _takes(chosen, asked, request) else None
+    return None
+
+
+def _takes(version: Version, recorded: Mapping[str, Any], request: Request) -> bool:
+    """Whether a function would take the samples in a call, and nothing that the request names is new in them."""
+    report = version.report
+    shapes, schemas = report.sample_shapes, recorded.get("schemas")
+    reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
+    for name, value in request.samples.items():
+        if name in shapes:
+            if check_drift(name, value, shapes[name], reads) or _names_a_new_column(request, value, shapes[name]):
+                return False
+        elif not isinstance(schemas, dict) or schemas.get(name) != schema_of(value):
+            return False
+    return True
+
+
+def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
+    """Whether a column that was not there before is spoken of in the request: then it matters."""
+    words = " ".join((request.prompt, *request.constraints, *request.checks, request.schema or ""))
+    then = [literal for literal, _ in shape["columns"]]
+    labels = frame.columns if isinstance(frame, pd.DataFrame) else ()
+    literals = [literal for literal, _ in shape_of(frame)["columns"]]
+    new = (str(label) for label, literal in zip(labels, literals, strict=False) if literal not in then)
+    return any(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", words) for label in new)
+
+
+def _what_changed(
+    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
+) -> str:
+    """What the request asks for otherwise than the version before; "" when it is the first."""
+    before = next((version for version in reversed(known) if version.is_good), None)
+    if before is None:
+        return ""
+    return changes(versions.request(before.id), request_record(request, config, prepared.key))
+
+
+def verified_on(samples: Mapping[str, Any]) -> str:
+    """What the evidence was gathered on, in words: "5,061 rows", or of several samples each with its name."""
+    rows = {name: len(value) for name, value in samples.items() if isinstance(value, pd.DataFrame | pd.Series)}
+    if len(samples) == len(rows) == 1:
+        return _rows(*rows.values())
+    told = [f"{_rows(count)} of {name}" for name, count in rows.items()]
+    told += [name for name in samples if name not in rows]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1]))) if told else "its own tests"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"

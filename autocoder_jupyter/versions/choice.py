@@ -1,0 +1,65 @@
+"""`choice.json`: which version of a function counts, where a person has said it. Else the newest good one does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel, ValidationError
+
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.writing import writing
+
+FILE = "choice.json"
+
+_BYTES = 2**20
+
+
+class _File(BaseModel):
+    """What the file may hold; it may be a stranger's."""
+
+    pinned: str | None = None
+    chosen: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person chose.
+
+    Args:
+        pinned: the version that every request under this name gets; None when there is none.
+        chosen: by request key, the version that counts for it.
+    """
+
+    pinned: str | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, files: Folder, home: str) -> Choice:
+        """The choice in a folder of versions; none when the file is missing or cannot be read."""
+        try:
+            said = _File.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
+        except (OSError, ValueError, ValidationError):
+            return cls()
+        return cls(said.pinned, said.chosen)
+
+    def write(self, files: Folder, home: str) -> None:
+        """Keep it.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        record = {"pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
+        with writing("The choice of a version", files.root / home / FILE):
+            files.write(f"{home}/{FILE}", (json.dumps(record, indent=1) + "\n").encode())
+
+    def choosing(self, request_key: str, version: str) -> Choice:
+        """The same, with a version chosen for a request."""
+        return replace(self, chosen={**self.chosen, request_key: version})
+
+    def without(self, version: str) -> Choice:
+        """The same, with nothing said about a version."""
+        kept = {key: chosen for key, chosen in self.chosen.items() if chosen != version}
+        return Choice(None if self.pinned == version else self.pinned, kept)

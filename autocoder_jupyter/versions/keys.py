@@ -1,0 +1,82 @@
+"""What a function is pinned to: the content of its request, the options that shape it, the schema of its samples."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.types import File, InputSpec
+
+_SUFFIX = re.compile(r"\.\w{1,8}")
+
+
+def content_key(*parts: object) -> str:
+    """A short hash of JSON-able parts; equal parts, equal key, on every machine."""
+    canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class RequestKey:
+    """What a request is known by.
+
+    Args:
+        asked: hash of what was asked and of the options that shape the outcome; budgets, timeouts and keys do not.
+        schemas: what each sample is, without its rows: columns, dtypes and index of a table, the kind of a file.
+    """
+
+    asked: str
+    schemas: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, request: Request, config: AgentConfig, inputs: Sequence[InputSpec]) -> RequestKey:
+        """The key of a request whose inputs are settled."""
+        asked = content_key(
+            request.prompt,
+            [spec.model_dump() for spec in inputs],
+            [spec.model_dump() for spec in request.outputs],
+            request.constraints,
+            request.checks,
+            request.schema,
+            config.model,
+            dict(config.litellm_params),
+            config.system_prompt,
+            config.share,
+            config.max_sample_rows,
+            config.skip_tests,
+            config.base_packages,
+            config.image_config.python_version or sys.version_info[:2],
+            request.wishes,
+            request.earlier.request_key if request.earlier else None,
+        )
+        return cls(asked, {name: schema_of(value) for name, value in request.samples.items()})
+
+    @property
+    def id(self) -> str:
+        """The request's key: it names the folder of the first version that was made for it."""
+        return content_key(self.asked, self.schemas)
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in `request.json`."""
+        return {"asked": self.asked, "schemas": self.schemas}
+
+
+def schema_of(value: Any) -> dict[str, Any]:
+    """What a sample is, without its rows. Names of columns that may be private are masked in it."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return {key: part for key, part in shape_of(value).items() if key != "rows"}
+    kind = {"type": type(value).__name__}
+    if isinstance(value, File):
+        suffix = PurePath(value.path).suffix.lower()
+        kind["suffix"] = suffix if _SUFFIX.fullmatch(suffix) else ""
+    return kind

@@ -1,0 +1,191 @@
+"""Reading the versions of a function from their folders, and deciding which of them counts.
+
+    .autocode/<name>/
+        choice.json       see `choice`
+        <version>/        see `engine.journal`: request, journal, code, tests, report
+
+A version is called by the key of its request; `<key>-2`, `<key>-3` … when the model was asked anew, `<key>-` and six
+digits of a hash when a person edited it. People count them by the time they began: 1, 2, 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.parsing import parse as parse_module
+from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.types import Report
+from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
+from autocoder_jupyter.versions.choice import Choice
+from autocoder_jupyter.versions.strangers import check_report
+
+TOTAL_BYTES = 64 * 2**20
+"""So much of the reports of one name is read."""
+
+UNRECORDED = "0"
+"""The number of the run that is not kept (`--cache disable`): only what it told the model is written down."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """One finished run.
+
+    Args:
+        id: its folder.
+        number: how people count it, from 1.
+        report: its outcome, without the conversation.
+    """
+
+    id: str
+    number: int
+    report: Report
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is a function that passed all that was asked of it."""
+        return self.report.success and self.report.solution is not None and self.report.plan is not None
+
+
+class Versions:
+    """The versions of one name. Nothing in their folders is believed without a look: they may be a stranger's.
+
+    Args:
+        root: the `.autocode` folder.
+        name: of the function.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root = root
+        self.name = name
+        self._files = Folder(root.parent)
+        self._home = f"{root.name}/{name}"
+
+    def all(self) -> list[Version]:
+        """The finished ones, in the order in which they began; what cannot be read is passed over."""
+        found, left = [], TOTAL_BYTES
+        for version in self.folders() if self.name.isidentifier() else ():
+            with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be one that no clock shows
+                content = self._files.read_bytes(f"{self._home}/{version}/report.json", limit=left)
+                left -= len(content)
+                report = Report.model_validate(parse(content))
+                check_report(report)
+                report = report.model_copy(update={"name": self.name, "run_id": version})  # its folder says
+                began = report.started.astimezone().timestamp() if report.started else 0.0
+                found.append((began, version, report))
+        found.sort(key=lambda run: run[:2])
+        return [Version(version, number, report) for number, (_, version, report) in enumerate(found, 1)]
+
+    def get(self, version: str) -> Version | None:
+        """A finished version by its folder's name."""
+        return next((known for known in self.all() if known.id == version), None)
+
+    def folders(self) -> list[str]:
+        """All runs that were begun, finished or not, by name."""
+        return [name for name in self._files.names(self._home) if name != CHOICE_FILE and not name.startswith(".")]
+
+    def request(self, version: str) -> dict[str, Any]:
+        """What a version was asked for, as it is recorded; empty when that cannot be read."""
+        with contextlib.suppress(OSError, ValueError):
+            record = parse(self._files.read_bytes(f"{self._home}/{version}/request.json"))
+            if isinstance(record, dict):
+                return record
+        return {}
+
+    # Which one counts
+
+    @property
+    def choice(self) -> Choice:
+        """What a person chose."""
+        return Choice.read(self._files, self._home)
+
+    def pinned(self) -> Version | None:
+        """The version that a person holds on to, whatever the request says."""
+        pinned = self.choice.pinned
+        return None if pinned is None else self.get(pinned)
+
+    def chosen(self, request_key: str) -> Version | None:
+        """The good version that counts for a request: the one that a person chose, else the newest."""
+        good = [version for version in self.all() if version.is_good and _can_be_read(version.report)]
+        wanted = self.choice.chosen.get(request_key)
+        return next(
+            (version for version in good if version.id == wanted),
+            next((version for version in reversed(good) if key_of(version) == request_key), None),
+        )
+
+    def last_good(self) -> Version | None:
+        """The good version that was made last; the pinned one when there is one."""
+        pinned = self.pinned()
+        good = [version for version in self.all() if version.is_good]
+        return pinned if pinned is not None and pinned.is_good else good[-1] if good else None
+
+    def free_id(self, request_key: str) -> str:
+        """The name of the next version of a request: its key, then `-2`, `-3` …"""
+        taken = {folder for folder in self.folders() if folder.startswith(request_key)}
+        number = 1
+        while (candidate := numbered_id(request_key, number)) in taken:
+            number += 1
+        return candidate
+
+    def choose(self, request_key: str, version: str) -> None:
+        """Let a version count for a request.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        self.choice.choosing(request_key, version).write(self._files, self._home)
+
+    def pin(self, version: str | None) -> None:
+        """Hold on to a version whatever the request says; None lets go.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        replace(self.choice, pinned=version).write(self._files, self._home)
+
+    def made(self, request_key: str, version: str) -> None:
+        """Take notice of a new good version: what was chosen for its request before counts no longer."""
+        if self.choice.chosen.get(request_key, version) != version:
+            self.choose(request_key, version)
+
+
+def numbered_id(request_key: str, number: int) -> str:
+    """The folder of the n-th version that the model made for a request."""
+    return request_key if number == 1 else f"{request_key}-{number}"
+
+
+def edited_id(request_key: str, code: str, tests: str) -> str:
+    """The folder of a version with code or tests that a person edited: the same sources, the same folder."""
+    return f"{request_key}-{hashlib.sha256(json.dumps([code, tests]).encode()).hexdigest()[:6]}"
+
+
+def unrecorded_id(request_key: str) -> str:
+    """The folder of a run that is not kept."""
+    return f"{request_key}-{UNRECORDED}"
+
+
+def key_of(version: Version) -> str:
+    """The key of the request that a version was made for; of one without a record of it, what its folder says."""
+    return version.report.request_key or version.id.partition("-")[0]
+
+
+def summary_of(record: Mapping[str, Any]) -> str:
+    """The wording of a recorded request; "" when it has none."""
+    prompt = record.get("prompt")
+    return prompt if isinstance(prompt, str) else ""
+
+
+def _can_be_read(report: Report) -> bool:
+    """Whether code and tests are Python: a file may have been damaged, or be half of a merge."""
+    try:
+        parse_module(report.solution.code if report.solution else "")
+        parse_module(report.tests)
+    except (SyntaxError, ValueError):
+        return False
+    return True

@@ -1,0 +1,177 @@
+"""A function is pinned to its request and the schema of its samples: what is kept, what is asked anew, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.events import Finished, KeptHolds, TestReported, VersionBegun
+from autocoder_jupyter.engine.start import verified_on
+from autocoder_jupyter.types import CodeSolution, File, Report
+from autocoder_jupyter.versions import Versions
+from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
+
+pytestmark = pytest.mark.local_sandbox
+
+SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+MORE = pd.DataFrame({"price": [10.0, 20.0, 30.0, 40.0], "quantity": [1, 2, 3, 4]})
+FRAGILE = CODE.replace("return float(", 'assert len(sales) < 4, "too long"\n    return float(')
+
+
+def begun(played: Played) -> list[tuple[str, str, bool]]:
+    return [(event.version, event.why, event.kept) for event in played.of(VersionBegun)]
+
+
+def files(theatre: Theatre) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(theatre.root)): path.read_bytes() for path in theatre.root.rglob("*") if path.is_file()
+    }
+
+
+async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT, checks=("total > 0",))
+    before = files(theatre)
+    again = await theatre.play({}, samples={"sales": MORE}, checks=("total > 0",))
+    assert again.report.success and again.asked == []
+    assert again.report.kept == "4 rows" and [event.verified_on for event in again.of(KeptHolds)] == ["4 rows"]
+    assert again.report.run_id == first.report.run_id == first.report.request_key
+    assert again.report.sample_shapes["sales"]["rows"] == 4
+    names = [check.name for check in again.report.evidence.checks if check.passed]
+    assert names == [check.name for check in first.report.evidence.checks] and "total > 0" in names
+    assert len(again.of(TestReported)) == 2 and again.of(Finished)[-1].state == "ready"
+    assert again.report.history == first.report.history and again.report.usage.input_tokens == 0
+    said = [(said.stage, said.answer) for said in again.report.conversation_history]
+    assert sorted(said) == sorted((said.stage, said.answer) for said in first.report.conversation_history)
+    assert files(theatre) == before
+
+
+async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_its_own(theatre: Theatre) -> None:
+    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+    edit = {
+        "find": 'assert len(sales) < 4, "too long"\n    return',
+        "replace": "return",
+        "mends": ["runs on the sample"],
+    }
+    script = {"fix_code": [json.dumps({"edits": [edit]})]}
+    mended = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
+    assert mended.report.success and mended.asked == ["fix_code"] and mended.report.kept is None
+    assert [attempt.code for attempt in mended.report.history] == [FRAGILE + "\n", CODE + "\n"]
+    assert mended.report.tests == first.report.tests
+    key = first.report.request_key
+    assert (mended.report.run_id, mended.report.parent) == (f"{key}-2", key)
+    assert begun(mended)[0] == (key, "", True)
+    version, why, kept = begun(mended)[1]
+    assert (version, kept) == (f"{key}-2", False) and "version 1 does not hold on this data" in why
+    assert "too long" in why and mended.report.change == why
+    versions = Versions(theatre.root, "growth")
+    assert [known.report.success for known in versions.all()] == [True, True]
+    again = await theatre.play({}, samples={"sales": MORE})
+    assert again.asked == [] and again.report.run_id == f"{key}-2" and again.report.kept == "4 rows"
+
+
+async def test_a_kept_function_that_cannot_be_mended_leaves_the_good_version_as_it_was(theatre: Theatre) -> None:
+    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+    before = files(theatre)
+    edit = {"find": "len(sales) < 4", "replace": "len(sales) < 3", "mends": ["runs on the sample"]}
+    script = {"fix_code": [json.dumps({"edits": [edit]})]}
+    failed = await theatre.play(script, samples={"sales": MORE}, settings={"max_iterations": 1})
+    assert not failed.report.success and failed.report.run_id == f"{first.report.run_id}-2"
+    assert {name: content for name, content in files(theatre).items() if name in before} == before
+    back = await theatre.play({})
+    assert back.asked == [] and back.report.kept == "3 rows" and back.report.run_id == first.report.run_id
+
+
+@pytest.mark.parametrize(
+    ("samples", "why"),
+    [
+        pytest.param(sales().rename(columns={"price": "amount"}), "lacks 'price', has the new 'amount'", id="gone"),
+        pytest.param(sales().astype({"price": "str"}), "'price' (float64 → str)", id="other dtype"),
+    ],
+)
+async def test_a_schema_that_matters_asks_the_model_and_says_what_changed(
+    theatre: Theatre, samples: pd.DataFrame, why: str
+) -> None:
+    await theatre.play(SCRIPT)
+    again = await theatre.play(SCRIPT, samples={"sales": samples}, settings={"max_iterations": 1})
+    assert "plan" in again.asked
+    assert why in begun(again)[0][1]
+
+
+async def test_a_new_column_that_nobody_speaks_of_changes_nothing(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT)
+    again = await theatre.play({}, samples={"sales": sales().assign(region="north")})
+    assert again.asked == [] and again.report.kept == "3 rows" and again.report.run_id == first.report.run_id
+
+
+async def test_a_new_column_that_the_request_names_matters(theatre: Theatre) -> None:
+    prompt = "Total revenue of @sales, of the region north where there is a region."
+    await theatre.play(SCRIPT, prompt=prompt)
+    again = await theatre.play(SCRIPT, prompt=prompt, samples={"sales": sales().assign(region="north")})
+    assert sorted(again.asked) == ["code", "plan", "tests"]
+    assert begun(again)[0][1] == "sales has the new 'region'"
+
+
+async def test_a_changed_request_says_what_changed(theatre: Theatre) -> None:
+    await theatre.play(SCRIPT)
+    again = await theatre.play(SCRIPT, prompt="Revenue of @sales in all.", checks=("total > 0",))
+    assert begun(again)[0][1] == again.report.change == "new wording; a new check: total > 0"
+    assert again.report.run_id == again.report.request_key
+
+
+async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT)
+    key = first.report.request_key
+    await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]}, settings={"cache": "override"})
+    versions = Versions(theatre.root, "growth")
+    assert [version.id for version in versions.all()] == [key, f"{key}-2"]
+    assert [version.report.change for version in versions.all()] == ["", "asked anew (--refresh)"]
+    assert "too long" in (await theatre.play({})).report.solution.code
+    versions.choose(key, key)
+    assert "too long" not in (await theatre.play({})).report.solution.code
+
+
+async def test_what_is_not_to_be_recorded_is_no_version(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT, settings={"cache": "disable"})
+    assert first.report.success and Versions(theatre.root, "growth").all() == []
+    again = await theatre.play(SCRIPT)
+    assert len(again.asked) == 3 and again.report.kept is None
+    third = await theatre.play(SCRIPT, settings={"cache": "disable"})
+    assert len(third.asked) == 3 and len(Versions(theatre.root, "growth").all()) == 1
+
+
+async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(theatre: Theatre) -> None:
+    first = await theatre.play({**SCRIPT, "code": [fenced(FRAGILE)]})
+    versions = Versions(theatre.root, "growth")
+    versions.pin(first.report.run_id)
+    other = await theatre.play({}, prompt="Something else about @sales.")
+    assert other.asked == [] and other.report.run_id == first.report.run_id
+    assert begun(other) == [(first.report.run_id, "version 1 is pinned", True)]
+    failed = await theatre.play({}, samples={"sales": MORE})
+    assert not failed.report.success and failed.asked == [] and "too long" in (failed.report.error or "")
+
+
+async def test_constraints_that_a_model_read_are_not_asked_about_again(theatre: Theatre) -> None:
+    read = {"constraints": [{"number": 1, "table": "total", "column": "", "kind": "none"}]}
+    sentence = ("every sale is counted in some way",)
+    await theatre.play({**SCRIPT, "constraints": [json.dumps(read)]}, constraints=sentence)
+    again = await theatre.play({}, samples={"sales": MORE}, constraints=sentence)
+    assert again.asked == [] and again.report.kept
+
+
+def test_what_it_was_verified_on_names_each_sample(tmp_path: Any) -> None:
+    frame = pd.DataFrame({"a": range(5061)})
+    assert verified_on({"sales": frame}) == "5,061 rows"
+    assert verified_on({"sales": frame[:1], "b": frame}) == "1 row of sales and 5,061 rows of b"
+    assert verified_on({"log": File("log.txt"), "b": frame[:2]}) == "2 rows of b and log"
+    assert verified_on({}) == "its own tests"
+
+
+def test_a_damaged_version_is_passed_over(tmp_path: Any) -> None:
+    home = tmp_path / ".autocode" / "growth" / "abc"
+    home.mkdir(parents=True)
+    report = Report(name="growth", run_id="abc", prompt="p", success=True, solution=CodeSolution(code="<<<<<<< HEAD"))
+    (home / "report.json").write_text(report.model_copy(update={"request_key": "abc"}).model_dump_json())
+    assert Versions(tmp_path / ".autocode", "growth").chosen("abc") is None
