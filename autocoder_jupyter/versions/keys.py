@@ -41,24 +41,26 @@ class RequestKey:
     @classmethod
     def of(cls, request: Request, config: AgentConfig, inputs: Sequence[InputSpec]) -> RequestKey:
         """The key of a request whose inputs are settled."""
-        asked = content_key(
-            request.prompt,
-            [spec.model_dump() for spec in inputs],
-            [spec.model_dump() for spec in request.outputs],
-            request.constraints,
-            request.checks,
-            request.schema,
-            config.model,
-            dict(config.litellm_params),
-            config.system_prompt,
-            config.share,
-            config.max_sample_rows,
-            config.skip_tests,
-            config.base_packages,
-            config.image_config.python_version or sys.version_info[:2],
-            request.wishes,
-            request.earlier.request_key if request.earlier else None,
-        )
+        parts: dict[str, Any] = {
+            "prompt": request.prompt,
+            "inputs": [spec.model_dump() for spec in inputs],
+            "outputs": [spec.model_dump() for spec in request.outputs],
+            "constraints": request.constraints,
+            "checks": request.checks,
+            "schema": request.schema,
+            "wishes": request.wishes,
+            "earlier": request.earlier.request_key if request.earlier else None,
+            "model": config.model,
+            "litellm_params": dict(config.litellm_params),
+            "system_prompt": config.system_prompt,
+            "share": config.share,
+            "max_sample_rows": config.max_sample_rows,
+            "skip_tests": config.skip_tests,
+            "base_packages": config.base_packages,
+            "python_version": config.image_config.python_version or sys.version_info[:2],
+        }
+        # What a request does not have leaves no trace, so that a part that is new here changes no key of before.
+        asked = content_key({name: part for name, part in parts.items() if part})
         return cls(asked, {name: schema_of(value) for name, value in request.samples.items()})
 
     @property
