@@ -69,6 +69,7 @@ def render_html(state: CardState) -> str:
         markup.row("Answered", markup.items(markup.text(markup.clipped(line)) for line in state.replies)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
+        markup.row("Because", markup.text(markup.clipped(state.why, 600))),
         markup.row("Fails", _failures_html(state)),
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
@@ -88,6 +89,8 @@ def render_text(state: CardState) -> str:
     lines.extend(f"  {words}" for words in _held_up(state))
     if _reason(state):
         lines.append(f"  {_reason(state)}")
+    if state.why:
+        lines.append(f"  because: {state.why}")
     lines.extend(f"  {line}" for line in state.notice)
     lines.extend(f"  {line}" for line in question_lines(state.questions, state.name))
     lines.extend(f"  answered: {line}" for line in state.replies)
@@ -147,10 +150,17 @@ def _facts(state: CardState) -> list[str]:
         _attempts(state),
         duration(state.seconds) if state.finished else "",
         spending(state.usage, state.max_cost),
-        "replayed from the journal" if state.replayed else "",
+        _without_a_question(state),
         "slower than usual" if slow else "",
     )
     return [fact for fact in facts if fact]
+
+
+def _without_a_question(state: CardState) -> str:
+    """Why no model was asked, when none was."""
+    if state.is_kept:
+        return f"kept: verified on {state.kept}" if state.kept else "kept"
+    return "replayed from the journal" if state.replayed else ""
 
 
 def _what_failed(state: CardState) -> str:

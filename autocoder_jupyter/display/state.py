@@ -89,6 +89,9 @@ class CardState:
         wish: what is to be otherwise than in the version that it starts from.
         changes: what is otherwise in the end.
         loading: whether the model's client is imported at this moment.
+        why: there is a new version, or this one; empty for the first.
+        is_kept: whether the function was there already, and is only verified anew.
+        kept: what it was verified on, when it held.
         outputs: what the function put out on the sample, in little; None until it has.
     """
 
@@ -122,6 +125,9 @@ class CardState:
     wish: str = ""
     changes: Changes | None = None
     loading: bool = False
+    why: str = ""
+    is_kept: bool = False
+    kept: str = ""
     outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
     sent: str = ""
@@ -213,6 +219,21 @@ def _(event: events.StageFinished, state: CardState) -> CardState:
     state = _with_stage(state, event.stage, StageState(status, event.detail, event.replayed))
     how = "replayed" if event.replayed and event.ok else status
     return _noted(state, f"{event.stage} {how}{_detail(event.detail)}")
+
+
+@_after.register
+def _(event: events.VersionBegun, state: CardState) -> CardState:
+    state = replace(state, why=event.why, is_kept=event.kept)
+    if not event.kept:
+        return _noted(state, f"version {event.version} is made{_detail(event.why)}")
+    for stage in ("plan", "code", "tests"):
+        state = _with_stage(state, stage, StageState("done", "kept", replayed=True))
+    return _noted(state, f"version {event.version} is kept{_detail(event.why)}")
+
+
+@_after.register
+def _(event: events.KeptHolds, state: CardState) -> CardState:
+    return _noted(replace(state, kept=event.verified_on), f"verified on {event.verified_on}")
 
 
 @_after.register

@@ -121,6 +121,8 @@ class _Generation:
             work.services.journal.write_sources(kept.report)  # a file may be lost or damaged
             report = kept_report(report, work, kept)
             work.emit(KeptHolds(report.kept or ""))
+            if report.second_opinion is not None:
+                work.emit(OpinionGiven(report.second_opinion))
         elif work.config.cache != "disable":
             self._keep(report)
         return report

@@ -120,6 +120,8 @@ def kept_report(report: Report, work: Work, kept: Version) -> Report:
             "change": recorded.change,
             "attempts": recorded.attempts,
             "history": recorded.history,
+            "second_opinion": recorded.second_opinion,
+            "changes": recorded.changes,
             "conversation_history": conversation(journal.root, journal.name, kept.id),
         }
     )

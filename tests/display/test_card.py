@@ -8,7 +8,7 @@ import pytest
 
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
-from autocoder_jupyter.engine.events import SampleOutputs
+from autocoder_jupyter.engine.events import Event, Finished, KeptHolds, SampleOutputs, VersionBegun
 from autocoder_jupyter.overview import Excerpt, Glimpse
 from autocoder_jupyter.types import (
     Changes,
@@ -60,6 +60,9 @@ def hostile_state() -> CardState:
     return CardState(
         name=HOSTILE,
         notice=(HOSTILE,),
+        why=HOSTILE,
+        is_kept=True,
+        kept=HOSTILE,
         phase="failed",
         reason=HOSTILE,
         stages=(("plan", StageState("failed", HOSTILE)),),
@@ -346,3 +349,20 @@ def large_state(times: int) -> CardState:
         sent="20 columns\n" + "a line of the profile of a column, as it is told\n" * 100 * times,
         outputs=SampleOutputs((Glimpse("monthly", table=wide), Glimpse("best", "2024-12"))),
     )
+
+
+def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_made() -> None:
+    kept = folded(VersionBegun("a1", kept=True), KeptHolds("5,061 rows"), Finished("ready"))
+    assert "kept: verified on 5,061 rows" in render_text(kept) and "kept: verified on 5,061 rows" in render_html(kept)
+    assert kept.replayed and "replayed" not in render_text(kept)
+    why = "version 1 does not hold on this data: <b>2 of 5 tests fail</b>"
+    anew = folded(VersionBegun("a1", kept=True), VersionBegun("a1-2", why), Finished("failed", "Not solved."))
+    assert f"because: {why}" in render_text(anew) and "kept" not in render_text(anew)
+    assert "&lt;b&gt;2 of 5" in render_html(anew)
+
+
+def folded(*events: Event) -> CardState:
+    state = CardState("growth")
+    for event in events:
+        state = state.apply(event)
+    return state

@@ -143,8 +143,8 @@ def test_no_test_can_call_a_function_that_needs_more_than_it_did():
 
 
 def test_a_wish_and_what_it_starts_from_name_another_request():
-    from autocoder_jupyter.versions.keys import RequestKey
     from autocoder_jupyter.request import AgentConfig, Request
+    from autocoder_jupyter.versions.keys import RequestKey
 
     plain = Request(name="growth", prompt="Total.")
     wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)
