@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.brief import extended
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
-from autocoder_jupyter.engine.journal import content_key
 from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import CodePlan, PlanQuestion
+from autocoder_jupyter.versions.keys import content_key
 
 MOST_QUESTIONS = 3
 MOST_OPTIONS = 4

@@ -58,7 +58,8 @@ def _present(notebook: Notebook, name: str) -> tuple[Request, Report]:
 def _earlier(report: Report) -> Earlier:
     """A function to start from."""
     assert report.plan is not None and report.solution is not None
-    return Earlier(report.run_id, report.run_id, report.plan, report.solution.code, report.tests, report.evidence)
+    key = report.request_key or report.run_id
+    return Earlier(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
 
 
 Spec = TypeVar("Spec", bound=InputSpec | OutputSpec)
