@@ -31,7 +31,8 @@ export class ActionListener implements IDisposable {
   }
 
   private readonly _onClick = (event: MouseEvent): void => {
-    const button = (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action') ?? null;
+    const button =
+      (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action, button.autocode-wish') ?? null;
     if (button !== null && wishButton(button) !== null) {
       event.preventDefault();
       toggleWishBox(button, cell => this._grant(cell, button));

@@ -9,7 +9,7 @@ export interface IWishButton {
 /** What a button is about; `null` when it takes no wish. */
 export function wishButton(button: HTMLElement): IWishButton | null {
   const name = button.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
-  if (button.dataset.autocodeAction !== 'wish' || !name) {
+  if (!button.classList.contains('autocode-wish') || !name) {
     return null;
   }
   return { name, instead: button.closest('li') === null ? null : (button.previousSibling?.textContent ?? '').trim() };

@@ -1,10 +1,9 @@
 import { refiningCell, toggleWishBox } from '../wishBox';
 
 const HTML = `
-  <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <button class="autocode-action"
-    data-autocode-action="wish" aria-label="Change…"></button></li></ul></div>
-  <div data-autocode-refines="growth"><button class="autocode-action" data-autocode-action="wish"
-    aria-label="Refine…"></button></div>`;
+  <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
+  <div data-autocode-refines="growth"><button class="autocode-wish"
+    aria-label="Refine"></button></div>`;
 
 const granted = jest.fn();
 const button = (label: string): HTMLButtonElement => document.querySelector(`[aria-label="${label}"]`)!;
@@ -19,17 +18,17 @@ beforeEach(() => {
 });
 
 it('opens below what it is about, with the focus in it, and closes by the same button', () => {
-  toggleWishBox(button('Change…'), granted);
+  toggleWishBox(button('Change'), granted);
   expect(box()!.parentElement!.tagName).toBe('LI');
   expect(document.activeElement).toBe(words());
-  expect(button('Change…').getAttribute('aria-expanded')).toBe('true');
-  toggleWishBox(button('Change…'), granted);
+  expect(button('Change').getAttribute('aria-expanded')).toBe('true');
+  toggleWishBox(button('Change'), granted);
   expect(box()).toBeNull();
-  expect(document.activeElement).toBe(button('Change…'));
+  expect(document.activeElement).toBe(button('Change'));
 });
 
 it('makes a cell of what holds instead', () => {
-  toggleWishBox(button('Change…'), granted);
+  toggleWishBox(button('Change'), granted);
   words().value = ' Gaps are left out.\n';
   press('Enter');
   expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Gaps are left out.');
@@ -37,7 +36,7 @@ it('makes a cell of what holds instead', () => {
 });
 
 it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
-  toggleWishBox(button('Refine…'), granted);
+  toggleWishBox(button('Refine'), granted);
   press('Enter');
   expect(box()).not.toBeNull();
   words().value = 'Also by region.';
@@ -50,7 +49,7 @@ it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
 it('keeps its keys from the notebook', () => {
   const heard = jest.fn();
   document.body.addEventListener('keydown', heard);
-  toggleWishBox(button('Refine…'), granted);
+  toggleWishBox(button('Refine'), granted);
   press('d');
   expect(heard).not.toHaveBeenCalled();
 });
