@@ -1,4 +1,5 @@
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import { NotebookActions } from '@jupyterlab/notebook';
 
 /** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
 export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
@@ -11,6 +12,12 @@ export function insertBelow(panel: NotebookPanel, index: number, source: string)
   notebook.activeCellIndex = index + 1;
   notebook.mode = 'command';
   show(panel, index + 1);
+}
+
+/** Put code into a new cell below the cell at `index`, and run it. */
+export function runBelow(panel: NotebookPanel, index: number, source: string): void {
+  insertBelow(panel, index, source);
+  void NotebookActions.run(panel.content, panel.sessionContext);
 }
 
 /** Put code into a new cell at the end. */
