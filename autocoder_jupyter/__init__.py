@@ -10,8 +10,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.version import VERSION
-
 if TYPE_CHECKING:
     from autocoder_jupyter.agent import AutoCoderAgent
     from autocoder_jupyter.result import CodeGenEvalResult
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
         TestFailure,
     )
 
-__version__ = VERSION
+__version__ = "0.1.0"
 
 _HOMES = {
     "AutoCoderAgent": "autocoder_jupyter.agent",

@@ -85,12 +85,17 @@ class UnusableAnswer(ModelError):
     """The answer stayed incomplete or unparsable after the repair rounds."""
 
 
-class Locked(ModelError):
-    """The model would have to be asked, and was not to be. `why` says what is not as it was recorded."""
-
-
 class BudgetSpent(AutocodeError):
-    """Iterations, tokens, money or seconds are used up."""
+    """Iterations, tokens, money or seconds are used up.
+
+    Args:
+        what, why, hint: see `AutocodeError`.
+        limit: the setting that says how much there is, such as `max_cost`.
+    """
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", limit: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.limit = limit
 
 
 # The sandbox

@@ -11,7 +11,7 @@ import pytest
 from autocoder_jupyter.discretion.logs import logger
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.magics.line.results import readable
+from autocoder_jupyter.magics.inserting import readable
 from autocoder_jupyter.visible import is_visible, visible, visible_block
 
 

@@ -11,6 +11,7 @@ from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
 from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
+from autocoder_jupyter.display.next_steps import next_steps_html, next_steps_line
 from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
 from autocoder_jupyter.display.questions import question_lines
 from autocoder_jupyter.display.state import SELDOM, CardState, StageState
@@ -53,7 +54,7 @@ ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Can
 
 SLOW_SECONDS = 30.0
 
-MAX_CHARACTERS = 19_100
+MAX_CHARACTERS = 18_500
 """Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
 
 
@@ -74,11 +75,11 @@ def render_html(state: CardState) -> str:
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
-        markup.row("Assumes", parts.assumptions(plan, state.name if state.phase == "ready" else "")),
+        markup.row("Assumes", parts.assumptions(plan)),
         markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         _evidence_html(state),
-        parts.refining(state.name) if state.phase == "ready" else "",
+        next_steps_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
     return markup.frame("autocode-card", colour(state), *view, f'<div style="margin-top:8px">{folded}</div>')
@@ -110,6 +111,8 @@ def render_text(state: CardState) -> str:
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
+    if said := next_steps_line(state):
+        lines.append(f"  {said}")
     return markup.lines(lines)
 
 

@@ -53,6 +53,7 @@ class Controls:
         self._job = job
         self._live = ipywidgets.HTML(render_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
+        self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
         self._decline = _button(ipywidgets, "Decline", "", job.decline)
         # One below the other: none moves, and nothing else does, when two of them appear.

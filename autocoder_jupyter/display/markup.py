@@ -23,7 +23,8 @@ BUSY = "var(--jp-brand-color1,#1976d2)"
 QUIET = "var(--jp-ui-font-color2,#808080)"
 LINE = "var(--jp-border-color2,#c0c0c0)"
 SHADE = "var(--jp-cell-editor-background,rgba(128,128,128,.1))"
-CODE_FONT = "font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px)"
+CODE_FAMILY = "font-family:var(--jp-code-font-family,monospace)"
+CODE_FONT = f"{CODE_FAMILY};font-size:var(--jp-code-font-size,13px)"
 CODE = (
     f"{CODE_FONT};color:var(--jp-content-font-color1,inherit);background:{SHADE};border:1px solid {LINE};"
     "border-radius:2px;line-height:1.35;padding:8px 10px;margin:4px 0 8px;overflow:auto;max-height:30em"
@@ -71,7 +72,7 @@ def frame(kind: str, colour: str, *parts: str) -> str:
 def head(name: str, state: str, colour: str, facts: Iterable[str]) -> str:
     """The first line: what it is, how it stands, and what it took."""
     return (
-        '<div style="display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px">'
+        '<div class="autocode-head" style="display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px">'
         f'<strong style="font-size:1.1em">{text(name)}</strong> {coloured(f"● {state}", colour)} '
         f'<span style="{MUTED};font-variant-numeric:tabular-nums">{text(" · ".join(facts))}</span></div>'
     )
@@ -114,7 +115,7 @@ def python(source: str) -> str:
 
 def inline_code(source: object, style: str = "") -> str:
     """A few words of code within a sentence."""
-    return f'<span style="{CODE_FONT}{f";{style}" if style else ""}">{text(source)}</span>'
+    return f'<span style="{CODE_FAMILY}{f";{style}" if style else ""}">{text(source)}</span>'
 
 
 def items(entries: Iterable[str]) -> str:

@@ -92,6 +92,7 @@ class CardState:
         why: there is a new version, or this one; empty for the first.
         is_kept: whether the function was there already, and is only verified anew.
         kept: what it was verified on, when it held.
+        limit: the setting that ended it, such as `max_cost`; "" when none did.
         outputs: what the function put out on the sample, in little; None until it has.
     """
 
@@ -128,6 +129,7 @@ class CardState:
     why: str = ""
     is_kept: bool = False
     kept: str = ""
+    limit: str = ""
     outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
     sent: str = ""
@@ -360,7 +362,8 @@ def _(event: events.Finished, state: CardState) -> CardState:
     state = replace(
         state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
     )
-    return _noted(replace(state, loading=False), f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+    state = replace(state, loading=False, limit=event.limit)
+    return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
 
 
 def _others(state: CardState, stage: Stage) -> tuple[Answer, ...]:

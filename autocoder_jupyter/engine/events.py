@@ -224,10 +224,11 @@ class KeptHolds:
 
 @dataclass(frozen=True)
 class Finished:
-    """The generation ended. `state` is what the card shows."""
+    """The generation ended. `state` is what the card shows; `limit` the setting that ended it, if one did."""
 
     state: EndState
     reason: str = ""
+    limit: str = ""
 
 
 Event = (

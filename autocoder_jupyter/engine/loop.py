@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 
 from autocoder_jupyter.background import call_blocking
@@ -31,7 +30,7 @@ from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Report
 
@@ -57,16 +56,13 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
         AutocodeError: what no further attempt could change: data that cannot cross, no key, no sandbox.
         asyncio.CancelledError: cancelled; model call and sandbox are ended.
     """
-    generation = _Generation(Work(request, config, services), draft)
     try:
-        return await generation.run()
+        return await _Generation(Work(request, config, services), draft).run()
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
     except Exception as error:
         raised = _innermost(error)
-        if isinstance(raised, Locked):
-            raised.why = generation.why_asked
     services.emit(Finished("failed", str(raised)))
     # Raised out here and without its context: IPython prints a whole stack for an error that came out of a group.
     raised.__context__ = None
@@ -83,16 +79,7 @@ class _Generation:
         self._adviser = Adviser(work)
         self._turns: list[Turn] = []
         self._clock = Clock()
-
-    @property
-    def why_asked(self) -> str:
-        """Why what is recorded does not do, as a sentence."""
-        work = self._work
-        if work.services.journal.is_empty:
-            return f"Nothing is recorded under {work.request.name} in this .autocode folder."
-        if not work.start.why:
-            return "The prompts, the samples or an earlier answer are not as they were recorded."
-        return f"What changed since it was recorded: {work.start.why}."
+        self._limit = ""  # the setting that ended it
 
     async def run(self) -> Report:
         """All of it, within the seconds of the budget."""
@@ -106,13 +93,14 @@ class _Generation:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            over = True
+            over, self._limit = True, "max_seconds"
             reason = f"The {work.budget.seconds:g} seconds of the budget are over. Raise max_seconds and run again."
         except Exception as error:
             raised = _innermost(error)
             if not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
+            self._limit = getattr(raised, "limit", "")
             if self._turns:
                 reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
         finally:
@@ -123,7 +111,7 @@ class _Generation:
         report = build_report(work, self._packages, self._turns, self._clock, reason)
         report = self._recorded(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
-        work.emit(Finished(state, report.error or report.overspent))
+        work.emit(Finished(state, report.error or report.overspent, self._limit))
         return report
 
     def _recorded(self, report: Report) -> Report:
@@ -132,7 +120,7 @@ class _Generation:
         if (kept := work.start.kept) is not None:
             if not report.success:
                 return report
-            self._keep_sources(kept.report)
+            work.services.journal.write_sources(kept.report)  # a file may be lost or damaged
             report = kept_report(report, work, kept)
             work.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:
@@ -162,12 +150,6 @@ class _Generation:
             )
         self._tell_notes()
 
-    def _keep_sources(self, report: Report) -> None:
-        """Put back what is lost or damaged of a kept version; the function needs none of these files."""
-        with suppress(AutocodeError):
-            self._work.services.journal.write_sources(report)
-        self._tell_notes()
-
     def _tell_notes(self) -> None:
         for note in self._work.services.journal.take_notes():
             self._work.emit(Noticed(note))
@@ -177,7 +159,7 @@ class _Generation:
         work, journal = self._work, self._work.services.journal
         work.start = start
         await call_blocking(lambda: journal.begin(start.version))
-        if start.kept is None and not work.config.locked:  # a run that asks nothing has nothing to say before
+        if start.kept is None:
             record = request_record(work.request, work.config, work.prepared.key)
             journal.write_request(record, work.prepared.context.sent())
         self._tell_notes()
@@ -246,6 +228,7 @@ class _Generation:
             work.last_words = work.talk.exchanges[said:] or work.last_words
             if self._mender.state == before:
                 return f"No progress: the model changes nothing any more. {verdict.summary}"
+        self._limit = "" if work.config.skip_tests else "max_iterations"
         attempts = f"{work.attempts_allowed} attempt{'s' if work.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
         return "\n".join([reason, *map(str, self._mender.unusable[-1:])])

@@ -8,10 +8,13 @@ from typing import Any
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.display.bundles import card_bundle
+from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.visible import visible
 
 _log = discreet_logger(__name__)
@@ -85,7 +88,21 @@ def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     report = _ended(notebook, name)
     if report.solution is None:
         raise InvalidRequest(f"{name} has no code.", why=report.error or "")
-    return str(report.solution.code)
+    return insertable(report.solution.code, name)
+
+
+def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """The line that calls it, on the notebook's variables where they have the inputs' names."""
+    report = _ended(notebook, name)
+    if not report.success:
+        raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
+    return call_line(name, report.declared_inputs, notebook.namespace)
+
+
+def _assignment(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """The same, with names for what comes back."""
+    call = _call(notebook, name, asked)
+    return f"{', '.join(field_names([spec.name for spec in _ended(notebook, name).declared_outputs]))} = {call}"
 
 
 def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
@@ -122,6 +139,8 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "card": _card,
     "result": _result,
     "code": _code,
+    "call": _call,
+    "assignment": _assignment,
     "tests": _tests,
     "export": _export,
 }

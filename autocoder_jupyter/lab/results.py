@@ -51,6 +51,8 @@ def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
         "cell_id": launch.cell_id,
         "run_id": launch.job.run_id,
         "replayed": state.replayed,
+        "limit": state.limit,
+        "limit_value": getattr(launch.job.config, state.limit, None) if state.limit else None,
     }
 
 
@@ -84,7 +86,8 @@ def _of_result(name: str, result: Any) -> dict[str, Any]:
 
 def _nowhere() -> Mapping[str, Any]:
     """What is not known of a result that no cell of this kernel started."""
-    return {"started": 0.0, "seconds": 0.0, "cell_id": None, "run_id": "", "replayed": False}
+    unknown = {"limit": "", "limit_value": None}
+    return {"started": 0.0, "seconds": 0.0, "cell_id": None, "run_id": "", "replayed": False, **unknown}
 
 
 def _of_state(name: str, state: CardState) -> dict[str, Any]:

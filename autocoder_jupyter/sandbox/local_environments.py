@@ -78,7 +78,6 @@ def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: S
                     raise disk_is_full() from None
                 raise
     upkeep.daily("environments", upkeep.clear_local)
-    upkeep.keep_within_bound()
     return _dated(environment)
 
 

@@ -96,16 +96,20 @@ def pane(page: NotebookPage, number: int) -> Any:
 
 
 def strip_shape(page: NotebookPage, number: int) -> dict[str, float]:
-    """The height of the live part, and how far below the card it and the button are, in pixels; in one go."""
+    """The height of the live part, how far below the card it is, and where Cancel is, in pixels; in one go.
+
+    Our lab extension has it in the card's head; without it, it stands below the card.
+    """
     return dict(
         page.output(number).evaluate(
             """output => {
                 const box = selector => output.querySelector(selector).getBoundingClientRect();
-                const end = box(".autocode-card").bottom;
+                const { top, bottom } = box(".autocode-card");
+                const inHead = output.querySelector(".jp-AutocodeStrip-head button");
                 return {
                     height: box(".autocode-live").height,
-                    pane: box(".autocode-live").top - end,
-                    button: box(".jupyter-button").top - end,
+                    pane: box(".autocode-live").top - bottom,
+                    button: inHead ? inHead.getBoundingClientRect().top - top : box(".jupyter-button").top - bottom,
                 };
             }"""
         )

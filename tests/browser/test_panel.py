@@ -47,6 +47,11 @@ def wait_for(page: NotebookPage, name: str, word: str) -> Any:
     return found
 
 
+def offer(page: NotebookPage, number: int, label: str) -> Any:
+    """A button of the card in a cell's output."""
+    return page.output(number).locator(".jp-AutocodeStrip").get_by_role("button", name=f"{label}: ")
+
+
 def status(page: NotebookPage, words: str) -> None:
     """Wait until the status bar says this."""
     page.page.locator(".jp-AutocodeStatus").get_by_text(words).wait_for(timeout=PATIENCE)
@@ -112,9 +117,17 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     page.page.locator(".jp-Cell.jp-mod-active", has_text="%%autocode growth").wait_for(timeout=5_000)
 
     ready.get_by_role("button", name="Insert the code").click()
-    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="def run(").wait_for(timeout=10_000)
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="def growth(").wait_for(timeout=10_000)
     assert source(page, 2).startswith("import pandas as pd")
     assert source(page, 3) == "1 + 1"
+
+    offer(page, 1, "Insert call").click()
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="best_month = growth.run(sales)").wait_for()
+    assert source(page, 2) == "monthly, best_month = growth.run(sales)"
+    for _ in range(2):  # the second time in the cell of the first
+        offer(page, 1, "Run").click()
+        page.output(2).get_by_text("2024-10", exact=True).wait_for(timeout=PATIENCE)
+    assert source(page, 2) == "growth.run(sales)" and source(page, 3).startswith("monthly, ")
 
     ready.get_by_role("button", name="Export").click()
     dialog = page.page.get_by_role("dialog")
@@ -129,6 +142,37 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     dialog.get_by_role("button", name="Cancel").click()
     page.page.wait_for_timeout(300)
     assert (lab.folder / "growth.py").read_text() == "mine"
+
+
+def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> None:
+    page = notebook(f"{plays.CELL} Never right.")
+    page.run(1)
+    page.card(1).get_by_text("● Failed", exact=True).wait_for(timeout=PATIENCE)
+    assert "test_growth_is_over_the_month_before: assert" in page.card(1).locator(".autocode-head").inner_text()
+    assert not page.card(1).get_by_text("%autocode retry growth").is_visible()  # the buttons say it
+    picture(page, "failed_card")
+
+    offer(page, 1, "Raise the limit").click()
+    asked = page.page.get_by_role("dialog")
+    assert asked.get_by_role("spinbutton").input_value() == "4"
+    asked.get_by_role("spinbutton").fill("3")
+    page.page.keyboard.press("Enter")
+    page.card(1).get_by_text("Not solved in 3 attempts").first.wait_for(timeout=PATIENCE)
+    assert source(page, 1).startswith("%%autocode growth --max-iterations 3 -o")
+
+    release, script = holding("plan")
+    play(script)
+    offer(page, 1, "Retry").click()
+    page.card(1).get_by_text("● Planning", exact=True).wait_for(timeout=PATIENCE)
+    offer(page, 1, "Cancel").focus()
+    picture(page, "cancel_in_the_head")
+    page.page.keyboard.press("Enter")
+    page.card(1).get_by_text("● Cancelled", exact=True).wait_for(timeout=PATIENCE)
+    release.set()
+    assert page.page.evaluate("document.activeElement.textContent") == "Retry"
+    offer(page, 1, "Edit the request").click()
+    page.page.keyboard.type("# ")
+    assert "# " in source(page, 1)
 
 
 def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -> None:
@@ -182,7 +226,7 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
     inspector.get_by_role("button", name="Copied").wait_for(timeout=5_000)
     assert "def run(" in tab.evaluate("navigator.clipboard.readText()")
     inspector.get_by_role("button", name="Insert").first.click()
-    page.cell(3).locator(".cm-content", has_text="def run(").wait_for(timeout=5_000)
+    page.cell(3).locator(".cm-content", has_text="def growth(").wait_for(timeout=5_000)
     page.cell(3).click()
     keys(page, "p")
     names = []

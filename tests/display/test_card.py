@@ -16,6 +16,7 @@ from autocoder_jupyter.types import (
     CodePlan,
     ColumnSpec,
     Evidence,
+    InputSpec,
     OutputChange,
     OutputSpec,
     PlanQuestion,
@@ -110,7 +111,7 @@ def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> 
 def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
     state = hostile_state()
     empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
-    assert empty == ["environment"]
+    assert empty == ["environment", "limit"]  # names of ours
 
 
 def test_the_card_needs_nothing_from_outside() -> None:
@@ -285,6 +286,26 @@ def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
     place = lines.index("  gives monthly: 12 rows × 2 columns")
     assert [line.split() for line in lines[place + 1 : place + 3]] == [["month", "revenue"], ["2024-01-01", "21"]]
     assert "  gives best_month: 2024-12" in lines
+
+
+@pytest.mark.parametrize(
+    ("changes", "typed"),
+    [
+        ({"phase": "ready"}, ["growth.run(sales) runs it", "%autocode insert growth", "growth shows all of it"]),
+        ({"phase": "failed", "limit": "max_iterations", "of": 4}, ["%autocode retry growth", "--max-iterations 8"]),
+        ({"phase": "over_budget", "limit": "max_cost"}, ["--max-cost 1 in its cell raises the limit"]),
+        ({"phase": "failed", "solution": "x"}, ["%autocode show growth --code"]),
+        ({"phase": "running"}, []),
+    ],
+)
+def test_where_there_are_no_buttons_it_says_what_can_be_typed(
+    changes: dict[str, Any], typed: list[str], read: Any
+) -> None:
+    plan = PLAN.model_copy(update={"inputs": (InputSpec(name="sales", type="DataFrame"),)})
+    state = replace(RUNNING, plan=plan, **changes)
+    html, text = read(render_html(state)).text, render_text(state)
+    assert all(words in html and words in text for words in typed)
+    assert ("Next" in html) is ("next:" in text) is bool(typed)
 
 
 def test_rows_that_are_not_shared_are_not_kept_on_the_card(read: Any) -> None:

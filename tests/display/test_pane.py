@@ -153,9 +153,9 @@ def test_the_window_has_one_height_whatever_is_in_it() -> None:
 @pytest.mark.parametrize("phase", ["running", "waiting"])
 def test_nothing_from_outside_becomes_markup(phase: Any, read: Any) -> None:
     writing = fold(WRITING[0], TextStreamed("code", HOSTILE), EnvironmentProgress(HOSTILE))
-    hostile = replace(hostile_state(), phase=phase, stages=writing.stages, answers=writing.answers)
+    hostile = replace(hostile_state(), phase=phase, questions=(), stages=writing.stages, answers=writing.answers)
     testing = fold(StageStarted("run", 1, 3))
-    for state in (hostile, replace(hostile_state(), phase=phase, stages=testing.stages)):
+    for state in (hostile, replace(hostile_state(), phase=phase, questions=(), stages=testing.stages)):
         page = read(render_html(state))
         assert page.tags <= {"div", "span", "strong", "style"}
         assert not {"\x1b", "\x00", "\u202e"} & set(page.text)

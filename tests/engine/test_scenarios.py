@@ -548,7 +548,7 @@ async def test_the_failure_of_the_last_attempt_is_told_and_the_best_attempt_kept
     assert played.report.attempts == 1 and not played.report.success
     assert "1 of 2 tests fail" in played.report.error and "test_sum" in played.report.error
     assert played.report.solution.code.strip() == WRONG.strip()
-    assert played.of(Finished)[-1].state == "failed"
+    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("failed", "max_iterations")
 
 
 async def test_a_fix_on_the_last_allowed_attempt_counts(theatre: Theatre):
@@ -610,14 +610,14 @@ async def test_a_refused_key_fails_at_once(theatre: Theatre):
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
-    [({"max_tokens": 10}, "10 tokens"), ({"max_cost": 0.1}, "unknown")],
+    ("settings", "words", "limit"),
+    [({"max_tokens": 10}, "10 tokens", "max_tokens"), ({"max_cost": 0.1}, "unknown", "")],
     ids=["tokens", "unknown cost"],
 )
-async def test_a_spent_budget_ends_the_loop_with_its_own_state(theatre: Theatre, settings, words):
+async def test_a_spent_budget_ends_the_loop_with_its_own_state(theatre: Theatre, settings, words, limit):
     played = await play(theatre, settings=settings)
     assert not played.report.success and words in played.report.error
-    assert played.of(Finished)[-1].state == "over_budget"
+    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", limit)
 
 
 async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(theatre: Theatre):
@@ -637,7 +637,7 @@ async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(the
 async def test_the_clock_of_the_budget_is_kept(theatre: Theatre):
     played = await theatre.play({"plan": [Answer(PLAN, delay=30.0)]}, settings={"max_seconds": 0.5})
     assert "0.5 seconds" in played.report.error
-    assert played.of(Finished)[-1].state == "over_budget"
+    assert (played.of(Finished)[-1].state, played.of(Finished)[-1].limit) == ("over_budget", "max_seconds")
 
 
 async def test_skipped_tests_are_not_written_but_the_sample_is_still_run(theatre: Theatre):

@@ -185,7 +185,7 @@ def test_cancel_code_tests_and_export(kernel: Kernel, page: Page, play: Play, tm
     del page.traffic[:]
     kernel.run(CELL)
     phase(page, "ready")
-    assert "def run(sales" in page.ask("code", "growth")["value"]
+    assert "def growth(sales" in page.ask("code", "growth")["value"]
     assert "def test_sum" in page.ask("tests", "growth")["value"]
     exported = page.ask("export", "growth", path="scripts/growth.py")
     assert Path(tmp_path / exported["value"]).read_text().startswith("#!/usr/bin/env")
@@ -199,7 +199,7 @@ def test_a_busy_kernel_answers_on_a_subshell(kernel: Kernel, page: Page) -> None
     phase(page, "ready")
     subshell = page.new_subshell()
     busy = kernel.start("import time\nfor _ in range(200): time.sleep(0.1)")
-    assert "def run" in page.ask("code", "growth", subshell)["value"]
+    assert "def growth" in page.ask("code", "growth", subshell)["value"]
     assert page.hello(subshell)["client"] == page.name
     del page.traffic[:]
     page.listen(0.5)

@@ -36,7 +36,7 @@ from tests.lab.conftest import PlayedJobs
 FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
     "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
-    "progress", "step", "cell_id", "run_id", "replayed",
+    "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",

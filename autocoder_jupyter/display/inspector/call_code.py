@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,22 @@ def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]
         arguments.append(f"**{{{', '.join(f'{key!r}: {source}' for key, source in odd.items())}}}")
     imports = _imports([argument.value for argument in given.values()])
     return "\n".join([*imports, f"{variable_name(name)}.run({', '.join(arguments)})"])
+
+
+def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str]) -> str:
+    """`growth.run(sales, limit=...)`: the inputs that a variable has the name of, and `...` for a value to fill in.
+
+    Args:
+        name: of the result.
+        inputs: what it takes.
+        variables: names in the notebook. Without those of all tables it is called on the sample.
+    """
+    needed = [spec for spec in inputs if spec.required]
+    tables = [spec for spec in needed if spec.type in ("DataFrame", "Series", "File", "Dir")]
+    given = {spec.name: Given("...") for spec in needed if spec not in tables}
+    if all(spec.name.isidentifier() and spec.name in variables for spec in tables):
+        given |= {spec.name: Given.of_variable(spec.name) for spec in tables}
+    return call_code(name, inputs, given)
 
 
 def variable_name(name: str) -> str:

@@ -9,20 +9,22 @@ from __future__ import annotations
 import base64
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.tasks.renamed import places
 
+_BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 _BUTTON = (
     "display:none;border:none;background:none;padding:0;cursor:pointer;"
     "font:inherit;color:var(--jp-content-link-color,#1976d2)"
 )
-_BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 
 
-def source_block(code: str, filename: str = "") -> str:
+def source_block(code: str, filename: str = "", defines: str = "") -> str:
     """Python in colours, with what can be done with it. Nothing when there is no code.
 
     Args:
         code: the source.
         filename: for the download; without one there is none.
+        defines: the name that its function gets in a cell, where it can have that.
     """
     if not code.strip():
         return ""
@@ -30,9 +32,18 @@ def source_block(code: str, filename: str = "") -> str:
     if filename:
         actions.append(download(filename, code.encode(), "text/x-python"))
     return (
-        f'<div class="{markup.NO_FORMULAS}" data-autocode-block=""><div style="{_BAR}">{" ".join(actions)}</div>'
+        f'<div class="{markup.NO_FORMULAS}" data-autocode-block=""{_renaming(code, defines)}>'
+        f'<div style="{_BAR}">{" ".join(actions)}</div>'
         f'<div data-autocode-source="">{markup.python(code)}</div></div>'
     )
+
+
+def _renaming(code: str, name: str) -> str:
+    """For the button that inserts: the name, and where it goes in the text as it is shown."""
+    found = places(markup.plain(code).rstrip(), name) if name else ()
+    if not found:
+        return ""
+    return f' data-autocode-name="{markup.text(name)}" data-autocode-places="{",".join(map(str, found))}"'
 
 
 def action(kind: str, words: str) -> str:

@@ -37,7 +37,7 @@ def render_html(subject: Subject, part: Part = "all") -> str:
     """
     report = subject.report
     if part == "code":
-        return source_block(code_of(report), f"{report.name}.py")
+        return source_block(code_of(report), f"{report.name}.py", report.name)
     if part == "tests":
         return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
     body = _evidence_first(subject) if part == "report" else _sections(subject)

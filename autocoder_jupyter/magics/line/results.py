@@ -10,12 +10,11 @@ from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, recorded_runs
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.parsing import same_substance
-from autocoder_jupyter.visible import visible_block
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report")
 
@@ -66,26 +65,7 @@ def insert(notebook: Notebook, arguments: Arguments) -> None:
     result = _finished(find_result(notebook, name), name)
     if result.solution is None:
         raise InvalidRequest(f"{name} has no code to insert.")
-    notebook.shell.set_next_input(readable(result.solution.code, name), replace=False)
-
-
-def readable(code: str, name: str) -> str:
-    """Code that is what it looks like: in strings and comments, hidden characters become escapes of the same meaning.
-
-    Raises:
-        InvalidRequest: it would then be other code.
-    """
-    shown = visible_block(code)
-    try:
-        same = shown == code or same_substance(shown, code)
-    except SyntaxError:
-        same = False
-    if not same:
-        raise InvalidRequest(
-            f"The code of {name} holds characters that hide, or that change what it looks like.",
-            hint=f"%autocode show {name} --code shows them.",
-        )
-    return shown
+    notebook.shell.set_next_input(insertable(result.solution.code, name), replace=False)
 
 
 def _sources(notebook: Notebook, name: str) -> dict[str, str]:

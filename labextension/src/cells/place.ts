@@ -1,5 +1,6 @@
+import { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
-import { NotebookActions } from '@jupyterlab/notebook';
+import { OutputArea } from '@jupyterlab/outputarea';
 
 /** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
 export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
@@ -14,10 +15,14 @@ export function insertBelow(panel: NotebookPanel, index: number, source: string)
   show(panel, index + 1);
 }
 
-/** Put code into a new cell below the cell at `index`, and run it. */
-export function runBelow(panel: NotebookPanel, index: number, source: string): void {
-  insertBelow(panel, index, source);
-  void NotebookActions.run(panel.content, panel.sessionContext);
+/** Have a cell with this code below the cell at `index`, and make it the active one; one that is there already will do. */
+export function haveBelow(panel: NotebookPanel, index: number, source: string): void {
+  const next = panel.content.widgets[index + 1];
+  if (next?.model.type === 'code' && next.model.sharedModel.getSource().trim() === source.trim()) {
+    reveal(panel, next.model.id);
+  } else {
+    insertBelow(panel, index, source);
+  }
 }
 
 /** Put code into a new cell at the end. */
@@ -38,6 +43,17 @@ export function reveal(panel: NotebookPanel, cellId: string): boolean {
   show(panel, index);
   notebook.activate();
   return true;
+}
+
+/** Run code as if it stood in a cell, whose output it takes; in a new cell at the end where that one is gone. */
+export async function executeInCell(panel: NotebookPanel, cellId: string | null, code: string): Promise<void> {
+  if (indexOf(panel, cellId) === -1) {
+    insertAtEnd(panel, code);
+  }
+  const cell = panel.content.widgets[indexOf(panel, cellId)] ?? panel.content.activeCell;
+  if (cell instanceof CodeCell) {
+    await OutputArea.execute(code, cell.outputArea, panel.sessionContext, { cellId: cell.model.id });
+  }
 }
 
 /** Where a cell is; -1 when it is not there. */

@@ -1,17 +1,20 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { LabIcon } from '@jupyterlab/ui-components';
 import {
   addBelowIcon,
   checkIcon,
   closeIcon,
   downloadIcon,
+  editIcon,
   inspectorIcon,
+  refreshIcon,
   runIcon,
   searchIcon,
   stopIcon
 } from '@jupyterlab/ui-components';
 
-import { indexOf, insertBelow, reveal } from '../cells/place';
+import { executeInCell, haveBelow, indexOf, insertBelow, reveal } from '../cells/place';
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
@@ -20,6 +23,7 @@ import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
 import type { CommandID } from './ids';
 import { CommandIDs } from './ids';
+import { canRaise, raiseLimit } from './limits';
 import type { ITarget } from './target';
 
 /** One command about one result. */
@@ -88,9 +92,72 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       icon: addBelowIcon,
       fits: entry => ['ready', 'failed'].includes(entry.job?.phase ?? ''),
       execute: async ({ notebook, entry }) => {
-        const code = await link().request('code', entry.name);
-        const index = indexOf(notebook, entry.cellId);
-        insertBelow(notebook, index === -1 ? notebook.content.widgets.length - 1 : index, code ?? '');
+        insertBelow(notebook, placeOf(notebook, entry), (await link().request('code', entry.name)) ?? '');
+      }
+    },
+    {
+      id: CommandIDs.call,
+      label: 'Call It Below',
+      caption: 'Call the function in a cell below, and run that.',
+      icon: runIcon,
+      fits: entry => entry.job?.phase === 'ready',
+      execute: async ({ notebook, entry }) => {
+        const line = (await link().request('call', entry.name)) ?? '';
+        haveBelow(notebook, placeOf(notebook, entry), line);
+        if (line.includes('...')) {
+          notebook.content.mode = 'edit'; // a value is missing
+        } else {
+          await app.commands.execute('notebook:run-cell');
+        }
+      }
+    },
+    {
+      id: CommandIDs.insertCall,
+      label: 'Insert a Call Below',
+      caption: 'Put a line that calls the function into a new cell.',
+      icon: addBelowIcon,
+      fits: entry => entry.job?.phase === 'ready',
+      execute: async ({ notebook, entry }) => {
+        insertBelow(notebook, placeOf(notebook, entry), (await link().request('assignment', entry.name)) ?? '');
+      }
+    },
+    {
+      id: CommandIDs.retry,
+      label: 'Retry',
+      caption: 'Ask the model again for the same request, and do not use the answers that there are.',
+      icon: refreshIcon,
+      fits: entry => entry.job !== null && !isUnderWay(entry.job),
+      execute: ({ notebook, entry }) => executeInCell(notebook, entry.cellId, `%autocode retry ${entry.name}`)
+    },
+    {
+      id: CommandIDs.editRequest,
+      label: 'Edit the Request',
+      caption: 'Go to the %%autocode cell and write in it.',
+      icon: editIcon,
+      fits: entry => entry.cellId !== null,
+      execute: async ({ notebook, entry }) => {
+        reveal(notebook, entry.cellId ?? '');
+        notebook.content.mode = 'edit';
+      }
+    },
+    {
+      id: CommandIDs.editCode,
+      label: 'Edit the Code',
+      caption: 'Open the code of the best attempt.',
+      icon: editIcon,
+      fits: entry => entry.job !== null && !isUnderWay(entry.job),
+      execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
+    },
+    {
+      id: CommandIDs.raiseLimit,
+      label: 'Raise the Limit',
+      caption: 'Allow more of what it ran out of, and run it again.',
+      icon: runIcon,
+      fits: entry => entry.cellId !== null && !!entry.job && canRaise(entry.job),
+      execute: async ({ notebook, entry }) => {
+        if (await raiseLimit(notebook, entry)) {
+          await app.commands.execute('notebook:run-cell');
+        }
       }
     },
     {
@@ -134,4 +201,10 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       execute: ask('decline')
     }
   ];
+}
+
+/** The cell below which something of a result goes: its own, or the last one. */
+function placeOf(notebook: NotebookPanel, { cellId }: IEntry): number {
+  const index = indexOf(notebook, cellId);
+  return index === -1 ? notebook.content.widgets.length - 1 : index;
 }

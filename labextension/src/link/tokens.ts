@@ -41,6 +41,9 @@ export interface IJob {
   cell_id: string | null;
   run_id: string;
   replayed: boolean;
+  /** The setting that ended it, such as `max_cost`, and what it was; empty when none did. */
+  limit: string;
+  limit_value: number | null;
 }
 
 /** One column of a table. */
@@ -62,7 +65,8 @@ export interface IVariable {
 }
 
 /** What a page may ask of the kernel. */
-export type Action = 'cancel' | 'approve' | 'decline' | 'card' | 'result' | 'code' | 'tests' | 'export';
+export type Action =
+  'cancel' | 'approve' | 'decline' | 'card' | 'result' | 'code' | 'call' | 'assignment' | 'tests' | 'export';
 
 /** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
 export interface IKernelLink {

@@ -1,22 +1,18 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
-import { toggleWishBox, wishButton } from './wishBox';
-
 /** How long a button says that it was done, in milliseconds. */
 const SAID = 2000;
 
-/** Does what the buttons inside our outputs offer: copy a source text, insert it as a cell, or take a wish. */
+/** Does what the buttons inside our outputs offer: copy a source text, or insert it as a cell. */
 export class ActionListener implements IDisposable {
   /**
    * @param node where clicks are listened for
    * @param insert puts a source text into a new cell, given the button
-   * @param grant puts a cell that grants a wish into the notebook and runs it, given the button
    */
   constructor(
     private readonly _node: HTMLElement,
-    private readonly _insert: (source: string, button: HTMLElement) => void,
-    private readonly _grant: (source: string, button: HTMLElement) => void
+    private readonly _insert: (source: string, button: HTMLElement) => void
   ) {
     _node.addEventListener('click', this._onClick);
   }
@@ -31,13 +27,7 @@ export class ActionListener implements IDisposable {
   }
 
   private readonly _onClick = (event: MouseEvent): void => {
-    const button =
-      (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action, button.autocode-wish') ?? null;
-    if (button !== null && wishButton(button) !== null) {
-      event.preventDefault();
-      toggleWishBox(button, cell => this._grant(cell, button));
-      return;
-    }
+    const button = (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action') ?? null;
     const source = button === null ? null : sourceOf(button);
     if (button === null || source === null) {
       return;
@@ -46,7 +36,7 @@ export class ActionListener implements IDisposable {
     if (button.dataset.autocodeAction === 'copy') {
       void copy(source).then(() => say(button, 'Copied'));
     } else if (button.dataset.autocodeAction === 'insert') {
-      this._insert(source, button);
+      this._insert(insertable(source, button), button);
       say(button, 'Inserted');
     }
   };
@@ -57,6 +47,24 @@ export class ActionListener implements IDisposable {
 /** The text that a button is about; `null` when there is none near it. */
 export function sourceOf(button: Element): string | null {
   return button.closest('[data-autocode-block]')?.querySelector('[data-autocode-source]')?.textContent ?? null;
+}
+
+/** The text as a cell: its function has the name of the result, where the kernel says in which places that stands. */
+export function insertable(source: string, button: Element): string {
+  const { autocodeName, autocodePlaces } = button.closest<HTMLElement>('[data-autocode-block]')?.dataset ?? {};
+  const places = (autocodePlaces ?? '').split(',').map(Number);
+  if (!autocodeName || !places.every(place => source.startsWith('run', characters(source, place)))) {
+    return source;
+  }
+  return places.reduceRight((text, place) => {
+    const at = characters(source, place);
+    return text.slice(0, at) + autocodeName + text.slice(at + 'run'.length);
+  }, source);
+}
+
+/** A count of characters, as Python counts them, in the units of a text here. */
+function characters(text: string, count: number): number {
+  return Array.from(text).slice(0, count).join('').length;
 }
 
 async function copy(source: string): Promise<void> {

@@ -7,6 +7,8 @@ import { Panel, Widget } from '@lumino/widgets';
 
 import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
+import type { Act } from './strip';
+import { Strip } from './strip';
 
 /** Which run an output is of and how far that had come, beside `text/html` with what it showed then. */
 export const FOLLOWED_MIME = 'application/vnd.autocoder-jupyter.followed+json';
@@ -38,13 +40,17 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
    * @param notebook in which it stands; `null` outside of one, where nothing can be followed
    * @param rendermime renders the HTML
    * @param links to what the kernel says of its runs
+   * @param act does what the buttons of a card say
    */
   constructor(
     private readonly _notebook: NotebookPanel | null,
     private readonly _rendermime: IRenderMimeRegistry,
-    private readonly _links: ILink
+    private readonly _links: ILink,
+    act: Act
   ) {
     super();
+    this._strip = new Strip(act);
+    this.addWidget(this._strip);
     this.addClass('jp-AutocodeFollowed');
     this._note.addClass('jp-AutocodeFollowed-note');
     this._note.node.setAttribute('role', 'status');
@@ -59,7 +65,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   override dispose(): void {
     if (!this.isDisposed) {
       clearTimeout(this._timer);
-      this._link?.changed.disconnect(this._lookSoon, this);
+      this._link?.changed.disconnect(this._onLink, this);
       this._links.changed.disconnect(this._followLink, this);
       this._notebook?.sessionContext.kernelChanged.disconnect(this._lookSoon, this);
       this._notebook?.sessionContext.statusChanged.disconnect(this._lookSoon, this);
@@ -73,7 +79,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     clearTimeout(this._timer);
     this._timer = undefined;
     await this._show(model.data as PartialJSONObject);
-    this._lookSoon();
+    this._onLink();
   }
 
   /** Render it, in the place of what was there before. */
@@ -92,11 +98,25 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   private _followLink(): void {
     const link = this._notebook === null ? null : this._links.forNotebook(this._notebook);
     if (link !== this._link) {
-      this._link?.changed.disconnect(this._lookSoon, this);
+      this._link?.changed.disconnect(this._onLink, this);
       this._link = link;
-      this._link?.changed.connect(this._lookSoon, this);
+      this._link?.changed.connect(this._onLink, this);
     }
+    this._onLink();
+  }
+
+  private _onLink(): void {
+    this._offer();
     this._lookSoon();
+  }
+
+  /** Let the buttons fit what the kernel says of the run. */
+  private _offer(): void {
+    const isCard = this._followed?.shows === 'card';
+    const job = isCard && this._link !== null ? runOf(this._followed!, this._link) : null;
+    this._strip.offer(job);
+    this.toggleClass('jp-mod-offers', !this._strip.isEmpty);
+    this.toggleClass('jp-mod-underWay', isUnderWay(job));
   }
 
   private _lookSoon(): void {
@@ -154,6 +174,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     this.toggleClass('jp-mod-cutOff', cutOff);
   }
 
+  private readonly _strip: Strip;
   private readonly _note = new Widget();
   private _shown: IRenderMime.IRenderer | null = null;
   private _model: IRenderMime.IMimeModel | null = null;
@@ -167,12 +188,13 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
 export function followedFactory(
   notebook: NotebookPanel | null,
   rendermime: IRenderMimeRegistry,
-  links: ILink
+  links: ILink,
+  act: Act
 ): IRenderMime.IRendererFactory {
   return {
     safe: true, // the HTML of an untrusted notebook is sanitized by what renders it
     mimeTypes: [FOLLOWED_MIME],
-    createRenderer: () => new FollowedOutput(notebook, rendermime, links)
+    createRenderer: () => new FollowedOutput(notebook, rendermime, links, act)
   };
 }
 

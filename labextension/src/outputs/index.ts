@@ -3,7 +3,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
-import { insertBelow, runBelow } from '../cells/place';
+import { insertBelow } from '../cells/place';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
 import { followedFactory } from './followed';
@@ -19,19 +19,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [INotebookTracker, IRenderMimeRegistry, ILink],
   activate: (app: JupyterFrontEnd, notebooks: INotebookTracker, rendermime: IRenderMimeRegistry, links: ILink) => {
+    const act = (command: string, name: string): void => void app.commands.execute(command, { name });
     rendermime.addFactory(widgetFactory(null, rendermime, rendermime), RANK);
-    rendermime.addFactory(followedFactory(null, rendermime, links), RANK);
+    rendermime.addFactory(followedFactory(null, rendermime, links, act), RANK);
     const serve = (panel: NotebookPanel): DisposableDelegate => {
       const own = panel.content.rendermime;
       own.addFactory(widgetFactory(panel, own, rendermime), RANK);
-      own.addFactory(followedFactory(panel, own, links), RANK);
-      const listener = new ActionListener(
-        panel.node,
-        (source, button) => {
-          insertBelow(panel, cellAround(panel, button), source);
-        },
-        (source, button) => runBelow(panel, cellAround(panel, button), source)
-      );
+      own.addFactory(followedFactory(panel, own, links, act), RANK);
+      const listener = new ActionListener(panel.node, (source, button) => {
+        insertBelow(panel, cellAround(panel, button), source);
+      });
       return new DisposableDelegate(() => listener.dispose());
     };
     // A notebook that opens later must know the renderer before it shows its first output.

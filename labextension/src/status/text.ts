@@ -8,9 +8,7 @@ export function statusText(jobs: readonly IJob[]): string {
   }
   const running = jobs.filter(job => job.phase === 'running').length;
   const waiting = jobs.filter(job => job.phase === 'waiting').length;
-  const standing = [running > 0 && `${running} running`, waiting > 0 && `${waiting} waiting for you`].filter(
-    Boolean
-  );
+  const standing = [running > 0 && `${running} running`, waiting > 0 && `${waiting} waiting for you`].filter(Boolean);
   const facts = standing.length > 0 ? standing : [counted(jobs.length, 'result')];
   return [...facts, spend(jobs)].filter(Boolean).join(' · ');
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector.call_code import Given, call_code
+from autocoder_jupyter.display.inspector.call_code import Given, call_code, call_line
 from autocoder_jupyter.display.inspector.function import example
 from autocoder_jupyter.types import File, InputSpec
 from tests.display.inspector.results import HOSTILE, MENDED
@@ -33,6 +33,13 @@ FRAME = Given.of_variable("sales_2025")
 )
 def test_the_line_says_what_was_chosen_and_no_more(given: Any, code: str) -> None:
     assert call_code("growth", INPUTS, given) == code
+
+
+def test_a_line_to_insert_takes_the_variables_that_there_are() -> None:
+    inputs = (*INPUTS, InputSpec(name="limit", type="float"))
+    assert call_line("growth", inputs[:3], {"sales": 1, "returns": 2}) == "growth.run(sales, returns)"
+    assert call_line("growth", inputs[:3], {"sales": 1}) == "growth.run()"  # on the sample
+    assert call_line("growth", inputs, {"sales": 1, "returns": 2}) == "growth.run(sales, returns, limit=...)"
 
 
 @pytest.mark.parametrize("name", ["f; evil()", "f\nevil()", HOSTILE])

@@ -53,6 +53,8 @@ export function job(given: Partial<IJob>): IJob {
     cell_id: null,
     run_id: '',
     replayed: false,
+    limit: '',
+    limit_value: null,
     ...given
   };
 }

@@ -1,6 +1,5 @@
-import { ActionListener, sourceOf } from '../actions';
+import { ActionListener, insertable, sourceOf } from '../actions';
 
-const granted = jest.fn();
 const HTML = `
   <div data-autocode-block>
     <button type="button" class="autocode-action" data-autocode-action="copy" aria-label="Copy"></button>
@@ -29,7 +28,7 @@ beforeEach(() => {
   node = document.createElement('div');
   node.innerHTML = HTML;
   document.body.replaceChildren(node);
-  listener = new ActionListener(node, inserted, granted);
+  listener = new ActionListener(node, inserted);
 });
 
 afterEach(() => {
@@ -72,4 +71,15 @@ it('does nothing once it is disposed', () => {
   listener.dispose();
   button('Insert').click();
   expect(inserted).not.toHaveBeenCalled();
+});
+
+it('gives the function the name of its result, in the places that the kernel has found', () => {
+  const block = document.createElement('div');
+  block.innerHTML =
+    '<div data-autocode-block data-autocode-name="growth" data-autocode-places="9,28"><button></button></div>';
+  const inside = block.querySelector('button')!;
+  const source = '# \u{1F600}\u{1F600}\ndef run(a):\n    return run(a)';
+  expect(insertable(source, inside)).toBe('# \u{1F600}\u{1F600}\ndef growth(a):\n    return growth(a)');
+  expect(insertable('something else', inside)).toBe('something else');
+  expect(insertable('def run(): pass', button('Copy'))).toBe('def run(): pass');
 });

@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 
 import { job } from '../../link/__tests__/fakes';
 import type { IJob, IKernelLink, ILink } from '../../link/tokens';
+import { Strip } from '../strip';
 import { FOLLOWED_MIME, FollowedOutput, PAUSE, followedIn } from '../followed';
 
 /** What a kernel says of its runs, and the card that it gives who asks. */
@@ -67,7 +68,12 @@ async function render(data: PartialJSONObject, trusted = true): Promise<void> {
   await card.renderModel(output(data, trusted));
 }
 
-const text = (): string => card.node.textContent ?? '';
+/** What is read, without the buttons. */
+const text = (): string =>
+  card.widgets
+    .filter(widget => !(widget instanceof Strip))
+    .map(widget => widget.node.textContent)
+    .join('');
 const pause = (): Promise<void> => jest.advanceTimersByTimeAsync(PAUSE + 10);
 
 let kept: object[];
@@ -75,6 +81,7 @@ let kernel: Kernel;
 let link: IKernelLink | null;
 let links: { changed: Signal<object, void>; forNotebook: () => IKernelLink | null };
 let card: FollowedOutput;
+let acted: [string, string][];
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -83,7 +90,8 @@ beforeEach(() => {
   link = kernel as unknown as IKernelLink;
   links = { changed: new Signal<object, void>({}), forNotebook: () => link };
   sessionContext.isReady = true;
-  card = new FollowedOutput(notebook, rendermime, links as unknown as ILink);
+  acted = [];
+  card = new FollowedOutput(notebook, rendermime, links as unknown as ILink, (...act) => acted.push(act));
 });
 
 afterEach(() => {
@@ -258,7 +266,7 @@ it.each<[string, PartialJSONObject]>([
 });
 
 it('follows nothing outside of a notebook', async () => {
-  const alone = new FollowedOutput(null, rendermime, links as unknown as ILink);
+  const alone = new FollowedOutput(null, rendermime, links as unknown as ILink, () => undefined);
   await alone.renderModel(output(bundle('planning', 'plan')));
   await pause();
   expect(alone.node.textContent).toBe('planning');
@@ -282,3 +290,43 @@ it.each([[null], ['text'], [[]], [{}], [{ ...WHOLE, started: '7' }], [{ ...WHOLE
     expect(followedIn({ [FOLLOWED_MIME]: said as never })).toBeNull();
   }
 );
+
+const buttons = (): (string | null)[] => [...card.node.querySelectorAll('button')].map(button => button.textContent);
+
+it('offers what fits the run, and leaves a button in its place while the card is made anew', async () => {
+  document.body.append(card.node);
+  kernel.jobs = [job({ started: 7, step: 'plan' })];
+  await render(bundle('planning', 'plan'));
+  expect(buttons()).toEqual(['Cancel']);
+  const cancel = card.node.querySelector('button')!;
+  cancel.focus();
+  kernel.says({ jobs: [job({ started: 7, step: 'code' })] });
+  await render(bundle('coding', 'code'));
+  expect(document.activeElement).toBe(cancel);
+  cancel.click();
+  expect(acted).toEqual([['autocoder-jupyter:cancel', 'growth']]);
+  kernel.says({ jobs: [job({ started: 7, step: 'end', phase: 'cancelled', cell_id: 'c' })] });
+  expect(buttons()).toEqual(['Retry', 'Edit the request']);
+  expect(document.activeElement?.textContent).toBe('Retry');
+});
+
+it('offers to call what is ready, and to raise a limit that a cell can have', () => {
+  const strip = new Strip(() => undefined);
+  const offered = (given: Partial<IJob>): string => {
+    strip.offer(job({ cell_id: 'c', ...given }));
+    return [...strip.node.querySelectorAll('button')].map(button => button.textContent).join();
+  };
+  expect(offered({ phase: 'ready' })).toBe('Run,Insert call,Inspect');
+  expect(offered({ phase: 'failed' })).toBe('Retry,Edit the request,Edit the code');
+  const limited = { phase: 'over_budget', limit_value: 0.5 } as const;
+  expect(offered({ ...limited, limit: 'max_cost' })).toContain('Raise the limit');
+  expect(offered({ ...limited, limit: 'max_seconds' })).not.toContain('Raise');
+  expect(offered({ ...limited, limit: 'max_cost', cell_id: null })).toBe('Retry,Edit the code');
+  strip.dispose();
+});
+
+it('offers nothing for a run that the kernel does not have', async () => {
+  kernel.jobs = [job({ started: 8, phase: 'ready' })];
+  await render(bundle('ready', 'end', { finished: true }));
+  expect(buttons()).toEqual([]);
+});

@@ -1,0 +1,41 @@
+"""What a person can type when a run has ended, for front ends without our buttons, exports and terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.inspector.call_code import call_line
+from autocoder_jupyter.display.state import CardState
+
+CLASS = "autocode-words"
+"""Our lab extension hides it where it has the buttons."""
+
+
+def next_steps_html(state: CardState) -> str:
+    """A row of what can be typed; nothing while it runs."""
+    steps = [f"{markup.inline_code(typed)} {markup.muted(does)}" for typed, does in _steps(state)]
+    return f'<div class="{CLASS}">{markup.row("Next", markup.line_up(steps))}</div>' if steps else ""
+
+
+def next_steps_line(state: CardState) -> str:
+    """The same in words; "" while it runs."""
+    steps = ", ".join(f"{typed} {does}" for typed, does in _steps(state))
+    return f"next: {steps}" if steps else ""
+
+
+def _steps(state: CardState) -> Iterator[tuple[str, str]]:
+    name, plan = state.name, state.plan
+    if state.phase == "ready":
+        if plan:
+            yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
+        yield f"%autocode insert {name}", "puts its code into a cell"
+        yield name, "shows all of it"
+    elif state.finished:
+        yield f"%autocode retry {name}", "asks anew"
+        if state.limit == "max_cost" and state.max_cost:
+            yield f"--max-cost {2 * state.max_cost:g}", "in its cell raises the limit"
+        if state.limit == "max_iterations":
+            yield f"--max-iterations {2 * state.of}", "in its cell raises the limit"
+        if state.solution:
+            yield f"%autocode show {name} --code", "shows the best attempt"

@@ -1,0 +1,36 @@
+"""Code on its way into a cell of the notebook: it is what it looks like, and has the name of its result."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parsing import same_substance
+from autocoder_jupyter.tasks.renamed import renamed
+from autocoder_jupyter.visible import visible_block
+
+
+def insertable(code: str, name: str) -> str:
+    """The code of a result as a cell: it defines `growth`, not `run`.
+
+    Raises:
+        InvalidRequest: see `readable`.
+    """
+    return renamed(readable(code, name), name)
+
+
+def readable(code: str, name: str) -> str:
+    """Code that is what it looks like: in strings and comments, hidden characters become escapes of the same meaning.
+
+    Raises:
+        InvalidRequest: it would then be other code.
+    """
+    shown = visible_block(code)
+    try:
+        same = shown == code or same_substance(shown, code)
+    except SyntaxError:
+        same = False
+    if not same:
+        raise InvalidRequest(
+            f"The code of {name} holds characters that hide, or that change what it looks like.",
+            hint=f"%autocode show {name} --code shows them.",
+        )
+    return shown

@@ -1,0 +1,73 @@
+"""The function under the name of its result: what a person puts into a cell defines `growth`, not `run`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Iterator
+
+from autocoder_jupyter.parsing import parse
+
+ENTRY = "run"
+"""What a solution calls its function."""
+
+
+def renamed(code: str, name: str) -> str:
+    """The code with its function called `name`; as it is where that name would change what it does.
+
+    Args:
+        code: a solution.
+        name: of the result.
+    """
+    for place in reversed(places(code, name)):
+        code = code[:place] + name + code[place + len(ENTRY) :]
+    return code
+
+
+def places(code: str, name: str) -> tuple[int, ...]:
+    """Where the code names its function, in characters from the start; none where it cannot have another name."""
+    if not name.isidentifier() or keyword.iskeyword(name) or hasattr(builtins, name) or "\r" in code:
+        return ()
+    try:
+        module = parse(code)
+    except SyntaxError:
+        return ()
+    definitions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
+    bound = list(_bound(module))
+    uses = [node for node in ast.walk(module) if isinstance(node, ast.Name)]
+    if len(definitions) != 1 or bound.count(ENTRY) != 1 or name in bound or any(node.id == name for node in uses):
+        return ()
+    start = _offset(code, definitions[0])
+    own = re.compile(rf"def\s+(?={ENTRY}\b)").match(code, start)
+    found = [own.end() if own else -1, *(_offset(code, use) for use in uses if use.id == ENTRY)]
+    # Python 3.11 does not know where a name within an f-string stands.
+    return tuple(sorted(found)) if all(code.startswith(ENTRY, place) for place in found) else ()
+
+
+def _bound(module: ast.Module) -> Iterator[str]:
+    """Every name that something in the module gets, as often as it does; what a dot stands before is none."""
+    methods = {id(one) for node in ast.walk(module) if isinstance(node, ast.ClassDef) for one in node.body}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+        elif isinstance(node, ast.MatchMapping):
+            yield node.rest or ""
+        elif id(node) not in methods or isinstance(node, ast.ClassDef):
+            found = getattr(node, "name", None)  # of a function, a class, an exception or a pattern
+            if isinstance(found, str):
+                yield found
+
+
+def _offset(code: str, node: ast.FunctionDef | ast.Name) -> int:
+    """Where a node begins, in characters; the parser counts the bytes of a line."""
+    lines = code.split("\n")
+    before = sum(len(line) + 1 for line in lines[: node.lineno - 1])
+    return before + len(lines[node.lineno - 1].encode()[: node.col_offset].decode())

@@ -1,0 +1,37 @@
+import { InputDialog } from '@jupyterlab/apputils';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+
+import { flagOf, withOption } from '../cells/option';
+import { indexOf, reveal } from '../cells/place';
+import type { IJob } from '../link/tokens';
+import type { IEntry } from '../results/entries';
+import { VOCABULARY } from '../vocabulary';
+
+/** Whether a run was ended by a limit that a cell can raise. */
+export function canRaise(job: IJob): boolean {
+  return job.limit_value !== null && flagOf(job.limit, VOCABULARY) !== null;
+}
+
+/** Ask for a higher limit and write it into the cell, which becomes the active one; false when the person does not want to. */
+export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }: IEntry): Promise<boolean> {
+  const cell = notebook.content.widgets[indexOf(notebook, cellId)];
+  if (cell === undefined || job === null || job.limit_value === null) {
+    throw new Error(`The cell of ${name} is not in this notebook any more.`);
+  }
+  const option = VOCABULARY.options.find(option => option.name === job.limit)!;
+  const asked = await InputDialog.getNumber({
+    title: `Run ${name} again with a higher limit`,
+    label: `${option.flags.at(-1)}: ${option.help} (it was ${job.limit_value})`,
+    value: job.limit_value * 2,
+    okLabel: 'Run again'
+  });
+  if (!asked.button.accept || !asked.value || asked.value <= 0) {
+    return false;
+  }
+  const source = withOption(cell.model.sharedModel.getSource(), job.limit, String(asked.value), VOCABULARY);
+  if (source === null) {
+    throw new Error(`The options of the cell cannot be read; write ${option.flags.at(-1)} ${asked.value} into them.`);
+  }
+  cell.model.sharedModel.setSource(source);
+  return reveal(notebook, cell.model.id);
+}
