@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.version import VERSION
+
 if TYPE_CHECKING:
     from autocoder_jupyter.agent import AutoCoderAgent
     from autocoder_jupyter.result import CodeGenEvalResult
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         TestFailure,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "AutoCoderAgent": "autocoder_jupyter.agent",

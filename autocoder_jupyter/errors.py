@@ -85,6 +85,10 @@ class UnusableAnswer(ModelError):
     """The answer stayed incomplete or unparsable after the repair rounds."""
 
 
+class Locked(ModelError):
+    """The model would have to be asked, and was not to be. `why` says what is not as it was recorded."""
+
+
 class BudgetSpent(AutocodeError):
     """Iterations, tokens, money or seconds are used up.
 

@@ -41,6 +41,7 @@ class AgentConfig:
         env_vars: environment variables of the sandbox.
         secrets: environment variables of the notebook that the sandbox may see.
         cache: `auto` replays model answers from the journal, `override` asks anew and records, `disable` does neither.
+        locked: ask no model; what is not recorded is an error that names the question.
         backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
         agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
         block_network: no network while generated code runs. Off only by choice.
@@ -73,6 +74,7 @@ class AgentConfig:
     env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[Secret, ...] = ()
     cache: CachePolicy = "auto"
+    locked: bool = False
     backend: Backend = "litellm"
     agent_max_turns: int = 50
     block_network: bool = True

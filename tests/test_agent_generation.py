@@ -13,7 +13,7 @@ from autocoder_jupyter import AutoCoderAgent, jobs
 from autocoder_jupyter.agent import generation
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.engine.events import Event, Finished
-from autocoder_jupyter.errors import AuthenticationFailed, ModelError
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError
 from tests.scripted_model import Answer, ScriptedModel
 
 pytestmark = pytest.mark.local_sandbox
@@ -73,6 +73,26 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     without_key = AutoCoderAgent(model=model.settings["model"], sandbox="local")
     assert jobs.submit(request, without_key, journal_root=tmp_path).result.wait(120).code == result.code
+
+
+def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path) -> None:
+    wanted: dict[str, Any] = {"samples": {"sales": pd.DataFrame({"v": [1.0, 2.5]})}, "name": "total"}
+    with ScriptedModel(answer) as model:
+        open_agent = AutoCoderAgent(**model.settings, sandbox="local")
+        open_agent.generate("The sum of v in sales", journal_root=tmp_path, **wanted)
+        asked = len(model.requests)
+        locked = AutoCoderAgent(**model.settings, sandbox="local", locked=True)
+        assert locked.generate("The sum of v in sales", journal_root=tmp_path, **wanted).run() == 3.5
+        with pytest.raises(Locked, match="openai/scripted would be asked to plan the function") as told:
+            locked.generate("The mean of v in sales", journal_root=tmp_path, **wanted)
+        assert "new wording" in told.value.why and "without --locked" in told.value.hint
+        with pytest.raises(Locked) as told:
+            locked.generate("The sum of v in sales", journal_root=tmp_path / "empty", **wanted)
+        assert "Nothing is recorded under total" in told.value.why
+        assert len(model.requests) == asked
+        anew = AutoCoderAgent(**model.settings, sandbox="local", locked=True, cache="override")
+        with pytest.raises(InvalidRequest, match="cannot be left out"):
+            anew.generate("The sum of v in sales", journal_root=tmp_path, **wanted)
 
 
 def test_a_missing_key_is_told_before_a_sandbox_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,7 @@ class AutoCoderAgent(AgentConfig):
         env_vars: Mapping[str, str] | None = None,
         secrets: Iterable[Secret | str] | None = None,
         cache: CachePolicy = AgentConfig.cache,
+        locked: bool = AgentConfig.locked,
         backend: Backend = AgentConfig.backend,
         agent_max_turns: int = AgentConfig.agent_max_turns,
         block_network: bool = AgentConfig.block_network,
@@ -87,6 +88,7 @@ class AutoCoderAgent(AgentConfig):
             env_vars: environment variables of the sandbox.
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.
             cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
+            locked: ask no model; what the journal has no answer to raises `Locked`.
             backend: `litellm`. `claude`, the Claude Agent SDK, is refused in this version.
             agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
             block_network: no network while generated code runs.

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from autocoder_jupyter import background
 from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, StageStarted
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled
-from autocoder_jupyter.models.protocol import LanguageModel, ModelConfig
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
+from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.runtime import runtime_for
@@ -41,9 +41,14 @@ async def generate_report(
         AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
     """
     from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.locked import LockedModel
     from autocoder_jupyter.models.replay import ReplayingModel
 
-    def client(model: ModelConfig) -> LiteLLMModel:
+    _require_lock_can_hold(config)
+
+    def client(model: ModelConfig) -> ConfiguredModel:
+        if config.locked:
+            return LockedModel(model)
         return LiteLLMModel(
             model,
             limited=config.max_cost is not None,
@@ -52,7 +57,7 @@ async def generate_report(
         )
 
     model = client(reached(config, config.model))
-    if config.cache != "auto" or not journal.has_runs:
+    if isinstance(model, LiteLLMModel) and (config.cache != "auto" or not journal.has_runs):
         await model.preflight()  # before all that takes longer
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import nobody
@@ -69,6 +74,14 @@ async def generate_report(
         ask=ask or nobody,
     )
     return await engine.generate(request, config, services)
+
+
+def _require_lock_can_hold(config: AgentConfig) -> None:
+    if config.locked and config.cache != "auto":
+        raise InvalidRequest(
+            f"Nothing is asked of a model while it is locked, so recorded answers cannot be left out ({config.cache}).",
+            hint="Leave out --locked (AUTOCODE_LOCKED), or what asks anew (--refresh, --cache).",
+        )
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:

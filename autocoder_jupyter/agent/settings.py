@@ -89,6 +89,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "env_vars": check.env_vars,
     "secrets": check.secrets,
     "cache": _choice(CachePolicy),
+    "locked": check.flag,
     "backend": _backend,
     "agent_max_turns": _counted(1),
     "block_network": check.flag,

@@ -54,7 +54,7 @@ ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Can
 
 SLOW_SECONDS = 30.0
 
-MAX_CHARACTERS = 18_500
+MAX_CHARACTERS = 19_100
 """Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
 
 
@@ -75,10 +75,11 @@ def render_html(state: CardState) -> str:
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
-        markup.row("Assumes", parts.assumptions(plan)),
+        markup.row("Assumes", parts.assumptions(plan, state.name if state.phase == "ready" else "")),
         markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         _evidence_html(state),
+        parts.refining(state.name) if state.phase == "ready" else "",
         next_steps_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))

@@ -28,13 +28,35 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
     return f"{name}.run({given}) -> {outcome}"
 
 
-def assumptions(plan: CodePlan | None) -> str:
-    """How the request was read where it leaves something open."""
+def assumptions(plan: CodePlan | None, name: str = "") -> str:
+    """How the request was read where it leaves something open.
+
+    Args:
+        plan: that assumes it.
+        name: of a function that can be refined: then each can be changed.
+    """
     if plan is None:
         return ""
-    shown = [markup.text(markup.clipped(assumption)) for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
+    change = f" {_wish_button('Change')}" if name else ""
+    shown = [f"{markup.text(markup.clipped(assumption))}{change}" for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
     more = len(plan.assumptions) - MOST_ASSUMPTIONS
-    return markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
+    listed = markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
+    return f"<div {_refinable(name)}>{listed}</div>" if name else listed
+
+
+def refining(name: str) -> str:
+    """Where a person says what should be different; nothing without our extension, which shows the button."""
+    return f'<div {_refinable(name)} style="margin-top:6px">{_wish_button("Refine")}</div>'
+
+
+def _refinable(name: str) -> str:
+    """The function that buttons inside are about. What stands before one in a list is the assumption to be changed."""
+    return f'data-autocode-refines="{markup.text(name)}"'
+
+
+def _wish_button(words: str) -> str:
+    """A button that our extension shows, and that opens a box; it has a label and no text, and looks as it says."""
+    return f'<button hidden class="autocode-wish" aria-label="{words}"></button>'
 
 
 def plan_parts(plan: CodePlan) -> str:

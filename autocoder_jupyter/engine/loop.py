@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 from autocoder_jupyter.background import call_blocking
@@ -30,7 +31,7 @@ from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, UnusableAnswer
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Report
 
@@ -56,13 +57,16 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
         AutocodeError: what no further attempt could change: data that cannot cross, no key, no sandbox.
         asyncio.CancelledError: cancelled; model call and sandbox are ended.
     """
+    generation = _Generation(Work(request, config, services), draft)
     try:
-        return await _Generation(Work(request, config, services), draft).run()
+        return await generation.run()
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
     except Exception as error:
         raised = _innermost(error)
+        if isinstance(raised, Locked):
+            raised.why = generation.why_asked
     services.emit(Finished("failed", str(raised)))
     # Raised out here and without its context: IPython prints a whole stack for an error that came out of a group.
     raised.__context__ = None
@@ -80,6 +84,16 @@ class _Generation:
         self._turns: list[Turn] = []
         self._clock = Clock()
         self._limit = ""  # the setting that ended it
+
+    @property
+    def why_asked(self) -> str:
+        """Why what is recorded does not do, as a sentence."""
+        work = self._work
+        if work.services.journal.is_empty:
+            return f"Nothing is recorded under {work.request.name} in this .autocode folder."
+        if not work.start.why:
+            return "The prompts, the samples or an earlier answer are not as they were recorded."
+        return f"What changed since it was recorded: {work.start.why}."
 
     async def run(self) -> Report:
         """All of it, within the seconds of the budget."""
@@ -120,7 +134,7 @@ class _Generation:
         if (kept := work.start.kept) is not None:
             if not report.success:
                 return report
-            work.services.journal.write_sources(kept.report)  # a file may be lost or damaged
+            self._keep_sources(kept.report)
             report = kept_report(report, work, kept)
             work.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:
@@ -150,6 +164,12 @@ class _Generation:
             )
         self._tell_notes()
 
+    def _keep_sources(self, report: Report) -> None:
+        """Put back what is lost or damaged of a kept version; the function needs none of these files."""
+        with suppress(AutocodeError):
+            self._work.services.journal.write_sources(report)
+        self._tell_notes()
+
     def _tell_notes(self) -> None:
         for note in self._work.services.journal.take_notes():
             self._work.emit(Noticed(note))
@@ -159,7 +179,7 @@ class _Generation:
         work, journal = self._work, self._work.services.journal
         work.start = start
         await call_blocking(lambda: journal.begin(start.version))
-        if start.kept is None:
+        if start.kept is None and not work.config.locked:  # a run that asks nothing has nothing to say before
             record = request_record(work.request, work.config, work.prepared.key)
             journal.write_request(record, work.prepared.context.sent())
         self._tell_notes()

@@ -354,6 +354,16 @@ OPTIONS: tuple[Option, ...] = (
         rule="asks",
         risk="answers are asked for, and paid for, anew",
     ),
+    Option(
+        "locked",
+        "ask no model: what is not recorded in .autocode is an error",
+        flags=("--locked",),
+        kind="flag",
+        field="locked",
+        rule="stricter",
+        order=(False, True),
+        risk="the model is asked although it was not to be",
+    ),
     # What it may touch
     Option(
         "sandbox",

@@ -78,6 +78,7 @@ def build(spec: EnvironmentSpec, *, on_progress: Progress | None = None, stop: S
                     raise disk_is_full() from None
                 raise
     upkeep.daily("environments", upkeep.clear_local)
+    upkeep.keep_within_bound()
     return _dated(environment)
 
 

@@ -1,20 +1,30 @@
-"""Clearing away what has not been used for a month: after a build, in the background, at most once a day."""
+"""Clearing away what has not been used for a month, and the least used of what takes too much room.
+
+It happens after a build, in the background; the first at most once a day.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.claims import unclaimed
 from autocoder_jupyter.sandbox.environments import LEFT_OVER, cache_folder
 from autocoder_jupyter.sandbox.worker import removal
+from autocoder_jupyter.types import parse_memory
 
 UNUSED_DAYS = 30
 """Days after which what nobody used goes."""
+
+MOST = "10Gi"
+"""What environments may take together; about thirty with large libraries."""
 
 _DAY = 24 * 3600.0
 
@@ -43,6 +53,84 @@ def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None
     thread = threading.Thread(target=clear, name="autocode-upkeep", daemon=True)
     thread.start()
     return thread
+
+
+def most_bytes() -> int:
+    """How much environments may take, in bytes; `AUTOCODE_CACHE_SIZE` overrides, as in `20Gi`."""
+    with suppress(ValueError):
+        return parse_memory(os.environ.get("AUTOCODE_CACHE_SIZE") or MOST)
+    return parse_memory(MOST)
+
+
+def keep_within_bound() -> threading.Thread:
+    """Remove the environments that were used longest ago while all of them take too much; on a daemon thread."""
+    thread = threading.Thread(target=lambda: prune_local(most=most_bytes()), name="autocode-upkeep", daemon=True)
+    thread.start()
+    return thread
+
+
+def prune_local(*, most: int) -> int:
+    """Remove environments that no living process uses, those used longest ago first, until all take `most` bytes.
+
+    Returns:
+        The bytes that they took.
+    """
+    left = local_environments()
+    total, freed = sum(one.bytes for one in left), 0
+    for one in reversed(left):
+        if total - freed <= most:
+            break
+        with suppress(OSError):
+            _clear_environment(one.folder, math.inf)
+        freed += one.bytes * (not one.folder.exists())
+    return freed
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An environment on disk. `bytes` are those that no environment that was used later has too; `used` is seconds
+    since the epoch.
+    """
+
+    folder: Path
+    bytes: int
+    used: float
+    in_use: bool
+
+
+def local_environments() -> list[Stored]:
+    """The virtual environments of this machine's cache, the one used last first."""
+    folders = [path for path in (cache_folder() / "environments").glob("*") if path.is_dir() and "." not in path.name]
+    used = {folder: max(modified(folder.with_suffix(".use")), modified(folder)) for folder in folders}
+    seen: set[tuple[int, int]] = set()
+    return [
+        Stored(folder, size_of(folder, seen), used[folder], _is_in_use(folder))
+        for folder in sorted(folders, key=lambda folder: used[folder], reverse=True)
+    ]
+
+
+def size_of(folder: Path, seen: set[tuple[int, int]]) -> int:
+    """The bytes of the files below a folder, without those that were `seen`: files have many names, and cost once."""
+    size = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                status = Path(parent, name).lstat()
+                if (status.st_dev, status.st_ino) not in seen:
+                    seen.add((status.st_dev, status.st_ino))
+                    size += status.st_size
+    return size
+
+
+def _is_in_use(folder: Path) -> bool:
+    use = folder.with_suffix(".use")
+    if not use.exists():
+        return False
+    try:
+        with unclaimed(use) as unused:
+            return not unused
+    except OSError:
+        return True
 
 
 def modified(file: Path) -> float:

@@ -21,6 +21,7 @@ from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.types import Figure, OutputSpec, TypeName
+from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.data.codec import Encoded
@@ -30,7 +31,10 @@ MAX_BYTES = 2**30
 
 
 def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
-    """What the outcome of a call depends on, as a hash; None when an argument cannot be encoded, and so not named."""
+    """What the outcome of a call depends on, as a hash: with our own version, and those of its packages.
+
+    None when an argument cannot be encoded, and so not named, or when the versions are not known.
+    """
     from autocoder_jupyter.data.codec import encode
 
     types = {spec.name: spec.type for spec in function.inputs}
@@ -39,7 +43,11 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
     except ValueError:
         return None
     environment = function.environment
+    if not environment.lock:
+        return None  # whose versions are found anew each time: nobody knows what computed an outcome
     parts = [
+        VERSION,  # what crosses, and how it is read back, are ours
+        function.sandbox,
         program.code,
         program.function,
         [spec.model_dump(mode="json") for spec in program.outputs],
@@ -85,6 +93,19 @@ def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, A
         shutil.rmtree(home / key, ignore_errors=True)
         staged.replace(home / key)
         _prune(home)
+
+
+def extent() -> tuple[int, int]:
+    """How many outcomes are kept, and their bytes."""
+    found = [folder for folder in _home().glob("*") if folder.is_dir()]
+    return len(found), sum(path.stat().st_size for folder in found for path in folder.iterdir())
+
+
+def clear() -> int:
+    """Forget all outcomes. Returns the bytes that they took."""
+    _, size = extent()
+    shutil.rmtree(_home(), ignore_errors=True)
+    return size
 
 
 def _encoded(value: Any, type_name: TypeName) -> Encoded:

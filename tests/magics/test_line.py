@@ -58,6 +58,8 @@ def test_every_subcommand_has_its_function() -> None:
         pytest.param("diff growth 1", "Two versions make a difference", id="diff of one"),
         pytest.param("preview growth", "holds nothing that growth sent", id="preview without a journal"),
         pytest.param("history nothing", "There is no result named", id="history of nothing"),
+        pytest.param("cache purge", "Write %autocode cache prune", id="another word for prune"),
+        pytest.param("cache --all", "Write %autocode cache prune", id="what to remove, and not that"),
         pytest.param('show "gro', "is not closed", id="open quote"),
     ],
 )
@@ -264,3 +266,42 @@ def test_config_shows_the_limits_of_the_sandbox(shell: Any) -> None:
     shell.run("%autocode config")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert ["memory", "4Gi", "%config"] in [line.split()[:3] for line in text.splitlines()]
+
+
+@pytest.fixture
+def stored(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with an environment, an outcome and runs; no Docker engine."""
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    environment = tmp_path / "cache" / "environments" / "0a1b2c3d4e5f"
+    environment.mkdir(parents=True)
+    (environment / "data.bin").write_bytes(b"x" * 2_000_000)
+    lock = ["numpy==2.0", "scikit-learn==1.5"]
+    (environment / "autocode.json").write_text(json.dumps({"lock": lock}))
+    outcome = tmp_path / "cache" / "outcomes" / "ff"
+    outcome.mkdir(parents=True)
+    (outcome / "0.bin").write_bytes(b"x" * 3_000_000)
+    record(tmp_path, "run-1", "a = 1")
+    record(tmp_path, "run-2", "a = 2", success=False, error="it failed")
+    return tmp_path
+
+
+def test_the_cache_is_shown_with_sizes_and_age(shell: Any, stored: Path) -> None:
+    shell.run("%autocode cache")
+    assert "1 environment" in shell.shown and "2 MB" in shell.shown and "scikit-learn" in shell.shown
+    assert "1 outcome" in shell.shown and "3 MB" in shell.shown
+    assert "2 runs of growth" in shell.shown and "today" in shell.shown
+    assert "at most 10.7 GB (AUTOCODE_CACHE_SIZE)" in shell.shown
+
+
+def test_pruning_keeps_what_is_new_and_every_function(
+    shell: Any, stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run("%autocode cache prune")
+    assert "Environments: 0 MB freed, 1 left." in capsys.readouterr().out
+    shell.run("%autocode cache prune --all --runs")
+    said = capsys.readouterr().out
+    assert "Environments: 2 MB freed, 0 left." in said and "Outcomes of calls: 3 MB freed." in said
+    assert "Runs that gave no function: 1 run removed." in said
+    assert (stored / ".autocode" / "growth" / "run-1").exists()
+    assert not (stored / ".autocode" / "growth" / "run-2").exists()

@@ -13,7 +13,7 @@ import pytest
 
 from autocoder_jupyter.sandbox import claims, upkeep
 from autocoder_jupyter.sandbox.claims import claim, unclaimed
-from autocoder_jupyter.sandbox.upkeep import clear_local, daily
+from autocoder_jupyter.sandbox.upkeep import clear_local, daily, local_environments, prune_local
 
 MONTH = 31 * 24 * 3600.0
 
@@ -148,3 +148,37 @@ def test_a_cache_that_cannot_be_written_is_left_alone(cache: Path, monkeypatch: 
 
 
 _never: Callable[[float], None] = pytest.fail  # type: ignore[assignment]
+
+
+def filled(folder: Path, size: int) -> Path:
+    (folder / "lib" / "data.bin").write_bytes(b"x" * size)
+    return folder
+
+
+def test_what_was_used_longest_ago_goes_first_where_all_take_too_much(cache: Path) -> None:
+    for age, key in enumerate(("newest", "middle", "oldest")):
+        filled(environment(cache, key, age=100.0 * (age + 1)), 1000)
+    assert prune_local(most=2500) > 1000
+    assert [one.folder.name for one in local_environments()] == ["newest", "middle"]
+
+
+def test_what_a_living_process_uses_is_no_room_to_be_had(cache: Path) -> None:
+    filled(environment(cache, "used"), 1000)
+    claim(cache / "environments" / "used.use")
+    assert prune_local(most=0) == 0
+    (left,) = local_environments()
+    assert left.in_use and left.bytes > 1000
+
+
+def test_a_file_with_many_names_is_counted_where_it_was_used_last(cache: Path) -> None:
+    new, old = environment(cache, "new", age=10.0), environment(cache, "old", age=100.0)
+    filled(new, 5000)
+    os.link(new / "lib" / "data.bin", old / "lib" / "data.bin")
+    sizes = {one.folder.name: one.bytes for one in local_environments()}
+    assert sizes["new"] > 5000 > 100 > sizes["old"] > 0
+
+
+@pytest.mark.parametrize(("said", "size"), [("", 10 * 2**30), ("2Gi", 2 * 2**30), ("a lot", 10 * 2**30)])
+def test_the_bound_is_the_persons_where_it_can_be_read(said: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOCODE_CACHE_SIZE", said)
+    assert upkeep.most_bytes() == size

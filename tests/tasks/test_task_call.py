@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +423,24 @@ def test_the_sample_says_of_which_library_outputs_are_when_nothing_is_given(pool
         "def run(sales): return sales", (SALES,), (OutputSpec(name="s", type="DataFrame"),), {"sales": sample}
     )
     assert isinstance(run(same, options=CallOptions(tables="same")), pl.DataFrame)
+
+
+def test_an_outcome_belongs_to_our_version_and_to_those_of_its_packages(
+    pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any
+) -> None:
+    target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
+    run(target, frame(1), options=auto)
+    monkeypatch.setattr("autocoder_jupyter.tasks.outcome_cache.VERSION", "9.9.9")
+    run(target, frame(1), options=auto)
+    assert len(pool.calls) == 2
+    newer = replace(target.environment, lock=(f"pandas==3.0.2 --hash=sha256:{'0' * 64}",))
+    run(replace(target, environment=newer), frame(1), options=auto)
+    assert len(pool.calls) == 3
+
+
+def test_an_outcome_of_unknown_versions_is_not_kept(pool: Any, function: Any) -> None:
+    target = function(TOTAL, (SALES,))
+    unlocked = replace(target, environment=replace(target.environment, lock=()))
+    for _ in range(2):
+        run(unlocked, frame(1), options=CallOptions(cache="auto"))
+    assert len(pool.calls) == 2

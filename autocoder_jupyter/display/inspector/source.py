@@ -11,11 +11,11 @@ import base64
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.tasks.renamed import places
 
-_BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 _BUTTON = (
     "display:none;border:none;background:none;padding:0;cursor:pointer;"
     "font:inherit;color:var(--jp-content-link-color,#1976d2)"
 )
+_BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 
 
 def source_block(code: str, filename: str = "", defines: str = "") -> str:

@@ -74,6 +74,18 @@ _ALL = (
         "what this folder's files ask for, and whether you agree",
         options=(_flag("show", "show it, and ask nothing"), _flag("withdraw", "take your yes back")),
     ),
+    Subcommand(
+        "cache",
+        "cache",
+        "[prune] [--all] [--runs]",
+        "what environments, outcomes and runs take on this disk, and removing what is not used",
+        0,
+        1,
+        options=(
+            _flag("all", "with prune: all that no kernel uses, however new"),
+            _flag("runs", "with prune: runs of this folder that gave no function, too"),
+        ),
+    ),
     Subcommand("models", "surroundings", "[PROVIDER]", "models that can be asked", 0, 1),
     Subcommand("doctor", "surroundings", "", "which sandbox and model will be used, and why"),
     Subcommand("config", "surroundings", "", "every setting, and where its value comes from"),

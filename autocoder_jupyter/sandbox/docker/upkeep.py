@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.sandbox.claims import unclaimed
-from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.detection import find_engine
+from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
 from autocoder_jupyter.sandbox.upkeep import modified
 
@@ -50,6 +51,20 @@ def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
         return tuple(removed)
     finally:
         client.close()
+
+
+def sizes_of_images() -> list[int]:
+    """The bytes of each image of ours in the engine that is used here.
+
+    Raises:
+        SandboxUnavailable, EngineGone: there is no engine, or it does not answer.
+    """
+    with engine_errors("The engine does not list its images."):
+        client = find_engine().client(_SECONDS)
+        try:
+            return [int(image["Size"]) for kind in ("environment", "shared") for image in _ours(client, kind)]
+        finally:
+            client.close()
 
 
 def _ours(client: APIClient, kind: str) -> Iterator[Mapping[str, Any]]:

@@ -1,5 +1,6 @@
 import { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import { NotebookActions } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
 
 /** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
@@ -13,6 +14,12 @@ export function insertBelow(panel: NotebookPanel, index: number, source: string)
   notebook.activeCellIndex = index + 1;
   notebook.mode = 'command';
   show(panel, index + 1);
+}
+
+/** Put code into a new cell below the cell at `index`, and run it. */
+export function runBelow(panel: NotebookPanel, index: number, source: string): void {
+  insertBelow(panel, index, source);
+  void NotebookActions.run(panel.content, panel.sessionContext);
 }
 
 /** Have a cell with this code below the cell at `index`, and make it the active one; one that is there already will do. */

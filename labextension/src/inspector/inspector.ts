@@ -4,7 +4,7 @@ import type { Message } from '@lumino/messaging';
 import { Panel, Widget } from '@lumino/widgets';
 
 import { ActionListener } from '../outputs/actions';
-import { insertAtEnd } from '../cells/place';
+import { insertAtEnd, runBelow } from '../cells/place';
 
 /** What `%autocode show NAME` puts out, beside the notebook and rendered as the notebook would. */
 export class Inspector extends Panel {
@@ -26,7 +26,11 @@ export class Inspector extends Panel {
     });
     this.addWidget(this._note);
     this.addWidget(this._output);
-    this._actions = new ActionListener(this.node, source => insertAtEnd(notebook, source));
+    this._actions = new ActionListener(
+      this.node,
+      source => insertAtEnd(notebook, source),
+      source => runBelow(notebook, notebook.content.widgets.length - 1, source)
+    );
     notebook.disposed.connect(this.dispose, this);
   }
 

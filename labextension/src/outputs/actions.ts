@@ -1,18 +1,22 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import type { IDisposable } from '@lumino/disposable';
 
+import { toggleWishBox, wishButton } from './wishBox';
+
 /** How long a button says that it was done, in milliseconds. */
 const SAID = 2000;
 
-/** Does what the buttons inside our outputs offer: copy a source text, or insert it as a cell. */
+/** Does what the buttons inside our outputs offer: copy a source text, insert it as a cell, or take a wish. */
 export class ActionListener implements IDisposable {
   /**
    * @param node where clicks are listened for
    * @param insert puts a source text into a new cell, given the button
+   * @param grant puts a cell that grants a wish into the notebook and runs it, given the button
    */
   constructor(
     private readonly _node: HTMLElement,
-    private readonly _insert: (source: string, button: HTMLElement) => void
+    private readonly _insert: (source: string, button: HTMLElement) => void,
+    private readonly _grant: (source: string, button: HTMLElement) => void
   ) {
     _node.addEventListener('click', this._onClick);
   }
@@ -27,7 +31,13 @@ export class ActionListener implements IDisposable {
   }
 
   private readonly _onClick = (event: MouseEvent): void => {
-    const button = (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action') ?? null;
+    const button =
+      (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action, button.autocode-wish') ?? null;
+    if (button !== null && wishButton(button) !== null) {
+      event.preventDefault();
+      toggleWishBox(button, cell => this._grant(cell, button));
+      return;
+    }
     const source = button === null ? null : sourceOf(button);
     if (button === null || source === null) {
       return;

@@ -3,7 +3,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
-import { insertBelow } from '../cells/place';
+import { insertBelow, runBelow } from '../cells/place';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
 import { followedFactory } from './followed';
@@ -26,9 +26,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
       const own = panel.content.rendermime;
       own.addFactory(widgetFactory(panel, own, rendermime), RANK);
       own.addFactory(followedFactory(panel, own, links, act), RANK);
-      const listener = new ActionListener(panel.node, (source, button) => {
-        insertBelow(panel, cellAround(panel, button), source);
-      });
+      const listener = new ActionListener(
+        panel.node,
+        (source, button) => {
+          insertBelow(panel, cellAround(panel, button), source);
+        },
+        (source, button) => runBelow(panel, cellAround(panel, button), source)
+      );
       return new DisposableDelegate(() => listener.dispose());
     };
     // A notebook that opens later must know the renderer before it shows its first output.

@@ -1,5 +1,6 @@
 import { ActionListener, insertable, sourceOf } from '../actions';
 
+const granted = jest.fn();
 const HTML = `
   <div data-autocode-block>
     <button type="button" class="autocode-action" data-autocode-action="copy" aria-label="Copy"></button>
@@ -28,7 +29,7 @@ beforeEach(() => {
   node = document.createElement('div');
   node.innerHTML = HTML;
   document.body.replaceChildren(node);
-  listener = new ActionListener(node, inserted);
+  listener = new ActionListener(node, inserted, granted);
 });
 
 afterEach(() => {

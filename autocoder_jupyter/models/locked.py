@@ -1,0 +1,52 @@
+"""A model that is not asked: what is not recorded already is refused, with the question by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from autocoder_jupyter.errors import Locked
+from autocoder_jupyter.models.metering import Meter
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.types import Exchange
+
+_WORDS = {
+    "plan": "to plan the function",
+    "code": "to write the code",
+    "tests": "to write the tests",
+    "diagnose": "why tests fail",
+    "fix": "to mend what fails",
+    "second": "for a second opinion",
+}
+
+
+class LockedModel:
+    """A `ConfiguredModel` that refuses every question. Where answers are recorded, `ReplayingModel` stands before it.
+
+    Args:
+        config: which model would be asked; the keys of questions depend on it.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    async def ask(
+        self,
+        question: Question,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_retry: Callable[[str, float], None] | None = None,
+        meter: Meter | None = None,
+    ) -> Exchange:
+        """Refuse.
+
+        Raises:
+            Locked: always.
+        """
+        raise Locked(
+            f"{self.config.model} would be asked {_WORDS.get(question.stage, question.stage)}, and it is locked.",
+            hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
+        )
+
+    def recalls(self, question: Question) -> bool:
+        """Nothing is recorded here; see `ReplayingModel`."""
+        return False

@@ -1,0 +1,61 @@
+import { refiningCell, toggleWishBox } from '../wishBox';
+
+const HTML = `
+  <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
+  <div data-autocode-refines="growth"><button class="autocode-wish"
+    aria-label="Refine"></button></div>`;
+
+const granted = jest.fn();
+const button = (label: string): HTMLButtonElement => document.querySelector(`[aria-label="${label}"]`)!;
+const box = (): HTMLFormElement | null => document.querySelector('form.jp-AutocodeWish');
+const words = (): HTMLTextAreaElement => box()!.querySelector('textarea')!;
+const press = (key: string, more: KeyboardEventInit = {}): boolean =>
+  words().dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
+
+beforeEach(() => {
+  document.body.innerHTML = HTML;
+  granted.mockClear();
+});
+
+it('opens below what it is about, with the focus in it, and closes by the same button', () => {
+  toggleWishBox(button('Change'), granted);
+  expect(box()!.parentElement!.tagName).toBe('LI');
+  expect(document.activeElement).toBe(words());
+  expect(button('Change').getAttribute('aria-expanded')).toBe('true');
+  toggleWishBox(button('Change'), granted);
+  expect(box()).toBeNull();
+  expect(document.activeElement).toBe(button('Change'));
+});
+
+it('makes a cell of what holds instead', () => {
+  toggleWishBox(button('Change'), granted);
+  words().value = ' Gaps are left out.\n';
+  press('Enter');
+  expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Gaps are left out.');
+  expect(box()).toBeNull();
+});
+
+it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
+  toggleWishBox(button('Refine'), granted);
+  press('Enter');
+  expect(box()).not.toBeNull();
+  words().value = 'Also by region.';
+  expect(press('Enter', { shiftKey: true })).toBe(true);
+  press('Escape');
+  expect(box()).toBeNull();
+  expect(granted).not.toHaveBeenCalled();
+});
+
+it('keeps its keys from the notebook', () => {
+  const heard = jest.fn();
+  document.body.addEventListener('keydown', heard);
+  toggleWishBox(button('Refine'), granted);
+  press('d');
+  expect(heard).not.toHaveBeenCalled();
+});
+
+it('keeps what looks like an option away from the first line', () => {
+  const about = { name: 'f', instead: null };
+  expect(refiningCell(about, '--wait for it')).toBe('%%autocode f --refine\n\n--wait for it');
+  expect(refiningCell(about, '- a point')).toBe('%%autocode f --refine\n- a point');
+});
