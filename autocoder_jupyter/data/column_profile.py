@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,19 +9,31 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as pdt
 
-from autocoder_jupyter.data.cells import cell_text, is_null, number_text, shorten
-from autocoder_jupyter.data.sample import cells_of, missing_in
+from autocoder_jupyter.data.cells import cell_text, number_text, shorten
+from autocoder_jupyter.data.nested import item_phrase, key_phrase, type_phrase
+from autocoder_jupyter.data.sample import cells_of, missing_in, sample_positions, spread
 from autocoder_jupyter.data.text_formats import text_formats
 
 Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
 
-TOP_VALUES = 8
 EXAMPLES = 3
 LONG_TEXT = 500
 """Texts longer than this on average are read only a hundred at a time."""
 
 _LONG_TEXT_SAMPLE = 100
+_TEXTS, _OBJECTS = 1000, 500
+"""So many values are looked at one by one, from all over the column."""
+
+_TOP_VALUES = 8
 _SET_SIZE = 20
+"""All values are told of a column with so few; of one with more, so many of the most frequent ones."""
+
+_NAMED_TOP_VALUES = 20
+_NAMED_SET_SIZE = 50
+"""The same for a column that the request names."""
+
+_DIGITS = 7
+"""Significant digits of a bound that was measured; one that was written down keeps all of its own."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,8 @@ class ColumnProfile:
         formats: see `text_formats`; for objects, the types inside. Phrases that hold no value of the data.
         contents: phrases that do: the order of categories, the keys of dicts.
         notes: `constant`, `unique` …
+        unique: whether no value repeats and none is missing, in the whole column.
+        quoted: whether values are texts, and are shown as such.
         examples: different values, in the order of the rows.
     """
 
@@ -67,6 +80,8 @@ class ColumnProfile:
     contents: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+    unique: bool = False
+    quoted: bool = False
 
     @property
     def exact(self) -> bool:
@@ -90,6 +105,8 @@ class _Facts:
     notes: list[str] = field(default_factory=list)
     examples: tuple[str, ...] = ()
     looked_at: int = 0
+    set_size: int = _SET_SIZE
+    top_values: int = _TOP_VALUES
 
 
 def dtype_text(dtype: Any) -> str:
@@ -100,7 +117,9 @@ def dtype_text(dtype: Any) -> str:
     return shorten(str(dtype), 80)
 
 
-def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: int, label: Any) -> ColumnProfile:
+def profile_column(
+    series: pd.Series[Any], sampled: pd.Series[Any], position: int, label: Any, *, named: bool = False
+) -> ColumnProfile:
     """Describe a column.
 
     Args:
@@ -108,8 +127,12 @@ def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: in
         sampled: the rows for all that is expensive.
         position: 0-based.
         label: as in the frame.
+        named: whether the request speaks of it; then more of its values are told.
     """
     facts = _Facts(looked_at=len(sampled))
+    if named:
+        facts.set_size, facts.top_values = _NAMED_SET_SIZE, _NAMED_TOP_VALUES
+    dtype = dtype_text(series.dtype)
     kind: Kind = "other"
     nulls: int | None = None
     try:
@@ -123,11 +146,12 @@ def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: in
     except Exception as error:
         # Extension arrays and objects of other people may fail anywhere; a column is then described by less.
         facts.notes.append(f"no statistics ({type(error).__name__})")
-    _note_uniqueness(series, facts, nulls)
+    unique = _is_unique(series, facts, nulls)
+    _note_uniqueness(series, facts, nulls, unique)
     return ColumnProfile(
         position=position,
         label=label,
-        dtype=dtype_text(series.dtype),
+        dtype=dtype,
         kind=kind,
         rows=len(series),
         nulls=nulls,
@@ -143,6 +167,15 @@ def profile_column(series: pd.Series[Any], sampled: pd.Series[Any], position: in
         contents=tuple(facts.contents),
         notes=tuple(facts.notes),
         examples=facts.examples,
+        unique=unique,
+        quoted=kind == "text" and not _is_category_of_others(series.dtype),
+    )
+
+
+def _is_category_of_others(dtype: Any) -> bool:
+    """Whether the values of a category are numbers or intervals, which must not look like texts."""
+    return isinstance(dtype, pd.CategoricalDtype) and not (
+        pdt.is_object_dtype(dtype.categories.dtype) or isinstance(dtype.categories.dtype, pd.StringDtype)
     )
 
 
@@ -166,7 +199,7 @@ def _kind(sampled: pd.Series[Any]) -> Kind:
 
 
 def _object_kind(sampled: pd.Series[Any]) -> Kind:
-    values = [value for value in cells_of(sampled.iloc[:200]) if not is_null(value)]
+    values = spread(sampled, _OBJECTS)
     if any(isinstance(value, list | dict | tuple | set | frozenset | np.ndarray) for value in values):
         return "nested"
     if values and all(isinstance(value, str) for value in values):
@@ -175,28 +208,38 @@ def _object_kind(sampled: pd.Series[Any]) -> Kind:
 
 
 def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
+    facts.low, facts.high = _bound_text(series.min()), _bound_text(series.max())
     facts.distinct = int(sampled.nunique())
     values = sampled.dropna().to_numpy(dtype=np.float64)
     finite = values[np.isfinite(values)]
     if len(finite):
         facts.quartiles = tuple(number_text(float(q), 6) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
     if infinite := len(values) - len(finite):
-        facts.notes.append(f"{infinite} infinite")
-    if facts.distinct <= _SET_SIZE:
+        facts.notes.append(f"{infinite} infinite" + ("" if len(sampled) == len(series) else " in the sample"))
+    if facts.distinct <= facts.set_size:
         _gather_top(sampled, facts)
         if facts.complete:
             facts.quartiles = ()
 
 
+def _bound_text(value: Any) -> str:
+    """The smallest or largest number of a column; `712345678.9` in full, `-3.87438878056` with fewer digits."""
+    text = cell_text(value)
+    return number_text(float(value), _DIGITS) if len(text) > 12 and isinstance(value, float | np.floating) else text
+
+
 def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
     facts.low, facts.high = cell_text(series.min()), cell_text(series.max())
     facts.distinct = int(sampled.nunique())
-    if not isinstance(sampled.dtype, pd.PeriodDtype):
-        times = sampled.dropna()
-        if len(times) and bool((times == times.dt.normalize()).all()):
-            first = "always the first of a month" if bool((times.dt.day == 1).all()) else ""
-            facts.notes.append(first or "no clock times")
+    if facts.distinct == 0 or isinstance(sampled.dtype, pd.PeriodDtype):
+        return
+    if _all_midnight(sampled.dropna()) and _all_midnight(times := series.dropna()):
+        first = "always the first of a month" if bool((times.dt.day == 1).all()) else ""
+        facts.notes.append(first or "no clock times")
+
+
+def _all_midnight(times: pd.Series[Any]) -> bool:
+    return bool((times == times.dt.normalize()).all())
 
 
 def _gather_durations(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
@@ -213,11 +256,11 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts)
     sampled = _bounded_text(sampled)
     facts.looked_at = len(sampled)
     facts.distinct = int(sampled.nunique())
-    texts = [value for value in cells_of(sampled.iloc[:1000].dropna()) if isinstance(value, str)]
+    texts = [value for value in spread(sampled, _TEXTS) if isinstance(value, str)]
     facts.formats.extend(text_formats(texts))
     if texts and (longest := max(map(len, texts))) > 40:
         facts.notes.append(f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"))
-    if facts.distinct <= _SET_SIZE or facts.distinct <= 0.5 * len(sampled):
+    if facts.distinct <= facts.set_size or facts.distinct <= 0.5 * len(sampled):
         _gather_top(sampled, facts)
     if not facts.complete and not facts.top:
         facts.examples = _different(texts)
@@ -226,20 +269,18 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts)
 
 
 def _gather_nested(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    values = [value for value in cells_of(sampled.iloc[:500]) if not is_null(value)]
-    facts.looked_at = min(len(sampled), 500)
-    facts.formats.append(_types(values))
-    if keys := _keys(values):
-        facts.contents.append(keys)
-    if sizes := [len(value) for value in values if hasattr(value, "__len__") and not isinstance(value, str | dict)]:
-        facts.formats.append(f"{min(sizes)} to {max(sizes)} items")
+    values = spread(sampled, _OBJECTS)
+    facts.looked_at = min(len(sampled), _OBJECTS)
+    facts.formats.append(type_phrase(values))
+    facts.formats.extend(item_phrase(values))
+    facts.contents.extend(key_phrase(values))
     facts.examples = _different(values, 2)
 
 
 def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:
-    values = [value for value in cells_of(sampled.iloc[:1000]) if not is_null(value)]
-    if pdt.is_object_dtype(sampled.dtype):
-        facts.formats.append(_types(values))
+    values = spread(sampled, _TEXTS)
+    if pdt.is_object_dtype(sampled.dtype) and values:
+        facts.formats.append(type_phrase(values))
     if (texts := [value for value in values if isinstance(value, str)]) and len(texts) >= 0.1 * len(values):
         facts.formats.extend(text_formats(texts))
     facts.examples = _different(values)
@@ -264,27 +305,21 @@ _GATHER = {
 def _gather_top(sampled: pd.Series[Any], facts: _Facts) -> None:
     counts = sampled.value_counts()
     counts = counts[counts > 0]
-    ranked = sorted(
-        (
-            (cell_text(value), int(count))
-            for value, count in zip(cells_of(counts.index.to_series()), counts, strict=True)
-        )
-        if len(counts) <= _SET_SIZE
-        else ((cell_text(value), int(count)) for value, count in _largest(counts)),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    facts.complete = len(ranked) <= _SET_SIZE and len(ranked) == len(counts)
+    few = len(counts) <= facts.set_size
+    shown = zip(cells_of(counts.index.to_series()), counts, strict=True) if few else _largest(counts, facts.top_values)
+    ranked = sorted(((cell_text(value), int(count)) for value, count in shown), key=lambda pair: (-pair[1], pair[0]))
+    facts.complete = few and len(ranked) == len(counts)
     facts.rarest = ranked[-1][1] if ranked and facts.complete else 0
     repeated = bool(ranked) and ranked[0][1] > 1
-    facts.top = tuple(ranked if facts.complete and repeated else ranked[:TOP_VALUES] if repeated else ())
+    facts.top = tuple(ranked if facts.complete and repeated else ranked[: facts.top_values] if repeated else ())
     facts.complete = facts.complete and repeated
     if not repeated:
         facts.examples = tuple(text for text, _ in ranked[:EXAMPLES])
 
 
-def _largest(counts: pd.Series[Any]) -> list[tuple[Any, int]]:
+def _largest(counts: pd.Series[Any], most: int) -> list[tuple[Any, int]]:
     """The most frequent values; among equals the smallest as text, so that the order of rows does not matter."""
-    threshold = int(counts.iloc[min(TOP_VALUES, len(counts)) - 1])
+    threshold = int(counts.iloc[min(most, len(counts)) - 1])
     candidates = counts[counts >= threshold].iloc[:1000]
     return list(zip(cells_of(candidates.index.to_series()), candidates, strict=True))
 
@@ -293,9 +328,10 @@ def _bounded_text(sampled: pd.Series[Any]) -> pd.Series[Any]:
     """Fewer rows when the cells are long: a few cells of megabytes must not cost seconds."""
     if isinstance(sampled.dtype, pd.CategoricalDtype):
         return sampled
-    probe = [value for value in cells_of(sampled.iloc[:_LONG_TEXT_SAMPLE]) if isinstance(value, str)]
+    few = sampled.iloc[sample_positions(len(sampled), _LONG_TEXT_SAMPLE)]
+    probe = [value for value in cells_of(few) if isinstance(value, str)]
     mean = sum(map(len, probe)) / max(1, len(probe))
-    return sampled.iloc[:_LONG_TEXT_SAMPLE] if mean > LONG_TEXT else sampled
+    return few if mean > LONG_TEXT else sampled
 
 
 def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
@@ -307,18 +343,24 @@ def _note_categories(dtype: pd.CategoricalDtype, facts: _Facts) -> None:
         facts.contents.append("order " + " < ".join(shown) + (" < …" if len(categories) > 10 else ""))
 
 
-def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None) -> None:
+def _is_unique(series: pd.Series[Any], facts: _Facts, nulls: int | None) -> bool:
+    if nulls != 0 or len(series) < 2 or not facts.distinct or facts.distinct != facts.looked_at:
+        return False
+    return facts.looked_at == len(series) or _strictly_ascending(series)
+
+
+def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None, unique: bool) -> None:
+    """That measured numbers do not repeat says nothing."""
     rows = len(series)
     if not facts.distinct or nulls is None or rows < 2:
         return
     if facts.distinct == 1:
         whole = facts.looked_at == rows or (facts.low != "" and facts.low == facts.high)
-        facts.notes.append("constant" if whole else "constant in a sample")
-    elif nulls == 0 and facts.distinct == facts.looked_at:
-        if facts.looked_at == rows or _strictly_ascending(series):
-            facts.notes.append("unique")
-        elif not pdt.is_float_dtype(series.dtype):
-            facts.notes.append(f"no repeats among {facts.looked_at} sampled rows")
+        facts.notes.append(
+            ("constant" if whole else "constant in a sample") + (" but for the missing" if nulls else "")
+        )
+    elif nulls == 0 and facts.distinct == facts.looked_at and not pdt.is_float_dtype(series.dtype):
+        facts.notes.append("unique" if unique else f"no repeats among {facts.looked_at} sampled rows")
 
 
 def _strictly_ascending(series: pd.Series[Any]) -> bool:
@@ -326,28 +368,6 @@ def _strictly_ascending(series: pd.Series[Any]) -> bool:
         return False
     values = series.to_numpy()
     return bool((values[1:] > values[:-1]).all())
-
-
-def _types(values: list[Any]) -> str:
-    counts = Counter(type(value).__name__ for value in values)
-    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
-    if not ranked:
-        return "no values"
-    if len(ranked) == 1:
-        return f"cells are {ranked[0][0]}"
-    return "cells are " + ", ".join(f"{name} ({max(1, round(100 * count / len(values)))}%)" for name, count in ranked)
-
-
-def _keys(values: list[Any]) -> str:
-    found: dict[str, str] = {}
-    for value in values:
-        if isinstance(value, dict):
-            for key, inner in list(value.items())[:20]:
-                found.setdefault(cell_text(key), type(inner).__name__)
-    if not found:
-        return ""
-    shown = [f"{key}: {kind}" for key, kind in list(found.items())[:12]]
-    return "keys " + ", ".join(shown) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
 
 
 def _different(values: list[Any], count: int = EXAMPLES) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from autocoder_jupyter.data.checks import CheckKind, ColumnCheck, Scalar
 from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.constraint_forms import Condition, is_sane, parse_sentence
 from autocoder_jupyter.data.keys import fold
+from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.types import OutputSpec
 
@@ -200,9 +201,9 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
         role = "output" if name in tables.outputs else "input"
         shown = [
             masker.mask(f"{label_literal(column)} {dtype}".strip(), bare_numbers=False)
-            for column, dtype in list(columns.items())[:_MAX_COLUMNS]
+            for column, dtype in _told_columns(columns, constraints)
         ]
-        more = f" and {len(columns) - _MAX_COLUMNS} more" if len(columns) > _MAX_COLUMNS else ""
+        more = f" and {len(columns) - len(shown)} more" if len(columns) > len(shown) else ""
         lines.append(f"- {name} ({role}): {', '.join(shown) or 'columns not fixed yet'}{more}")
     lines.append(
         "Give for each constraint the condition on one column of one table that says exactly the same. at_least and"
@@ -210,6 +211,12 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
         " on another column, on a group of rows or on words outside of the tables has the kind none."
     )
     return "\n".join(lines)
+
+
+def _told_columns(columns: Mapping[str, str], constraints: Sequence[str]) -> list[tuple[str, str]]:
+    """The first columns, and those that the constraints name wherever they stand."""
+    named = set(mentioned(columns, "\n".join(constraints)))
+    return [pair for place, pair in enumerate(columns.items()) if place < _MAX_COLUMNS - len(named) or place in named]
 
 
 def apply(answer: ParsedConstraints, constraints: Sequence[str], tables: Tables) -> Reading:

@@ -13,11 +13,13 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.foreign import came_as
 from autocoder_jupyter.data.keys import Link, find_links
+from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.schema import schema_source
+from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.discretion.masking import Masker, count_masked
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Share
@@ -87,6 +89,7 @@ def build_context(
     share: Share = "rows",
     max_sample_rows: int = 100,
     checks: Sequence[ColumnCheck] = (),
+    request: str = "",
 ) -> DataContext:
     """Describe samples.
 
@@ -95,6 +98,7 @@ def build_context(
         share: `rows`; `stats`, no rows, no single texts; `schema`, names, dtypes and sizes.
         max_sample_rows: rows of a table, or lines of a text file, at most; fewer when they do not fit.
         checks: conditions on the samples; the text says whether the sample satisfies each.
+        request: what the person wrote; columns that it names are told in full, wherever they stand.
 
     Raises:
         InvalidRequest: a sample is of another kind, or its file does not exist.
@@ -103,7 +107,8 @@ def build_context(
     max_sample_rows = max(0, max_sample_rows)
     described = dict(list(samples.items())[:MAX_SAMPLES])
     sections = {
-        name: _section(name, value, share, max_sample_rows, masker, checks) for name, value in described.items()
+        name: _section(name, value, share, max_sample_rows, masker, checks, request)
+        for name, value in described.items()
     }
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
     links = [_link_text(link, masker, share) for link in find_links(frames)] if share != "schema" else []
@@ -123,17 +128,24 @@ def build_context(
 
 
 def _section(
-    name: str, value: Any, share: Share, max_rows: int, masker: Masker, checks: Sequence[ColumnCheck]
+    name: str,
+    value: Any,
+    share: Share,
+    max_rows: int,
+    masker: Masker,
+    checks: Sequence[ColumnCheck],
+    request: str,
 ) -> _Section:
     if isinstance(value, File | Dir):
-        return PathText(describe_path(value), share, masker, max_rows)
+        return PathText(describe_path(value), share, masker, max_rows, request)
     if isinstance(value, pd.DataFrame | pd.Series):
         frame = as_frame(value)
         rows = sample_rows(frame, max_rows) if share == "rows" else None
         remarks = tuple(filter(None, (_check_text(check, value, masker, share) for check in _checks_on(name, checks))))
         origin = f"came as a {came_as(value)}, and is handed over as this table of pandas" if came_as(value) else ""
         said = (*filter(None, [origin]), *(remarks if share != "schema" else ()))
-        view = TableView(profile_frame(value), rows, said)
+        profile = profile_frame(value, named=mentioned(frame.columns, request))
+        view = TableView(profile, rows, said)
         return TableText(view, share, masker, max_rows)
     raise InvalidRequest(
         f"The sample {name!r} cannot be a {type(value).__name__}.", why="Samples are DataFrame, Series, File or Dir."
@@ -154,12 +166,10 @@ def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker
 
 
 def _link_text(link: Link, masker: Masker, share: Share) -> str:
-    share_text = f"{round(100 * link.share)}% of its values are found there"
+    share_text = f"{percent(round(1000 * link.share), 1000)} of its values are found there"
     dtypes = "" if link.same_dtype else "; THE DTYPES DIFFER, values agree as text"
-    unique = "unique there" if link.to_unique else "repeated there"
-    text = (
-        f"Likely join: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {share_text}, {unique}{dtypes}."
-    )
+    word, unique = ("Likely join", "unique there") if link.to_unique else ("Shared values", "repeated there")
+    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {share_text}, {unique}{dtypes}."
     return neutral(masker.mask(text, bare_numbers=False))[:400]
 
 

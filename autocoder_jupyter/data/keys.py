@@ -18,6 +18,9 @@ _SCANNED_ROWS = 1_000_000
 _MAX_PAIRS = 12
 _MIN_SHARE = 0.5
 
+_OWN_NUMBER = ("id", "index", "key", "no", "nr", "pk", "rowid", "unnamed:0")
+"""What each table calls the number of its own rows: the same name in two tables is no reference."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -67,7 +70,7 @@ def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str,
     for left, right in permutations(frames, 2):
         singular = fold(right).removesuffix("s")
         for name, place in folded[left].items():
-            other = folded[right].get(name)
+            other = folded[right].get(name) if name not in _OWN_NUMBER else None
             if other is None and name in (f"{singular}id", f"{singular}key", f"{singular}code", singular):
                 other = next((folded[right][n] for n in ("id", "key", "code", "name") if n in folded[right]), None)
             if other is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.data.cells import shorten
 from autocoder_jupyter.data.files import DirProfile, FileProfile
+from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
@@ -16,13 +17,16 @@ _SHOWN_CHARACTERS = 300
 
 
 class PathText:
-    """Writes a file or a folder in more or less detail."""
+    """Writes a file or a folder in more or less detail. `request` is what may name columns of tables."""
 
-    def __init__(self, profile: FileProfile | DirProfile, share: Share, masker: Masker, max_rows: int) -> None:
+    def __init__(
+        self, profile: FileProfile | DirProfile, share: Share, masker: Masker, max_rows: int, request: str = ""
+    ) -> None:
         self._profile = profile
         self._share = share
         self._masker = masker
         self._max_rows = max_rows
+        self._request = request
         self._names = FileNames()
 
     def render(self, budget: int) -> Rendered:
@@ -36,7 +40,8 @@ class PathText:
         line = shorten("; ".join(head), 3_000)
         if profile.frame is not None:
             rows = sample_rows(profile.frame, self._max_rows) if self._share == "rows" else None
-            view = TableView(profile_frame(profile.frame), rows, (line,), profile.rows)
+            named = mentioned(profile.frame.columns, self._request)
+            view = TableView(profile_frame(profile.frame, named=named), rows, (line,), profile.rows)
             return TableText(view, self._share, self._masker, self._max_rows).render(budget)
         if self._share != "rows":
             return Rendered(line)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -42,7 +43,8 @@ class FrameProfile:
         index: a phrase, or "" for the default index.
         index_examples: labels of an index that is not the default one.
         column_levels: names of the levels when the columns are a MultiIndex, else ().
-        detailed: the first columns in full.
+        detailed: the first columns, and those that the request names, in full.
+        named: positions of the columns that the request names.
         tail: the others, in runs.
         duplicates: rows that repeat an earlier one, among `duplicates_of` rows; None when cells cannot be compared.
         duplicate_labels: whether two columns have the same name.
@@ -57,6 +59,7 @@ class FrameProfile:
     index_examples: tuple[str, ...]
     column_levels: tuple[str, ...]
     detailed: tuple[ColumnProfile, ...]
+    named: frozenset[int]
     tail: tuple[ColumnRun, ...]
     duplicates: int | None
     duplicates_of: int
@@ -64,30 +67,34 @@ class FrameProfile:
     panel_key: tuple[str, ...]
     sampled: int
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Literals of the columns that could be a key: unique, nothing missing."""
-        return tuple(label_literal(column.label) for column in self.detailed if "unique" in column.notes)
-
 
 def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
     """A table as a frame; a Series becomes its only column."""
     return value if isinstance(value, pd.DataFrame) else value.to_frame()
 
 
-def profile_frame(value: pd.DataFrame | pd.Series[Any], detailed_columns: int = DETAILED_COLUMNS) -> FrameProfile:
-    """Describe any table that pandas can hold. Equal tables give equal profiles."""
+def profile_frame(
+    value: pd.DataFrame | pd.Series[Any], detailed_columns: int = DETAILED_COLUMNS, named: Iterable[int] = ()
+) -> FrameProfile:
+    """Describe any table that pandas can hold. Equal tables give equal profiles.
+
+    Args:
+        value: the table.
+        detailed_columns: so many of the first columns are described in full.
+        named: positions of columns that are in any case, and with more of their values.
+    """
     frame = as_frame(value)
     rows, width = frame.shape
-    detailed = min(width, detailed_columns)
-    head = frame.iloc[:, :detailed]
+    named = frozenset(named)
+    places = sorted(named.union(range(min(width, detailed_columns))))
+    head = frame.iloc[:, places]
     sampled = sample_rows(head, SAMPLE_ROWS)
-    labels = list(frame.columns)
     columns = tuple(
-        profile_column(head.iloc[:, place], sampled.iloc[:, place], place, labels[place]) for place in range(detailed)
+        profile_column(head.iloc[:, at], sampled.iloc[:, at], place, frame.columns[place], named=place in named)
+        for at, place in enumerate(places)
     )
-    unique = any("unique" in column.notes for column in columns)
-    duplicates, duplicates_of = (0, rows) if unique else _duplicates(frame)
+    keyed = any("unique" in column.notes for column in columns)
+    duplicates, duplicates_of = (0, rows) if any(column.unique for column in columns) else _duplicates(frame)
     return FrameProfile(
         kind=type(value).__name__ if isinstance(value, pd.Series) else "DataFrame",
         rows=rows,
@@ -96,11 +103,12 @@ def profile_frame(value: pd.DataFrame | pd.Series[Any], detailed_columns: int = 
         index_examples=_index_examples(frame.index),
         column_levels=_column_levels(frame.columns),
         detailed=columns,
-        tail=_runs(frame, detailed),
+        named=named,
+        tail=_runs(frame, sorted(set(range(width)).difference(places))),
         duplicates=duplicates,
         duplicates_of=duplicates_of,
         duplicate_labels=not frame.columns.is_unique,
-        panel_key=() if unique or duplicates else _panel_key(frame, columns),
+        panel_key=() if keyed or duplicates else _panel_key(frame, columns),
         sampled=len(sampled),
     )
 
@@ -149,15 +157,25 @@ def _column_levels(columns: pd.Index[Any]) -> tuple[str, ...]:
     return tuple("unnamed" if name is None else label_literal(name) for name in columns.names)
 
 
-def _runs(frame: pd.DataFrame, start: int) -> tuple[ColumnRun, ...]:
-    """The columns from `start` on, neighbours of one dtype taken together."""
+def _runs(frame: pd.DataFrame, places: list[int]) -> tuple[ColumnRun, ...]:
+    """The columns at some places, neighbours of one dtype taken together."""
+    dtypes = list(frame.dtypes)
     runs: list[ColumnRun] = []
-    dtypes = list(frame.dtypes.iloc[start:])
-    places = [0, *(i for i in range(1, len(dtypes)) if dtypes[i] != dtypes[i - 1]), len(dtypes)] if dtypes else []
-    for begin, end in pairwise(places):
-        first, last = frame.columns[start + begin], frame.columns[start + end - 1]
-        runs.append(ColumnRun(label_literal(first), label_literal(last), end - begin, dtype_text(dtypes[begin])))
+    for first, last in _ranges(places, dtypes):
+        labels = label_literal(frame.columns[first]), label_literal(frame.columns[last])
+        runs.append(ColumnRun(*labels, last - first + 1, dtype_text(dtypes[first])))
     return tuple(runs)
+
+
+def _ranges(places: list[int], dtypes: list[Any]) -> list[tuple[int, int]]:
+    """First and last of places that follow each other and have one dtype."""
+    ranges: list[tuple[int, int]] = []
+    for place in places:
+        if ranges and ranges[-1][1] == place - 1 and dtypes[place] == dtypes[place - 1]:
+            ranges[-1] = (ranges[-1][0], place)
+        else:
+            ranges.append((place, place))
+    return ranges
 
 
 def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_liter
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
 from autocoder_jupyter.data.sample import cells_of, sample_positions
+from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.request import Share
@@ -84,9 +85,13 @@ class TableText:
         )
         self._head = self._head_lines()
         columns = view.profile.detailed
+        self._named = [column.position in view.profile.named for column in columns]
         self._full = [self._column_line(column) for column in columns]
-        brief = (replace(column, top=(), examples=(), contents=(), formats=()) for column in columns)
-        self._brief = [self._column_line(column) for column in brief]
+        brief = [replace(column, top=(), examples=(), contents=(), formats=()) for column in columns]
+        self._brief = [
+            full if named else self._column_line(column)
+            for column, full, named in zip(brief, self._full, self._named, strict=True)
+        ]
         self._bare = [f"{self._column_name(column)} {self._plain(column.dtype)}" for column in columns]
         self._rows = self._row_lines(max_rows)
 
@@ -104,22 +109,23 @@ class TableText:
         return self._narrow(room, tail)
 
     def _narrow(self, room: int, tail: list[str]) -> Rendered:
-        """Statistics for the first columns, names and dtypes for as many others as fit, counts for the rest."""
-        described = _fitting(self._brief, int(room * 0.6))
-        rest = self._bare[described:]
-        room -= sum(map(cost, self._brief[:described])) + 20
+        """What the request names, statistics for the first other columns, names for as many as fit, then counts."""
+        told = [place for place, named in enumerate(self._named) if named]
+        told = told[: _fitting([self._brief[place] for place in told], room)]
+        room -= sum(cost(self._brief[place]) for place in told) + 20
+        others = [place for place in range(len(self._brief)) if place not in set(told)]
+        described = _fitting([self._brief[place] for place in others], int(room * 0.6))
+        lines = [self._brief[place] for place in sorted(told + others[:described])]
+        rest = [self._bare[place] for place in others[described:]]
+        room -= sum(cost(self._brief[place]) for place in others[:described])
         named = _fitting(rest, room)
-        lines = self._brief[:described]
         if named:
             lines.append("name and dtype only: " + ", ".join(rest[:named]))
         if named < len(rest):
-            lines.append(
-                f"{len(rest) - named} more columns before the ones below"
-                if tail
-                else f"{len(rest) - named} more columns"
-            )
-        omitted = f"statistics of {len(self._bare) - described} columns"
-        return Rendered("\n".join([*self._head, *lines, *tail]), (omitted, *(("rows",) if self._rows else ())))
+            more = f"{len(rest) - named} more columns"
+            lines.append(f"{more} before the ones below" if tail else more)
+        left_out = (f"statistics of {len(rest)} columns", *(("rows",) if self._rows else ()))
+        return Rendered("\n".join([*self._head, *lines, *tail]), left_out)
 
     # The head
 
@@ -159,7 +165,7 @@ class TableText:
             lines.append(f"one row for each pair of {self._plain(' and '.join(profile.panel_key))}")
         if profile.sampled < profile.rows:
             lines.append(
-                f"rows, missing, minimum and maximum are exact; the rest is from {profile.sampled} rows spread over it"
+                f"rows, missing, minimum and maximum are of all rows; the rest is from {profile.sampled} of them"
             )
         return lines
 
@@ -174,7 +180,7 @@ class TableText:
         facts = [
             *self._count_facts(column),
             *self._range_facts(column, mask),
-            *column.notes,
+            *(note for note in column.notes if column.low == "" or not note.startswith("constant")),
             *column.formats,
             *self._value_facts(column, mask),
         ]
@@ -182,14 +188,18 @@ class TableText:
 
     def _count_facts(self, column: ColumnProfile) -> Iterable[str]:
         if column.nulls:
-            share = 100 * column.nulls / column.rows
-            yield f"{column.nulls} missing ({share:.2g}%)" if column.nulls < column.rows else "all missing"
-        told = {"unique", "constant"} & set(column.notes)
-        if column.distinct and not told and not any(note.startswith("no repeats") for note in column.notes):
+            share = percent(column.nulls, column.rows)
+            yield f"{column.nulls} missing ({share})" if column.nulls < column.rows else "all missing"
+        told = any(note.startswith(("unique", "constant", "no repeats")) for note in column.notes)
+        if column.distinct and not told and not self._tells_every_value(column):
             yield f"{column.distinct} distinct" + ("" if column.exact else " in the sample")
 
+    def _tells_every_value(self, column: ColumnProfile) -> bool:
+        """Whether the values that are told say how many there are, and how far they reach."""
+        return self._share == "rows" and column.complete and column.distinct != 1
+
     def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
-        if column.low == "":
+        if column.low == "" or (column.exact and self._tells_every_value(column)):
             return
         if column.low == column.high:
             yield f"always {neutral(mask(column.low))}"
@@ -202,8 +212,10 @@ class TableText:
     def _value_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
         def quote(text: str) -> str:
             shown = neutral(mask(text))
-            return f"'{shown}'" if column.kind == "text" else shown
+            return f"'{shown}'" if column.quoted else shown
 
+        if column.distinct == 1 and column.low != "":
+            return  # it is always that one
         if self._share == "stats":
             if column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES:
                 yield "values " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
@@ -242,7 +254,7 @@ class TableText:
         frame = self._view.rows
         if frame is None or self._share != "rows" or max_rows <= 0 or frame.shape[1] == 0 or len(frame) == 0:
             return []
-        frame = frame.iloc[:, :_ROW_COLUMNS]
+        frame = frame.iloc[:, self._row_places(frame.shape[1])]
         columns: list[list[str]] = []
         names: list[str] = []
         if not is_default_index(frame.index) and self._view.profile.index:
@@ -254,6 +266,13 @@ class TableText:
         masked = [self._masked_cells(texts) for texts in columns]
         lines = [shorten(",".join(row), _ROW_CHARACTERS) for row in zip(*masked, strict=True)]
         return [",".join(map(_quoted, names)), *lines]
+
+    def _row_places(self, width: int) -> list[int]:
+        """The columns of the rows: all, or those that the request names and then the first others."""
+        if width <= _ROW_COLUMNS:
+            return list(range(width))
+        named = sorted(self._view.profile.named)
+        return [*named, *(place for place in range(width) if place not in self._view.profile.named)][:_ROW_COLUMNS]
 
     def _masked_cells(self, texts: list[str]) -> list[str]:
         mask = _then_cut(self._masker.for_column(texts), _ROW_CELL)
@@ -274,10 +293,12 @@ class TableText:
     # Words
 
     def _column_name(self, column: ColumnProfile) -> str:
-        """A name that code can use; for a private one, as a pivot makes them, the position by which it must go."""
-        literal, name = label_literal(column.label), self._name(column.label)
-        private = self._mask_name(literal) != literal
-        return f"{name} (a private name; say columns[{column.position}])" if private else name
+        """A name that code can use; for one that is private, as a pivot makes them, or cut, its position besides."""
+        literal, whole = label_literal(column.label), self._plain(label_literal(column.label))
+        name = whole if column.position in self._view.profile.named else shorten(whole, _NAME_CHARACTERS)
+        if self._mask_name(literal) != literal:
+            return f"{name} (a private name; say columns[{column.position}])"
+        return name if name == neutral(literal) else f"{name} (cut; say columns[{column.position}])"
 
     def _name(self, label: Any) -> str:
         return shorten(self._plain(label_literal(label)), _NAME_CHARACTERS)

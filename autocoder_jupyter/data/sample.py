@@ -49,6 +49,15 @@ def sample_rows(frame: pd.DataFrame, count: int, first: int = FIRST_ROWS) -> pd.
     return frame.iloc[sample_positions(len(frame), count, first)]
 
 
+def spread(series: pd.Series[Any], count: int) -> list[Any]:
+    """At most `count` values that are not missing, from all over a column, as Python objects in their order.
+
+    A column that is sorted, or put together from two files, looks different at its top.
+    """
+    present = series[~missing_in(series).to_numpy(dtype=bool)]
+    return cells_of(present.iloc[sample_positions(len(present), count)])
+
+
 def missing_in(series: pd.Series[Any]) -> pd.Series[bool]:
     """Which cells are missing, also where pandas cannot say it (it stumbles over a signalling NaN of decimal)."""
     try:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-_MAX_TEXTS = 1000
 _MAX_LENGTH = 64
-_MIN_SHARE = 0.02
+_MIN_SHARE = 0.005
+"""A form that fewer texts have is chance."""
+
+_MIN_READABLE = 0.9
+"""Texts in the shape of a date are dates when so many are: of `2019-20`, `2011-12` only the second could be one."""
+
+_DAY_OR_MONTH = re.compile(r"%[dm][/-]%[dm][/-]")
 
 _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
     (re.sub(r"\s+", " ", shape), formats)
@@ -52,64 +58,110 @@ _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
 _DATES = tuple((re.compile(shape), formats) for shape, formats in _DATE_SHAPES)
 
 _CURRENCY = "€$£¥₹₽"
+_CODES = (
+    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY"
+    "|USD|ZAR"
+)
+_UNITS = (
+    "kg|g|mg|t|lbs?|oz|km|m|cm|mm|mi|ft|in|l|ml|h|hrs?|min|ms|s|d|days?|kWh|MWh|kW|MW|kB|MB|GB|TB|°C|°F|K|px|pt|bps"
+)
+_DECIMAL_COMMA, _THOUSANDS = "numbers with a decimal comma", "numbers like 1,234.50"
 _FORMS = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
         (r"0\d+", "digits with leading zeros (an id, not a number)"),
         (r"[+-]?\d+", "whole numbers as text"),
-        (r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", "numbers like 1,234.50"),
+        (r"(?:\d{1,3}\.){3}\d{1,3}", "IP addresses"),
+        (r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", _THOUSANDS),
         (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", "numbers like 1.234,50"),
         (r"[+-]?\d*\.\d+", "decimal numbers as text"),
-        (r"[+-]?\d+,\d+", "numbers with a decimal comma"),
+        (r"[+-]?\d+,\d+", _DECIMAL_COMMA),
         (r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d+", "numbers like 1e5"),
         (r"[+-]?\d+(?:[.,]\d+)?\s?%", "percentages like 12%"),
         (rf"[+-]?[{_CURRENCY}]\s?[+-]?[\d.,]+", "amounts with a currency sign in front"),
         (rf"[+-]?[\d.,]+\s?(?:[{_CURRENCY}])", "amounts with a currency sign behind"),
-        (r"[+-]?[\d.,]*\d\s?[A-Z]{3}|[A-Z]{3}\s?[+-]?\d[\d.,]*", "amounts with a currency code"),
+        (rf"[+-]?[\d.,]*\d\s?(?:{_CODES})|(?:{_CODES})\s?[+-]?\d[\d.,]*", "amounts with a currency code"),
+        (rf"[+-]?\d[\d.,]*\s?(?:{_UNITS})", "numbers with a unit behind"),
         (r"\([\d.,]+\)", "negative numbers in parentheses"),
-        (r"(?i:true|false|yes|no|y|n|t|f)", "truth values as text"),
         (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "UUIDs"),
         (r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail addresses"),
         (r"https?://\S+", "URLs"),
-        (r"[\[{][\s\S]*[\]}]", "JSON-like text"),
     )
 )
+"""The first that fits a text is its form."""
+
+_AMBIGUOUS_COMMA = re.compile(r"[+-]?\d{1,3},\d{3}")
+_TRUTH = tuple(map(frozenset, (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"))))
 _NULL_WORDS = {"na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", "unknown", "missing", "#n/a", "nat", "."}
+_JSON_TRIES, _JSON_CHARACTERS = 20, 10_000
+_PYTHON_LITERAL = re.compile(r"[\[({]\s*+(?:['\"\d\[({\]})-]|None|True|False)")
 
 
 def text_formats(texts: Sequence[str]) -> tuple[str, ...]:
     """What a reader of a text column must know to parse it, each as a short phrase with its share.
 
     Args:
-        texts: sampled values, missing ones left out. The first thousand are looked at.
+        texts: a spread of the column, missing ones left out. All of them are looked at.
     """
-    looked = list(texts[:_MAX_TEXTS])
-    if not looked:
+    if not texts:
         return ()
-    stripped = [text[:_MAX_LENGTH].strip() for text in looked]
-    phrases = _share_phrases(stripped)
-    phrases += _flaws(looked, stripped)
-    return tuple(phrases)
+    stripped = Counter(text[:_MAX_LENGTH].strip() for text in texts)
+    return (*_share_phrases(stripped), *_structures(texts), *_flaws(texts, stripped))
 
 
-def _share_phrases(texts: list[str]) -> list[str]:
+def percent(part: int, whole: int) -> str:
+    """A share as people write it: `0%` and `100%` only where it is none or all."""
+    share = 100 * part / whole
+    if 0 < share < 0.1:
+        return "<0.1%"
+    if 99 < share < 100:
+        return ">99%"
+    return f"{share:.1f}%" if 0 < share < 1 else f"{round(share)}%"
+
+
+def with_share(phrase: str, part: int, whole: int) -> str:
+    """A phrase, and of how many of the values it is true unless of all."""
+    return phrase if part == whole else f"{phrase} ({percent(part, whole)})"
+
+
+def _share_phrases(texts: Counter[str]) -> list[str]:
+    """The forms of texts that are counted."""
     forms: Counter[str] = Counter()
-    date_texts: dict[tuple[str, ...], list[str]] = {}
+    shapes: dict[tuple[str, ...], list[str]] = {}
+    others: list[str] = []
     for text in texts:
         formats = _date_candidates(text)
-        if formats:
-            date_texts.setdefault(formats, []).append(text)
-            continue
-        forms.update(name for pattern, name in _FORMS if pattern.fullmatch(text))
-    for formats, members in date_texts.items():
-        forms.update(_date_forms(formats, members))
-    total = len(texts)
+        shapes.setdefault(formats, []).append(text) if formats else others.append(text)
+    for formats, members in shapes.items():
+        found = _date_forms(formats, {text: texts[text] for text in members})
+        forms.update(found)
+        others += [] if found else members
+    for text in others:
+        if name := next((name for pattern, name in _FORMS if pattern.fullmatch(text)), ""):
+            forms[name] += texts[text]
+    _settle_commas(forms, {text: count for text, count in texts.items() if _AMBIGUOUS_COMMA.fullmatch(text)})
+    if truths := _truth_values(texts):
+        forms["truth values as text"] = truths
+    total = texts.total()
     ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [_with_share(name, count, total) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
+    return [with_share(name, count, total) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
 
 
-def _with_share(name: str, count: int, total: int) -> str:
-    return name if count == total else f"{name} ({max(1, round(100 * count / total))}%)"
+def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
+    """`1,234` is 1.234 where others are written with a decimal comma, and 1234 where none is."""
+    count = sum(ambiguous.values())
+    if forms[_DECIMAL_COMMA] > forms[_THOUSANDS] - count:
+        forms[_DECIMAL_COMMA] += count
+        forms[_THOUSANDS] -= count
+
+
+def _truth_values(texts: Counter[str]) -> int:
+    """How many texts are truth values; none are where any other word stands beside them, as `F` beside `M`."""
+    words = {text.casefold() for text in texts} - _NULL_WORDS - {""}
+    letters = any(len(word) == 1 for word in words)
+    if not any(words == pair or (words and words < pair and not letters) for pair in _TRUTH):
+        return 0
+    return sum(count for text, count in texts.items() if text.casefold() in words)
 
 
 def _date_candidates(text: str) -> tuple[str, ...]:
@@ -118,18 +170,36 @@ def _date_candidates(text: str) -> tuple[str, ...]:
     return next((formats for pattern, formats in _DATES if pattern.fullmatch(text)), ())
 
 
-def _date_forms(formats: tuple[str, ...], texts: list[str]) -> dict[str, int]:
-    """How many texts each format reads. Formats that read all of them alike are named together, as ambiguous."""
-    readable = {form: sum(_reads(text, form) for text in texts) for form in formats}
-    best = max(readable.values())
-    if best == 0:
+def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, int]:
+    """How many texts of one shape each of its formats reads; {} when too few are dates for the shape to mean any."""
+    reading: Counter[tuple[str, ...]] = Counter()
+    for text, count in texts.items():
+        reading[tuple(form for form in formats if _reads(text, form))] += count
+    total = reading.total()
+    if reading[()] > (1 - _MIN_READABLE) * total:
         return {}
-    winners = [form for form in formats if readable[form] == best]
-    day_or_month = {"%d", "%m"} <= set(re.findall(r"%[dm]", winners[0])) and winners[0].startswith(("%d", "%m"))
-    if len(winners) > 1 and day_or_month:
-        return {f"dates {' or '.join(winners)} (day and month cannot be told apart)": best}
-    kind = "times" if not re.search(r"%[Yy]", winners[0]) else "dates"
-    return {f"{kind} {winners[0]}": best}
+    if len(formats) == 2 and all(map(_DAY_OR_MONTH.match, formats)):
+        return _day_first_or_month_first(formats, reading)
+    kind = "dates" if re.search(r"%[Yy]", formats[0]) else "times"
+    readable = {form: sum(count for read, count in reading.items() if form in read) for form in formats}
+    forms: Counter[str] = Counter()
+    for read, count in reading.items():
+        if read:
+            forms[f"{kind} {max(read, key=lambda form: readable[form])}"] += count
+    return forms
+
+
+def _day_first_or_month_first(formats: tuple[str, ...], reading: Counter[tuple[str, ...]]) -> dict[str, int]:
+    """Formats that differ in what comes first: a day above 12 decides for its text, and where all agree for all."""
+    only = {form: reading[(form,)] for form in formats}
+    either = reading[formats]
+    certain = [form for form in formats if only[form]]
+    if len(certain) == 1:
+        return {f"dates {certain[0]}": only[certain[0]] + either}
+    names = " or ".join(formats)
+    if not certain:
+        return {f"dates {names} (day and month cannot be told apart)": either}
+    return {f"dates {form}": only[form] for form in formats} | {"dates in either of these two orders": either}
 
 
 def _reads(text: str, form: str) -> bool:
@@ -140,18 +210,39 @@ def _reads(text: str, form: str) -> bool:
     return True
 
 
-def _flaws(texts: list[str], stripped: list[str]) -> list[str]:
+def _structures(texts: Sequence[str]) -> list[str]:
+    """JSON, and what Python writes for a list or dict, which JSON parsers refuse."""
+    candidates = [text for text in texts if text[:1] in ("{", "[") and text[-1:] in ("}", "]")]
+    tried = candidates[:_JSON_TRIES]
+    if len(candidates) < max(1, _MIN_SHARE * len(texts)):
+        return []
+    if all(_is_json(text) for text in tried):
+        return [with_share("JSON", len(candidates), len(texts))]
+    if all(_PYTHON_LITERAL.match(text) for text in tried):
+        return [with_share("lists or dicts as Python writes them, not JSON", len(candidates), len(texts))]
+    return []
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is JSON; one that is too long to try looks like it."""
+    if len(text) > _JSON_CHARACTERS:
+        return text[1:].lstrip()[:1] in '"{[]}0123456789'
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _flaws(texts: Sequence[str], stripped: Counter[str]) -> list[str]:
     total = len(texts)
     flaws = []
-    if (empty := sum(not text for text in stripped)) > 0:
-        flaws.append(_with_share("empty or blank", empty, total))
-    blanks = sum(text[:_MAX_LENGTH] != short for text, short in zip(texts, stripped, strict=True) if short)
-    blanks += sum(text[-1:].isspace() for text in texts if len(text) > _MAX_LENGTH)
-    if blanks:
-        flaws.append(_with_share("leading or trailing blanks", blanks, total))
-    if (words := sum(text.lower() in _NULL_WORDS for text in stripped)) > 0:
-        flaws.append(_with_share("words for missing such as 'N/A'", words, total))
-    distinct = set(stripped)
-    if len(distinct) <= 200 and len({text.casefold() for text in distinct}) < len(distinct):
+    if empty := stripped[""]:
+        flaws.append(with_share("empty or blank", empty, total))
+    if blanks := sum(text[:1].isspace() or text[-1:].isspace() for text in texts if not text.isspace()):
+        flaws.append(with_share("leading or trailing blanks", blanks, total))
+    if words := sum(count for text, count in stripped.items() if text.lower() in _NULL_WORDS):
+        flaws.append(with_share("words for missing such as 'N/A'", words, total))
+    if len(stripped) <= 200 and len({text.casefold() for text in stripped}) < len(stripped):
         flaws.append("some values differ only by case")
     return flaws

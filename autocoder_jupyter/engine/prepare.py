@@ -44,9 +44,20 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     require_crossing(inputs, request.samples)
     reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
     context = build_context(
-        request.samples, share=config.share, max_sample_rows=config.max_sample_rows, checks=reading.checks
+        request.samples,
+        share=config.share,
+        max_sample_rows=config.max_sample_rows,
+        checks=reading.checks,
+        request=words_of(request),
     )
     return Prepared(inputs, context, RequestKey.of(request, config, inputs))
+
+
+def words_of(request: Request) -> str:
+    """All that the person wrote, to see which columns are meant."""
+    inputs = (f"{spec.name} {spec.meaning}" for spec in request.inputs)
+    outputs = (f"{spec.name} {spec.meaning}" for spec in request.outputs)
+    return "\n".join((request.prompt, *request.constraints, *request.checks, request.schema or "", *inputs, *outputs))
 
 
 def settle_inputs(request: Request) -> tuple[InputSpec, ...]:

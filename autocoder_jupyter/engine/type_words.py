@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -118,11 +117,16 @@ def _split(text: str, sign: str) -> Iterator[str]:
 
 
 def _type_of_values(arguments: str) -> MeantType | None:
-    try:
-        values = ast.literal_eval(f"[{arguments}]")
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
-    return _united(sorted({"None" if value is None else type(value).__name__ for value in values}))
+    """`Literal["up", "down"]`: what its values are."""
+    return _united([_type_of_value(value) for value in _split(arguments, ",")])
+
+
+def _type_of_value(text: str) -> str:
+    if text[:1] in "'\"":
+        return "str"
+    if text in ("True", "False"):
+        return "bool"
+    return "int" if re.fullmatch(r"-?\d+", text) else text
 
 
 def _require_parts_that_cross(text: str, arguments: str) -> None:

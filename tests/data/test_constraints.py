@@ -258,3 +258,10 @@ def test_a_pattern_that_cannot_be_compiled_is_no_condition(pattern):
         constraints=(ParsedConstraint(number=1, table="t", column="s", kind="regex", pattern=pattern),)
     )
     assert not apply(answer, ("s is fine",), Tables({"t": {"s": "str"}}, ("t",))).checks
+
+
+def test_a_column_far_to_the_right_is_told_where_a_constraint_names_it() -> None:
+    wide = pd.DataFrame([[0] * 300], columns=[f"c{i}" for i in range(300)])
+    text = constraint_question_text(["c250 grows by the month"], tables_of({"t": wide}))
+    assert "'c250' int64" in text
+    assert "and 200 more" in text

@@ -193,6 +193,64 @@ def test_a_million_rows_are_described_within_bounds(large_table: pd.DataFrame) -
     assert_bounded(build_context({"t": large_table}).text)
 
 
+# What the request names
+
+
+def _wide() -> pd.DataFrame:
+    wide = pd.DataFrame(np.arange(45_000.0).reshape(300, 150), columns=[f"sensor_{i}" for i in range(150)])
+    return wide.assign(**{"Machine State": ["ok", "bad", "off"] * 100})
+
+
+@pytest.mark.parametrize("request_text", ["Count by machine state.", "`Machine State` is 'ok'", "machine_states"])
+def test_a_column_that_the_request_names_is_told_in_full_however_wide_the_table(request_text: str) -> None:
+    assert "values 'bad'" not in build_context({"t": _wide()}).text
+    text = build_context({"t": _wide()}, request=request_text).text
+    assert "'Machine State' str | values 'bad' ×100, 'off' ×100, 'ok' ×100" in text
+    assert "'sensor_60' … 'sensor_149' 90 columns float64" in text
+    assert_bounded(text)
+
+
+def test_runs_of_columns_end_where_a_named_one_stood() -> None:
+    text = build_context({"t": _wide()}, request="sensor_100 is hot").text
+    assert "'sensor_100' float64 | " in text
+    assert "'sensor_60' … 'sensor_99' 40 columns float64, 'sensor_101' … 'sensor_149' 49 columns float64" in text
+
+
+def test_a_request_that_names_everything_still_fits() -> None:
+    wide = _wide()
+    assert_bounded(build_context({"t": wide}, request=" ".join(wide.columns)).text)
+
+
+def test_a_long_name_is_whole_where_the_request_names_it_and_has_its_position_elsewhere() -> None:
+    name = "How satisfied are you with the service that you received from our team in the last year, " * 2
+    frame = pd.DataFrame({name: [1, 2, 2], "other": 1})
+    assert f"{name!r} int64" in build_context({"t": frame}, request=f"The mean of {name}").text
+    assert "(cut; say columns[0]) int64" in build_context({"t": frame}, request="The mean").text
+
+
+def test_all_values_of_a_named_column_are_told_where_others_end_early() -> None:
+    frame = pd.DataFrame(
+        {"country": [f"c{i:02d}" for i in range(40)] * 3, "town": [f"t{i:02d}" for i in range(40)] * 3}
+    )
+    text = build_context({"t": frame}, request="revenue by country").text
+    assert "'c00' ×3" in text and "'c39' ×3" in text
+    assert "'t39' ×3" not in text
+
+
+def test_named_columns_of_a_file_are_told_too(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    _wide().to_csv(path, index=False)
+    assert "'Machine State'" not in build_context({"t": File(path)}).text.partition("name and dtype only")[0]
+    text = build_context({"t": File(path)}, request="Machine State")
+    assert "'Machine State' str | values 'bad' ×100" in text.text
+
+
+def test_what_is_withheld_stays_withheld_of_named_columns() -> None:
+    frame = pd.DataFrame({"country": [f"c{i:02d}" for i in range(40)] * 9})
+    assert "c01" not in build_context({"t": frame}, request="country", share="stats").text
+    assert build_context({"t": frame}, request="country", share="schema").text.count("country") == 1
+
+
 # What may be seen
 
 
@@ -268,6 +326,19 @@ def test_a_likely_join_is_told() -> None:
     assert (
         "Likely join: orders['customer_id'] → customers['id'], 100% of its values are found there, unique there" in text
     )
+
+
+def test_the_own_number_of_two_tables_is_no_join() -> None:
+    orders = pd.DataFrame({"id": range(10), "customer_id": [i % 4 for i in range(10)]})
+    text = build_context({"orders": orders, "customers": pd.DataFrame({"id": range(4)})}).text
+    assert "orders['customer_id'] → customers['id']" in text
+    assert "orders['id']" not in text
+
+
+def test_values_that_repeat_in_both_tables_are_shared_and_no_key() -> None:
+    frames = {name: pd.DataFrame({"status": ["new", "paid"] * 3}) for name in ("orders", "invoices")}
+    assert "Shared values: orders['status'] → invoices['status']" in build_context(frames).text
+    assert "Likely join" not in build_context(frames).text
 
 
 def test_keys_of_different_dtypes_are_pointed_out() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.sample import sample_positions
-from autocoder_jupyter.data.text_formats import text_formats
+from autocoder_jupyter.data.text_formats import percent, text_formats
 
 
 def column(values: object) -> ColumnProfile:
@@ -67,14 +70,117 @@ def test_repeated_rows_are_counted() -> None:
         (["N/A", "b"], "words for missing such as 'N/A' (50%)"),
         (["Paid", "paid"], "some values differ only by case"),
         (["", "b"], "empty or blank (50%)"),
+        (["12 EUR", "CHF 7.50"], "amounts with a currency code"),
+        (["3 kg", "12.5kg"], "numbers with a unit behind"),
+        (["12,500", "3,5", "7,25"], "numbers with a decimal comma"),
+        (["12,500", "3,125.50"], "numbers like 1,234.50"),
+        (["192.168.100.200", "10.0.0.1"], "IP addresses"),
+        (["yes", "No", "yes"], "truth values as text"),
+        (["T", "F"], "truth values as text"),
+        (["Y", "N", "n/a", "n/a"], "truth values as text (50%)"),
+        (['{"a": 1}', "[]", "x", "y"], "JSON (50%)"),
+        ([json.dumps({"name": "n" * 200})], "JSON"),
+        (["{'a': None}"], "lists or dicts as Python writes them, not JSON"),
+        (["2024-01-31 10:00:00", "31.01.2024 10:00", "31.01.2024 10:00:30"], "dates %d.%m.%Y %H:%M:%S (33%)"),
     ],
 )
 def test_forms_of_text_are_named(texts: list[str], phrase: str) -> None:
     assert phrase in text_formats(texts)
 
 
-def test_ids_are_no_dates() -> None:
-    assert not any("dates" in phrase for phrase in text_formats(["20249999", "20248888"]))
+@pytest.mark.parametrize(
+    ("texts", "misleading"),
+    [
+        (["20249999", "20248888"], "dates"),
+        (["20240101", *(f"2024{place:04d}" for place in range(3000, 3040))], "dates"),
+        (["2009-10", "2010-11", "2011-12", "2012-13", "2019-20"], "dates"),
+        (["69:51", "12:30", "74:10"], "times"),
+        (["SI1", "VVS1", "VVS2", "IF"], "currency"),
+        (["ABC123", "LHR 1"], "currency"),
+        (["F", "M"], "truth"),
+        (["D", "E", "F"], "truth"),
+        (["N"], "truth"),
+        (["[deleted]"], "JSON"),
+        (["a" * 63 + " b"], "blanks"),
+        (["192.168.100.200"], "1.234,50"),
+    ],
+)
+def test_what_only_looks_like_a_form_is_none(texts: list[str], misleading: str) -> None:
+    assert not any(misleading in phrase for phrase in text_formats(texts))
+
+
+def test_formats_are_judged_from_the_whole_column_and_mixtures_have_their_shares() -> None:
+    days = [f"{1 + i % 28:02d}" for i in range(30_000)]
+    texts = [f"2024-05-{day}" for day in days[:5_000]] + [f"{day}/05/2024" for day in days[5_000:]]
+    shares = [re.fullmatch(r"dates (\S+) \((\d+)%\)", phrase).groups() for phrase in column(texts).formats]  # type: ignore[union-attr]
+    assert [form for form, _ in shares] == ["%d/%m/%Y", "%Y-%m-%d"]
+    assert [int(share) for _, share in shares] == pytest.approx([83, 17], abs=3)
+
+
+def test_day_first_and_month_first_in_one_column_are_told_apart() -> None:
+    formats = text_formats(["31/01/2024"] * 50 + ["01/31/2024"] * 25 + ["01/02/2024"] * 25)
+    assert formats == (
+        "dates %d/%m/%Y (50%)",
+        "dates %m/%d/%Y (25%)",
+        "dates in either of these two orders (25%)",
+    )
+
+
+def test_types_inside_of_cells_are_judged_from_the_whole_column() -> None:
+    cells = [[1, 2]] * 4_000 + [{"k": 1, "z": None}] * 4_000 + [{"k": "one", "deep": {}}] * 4_000
+    found = column(cells)
+    assert found.kind == "nested"
+    (types, items), (keys,) = found.formats, found.contents
+    assert types.startswith("cells are dict (6") and "list (3" in types
+    assert items == "2 items: int"
+    assert keys.startswith(("keys k: int or str, z: None (in ", "keys k: str or int, z: None (in "))
+    assert "deep: dict (in " in keys
+
+
+def test_dicts_in_lists_have_their_keys_told() -> None:
+    assert column([[{"sku": "a"}], [{"sku": None, "n": 1}]]).contents == (
+        "keys of the items sku: None or str, n: int (in 50%)",
+    )
+
+
+def test_an_object_column_of_numbers_with_late_texts_is_no_column_of_numbers() -> None:
+    assert re.fullmatch(r"cells are int \(\d+%\), str \(\d+%\)", column([1] * 6_000 + ["n/a"] * 4_000).formats[0])
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 5, "0%"), (5, 5, "100%"), (9_999, 10_000, ">99%"), (1, 10_000, "<0.1%"), (5, 900, "0.6%"), (1, 3, "33%")],
+)
+def test_a_share_is_all_or_none_only_where_it_is(part: int, whole: int, text: str) -> None:
+    assert percent(part, whole) == text
+
+
+def test_a_sparse_column_is_told_as_sparse() -> None:
+    found = column(pd.arrays.SparseArray([0.0] * 9 + [1.0], fill_value=0.0))
+    assert (found.dtype, found.low, found.high, found.distinct) == ("Sparse[float64, 0.0]", "0", "1", 2)
+
+
+def test_measured_numbers_are_no_key_and_hide_no_panel() -> None:
+    panel = pd.DataFrame({"symbol": ["a", "b"] * 50, "day": [i // 2 for i in range(100)], "price": np.arange(100) / 7})
+    assert "unique" not in column(np.arange(100) / 7).notes
+    assert profile_frame(panel).panel_key == ("'symbol'", "'day'")
+
+
+def test_one_clock_time_in_a_large_column_is_enough() -> None:
+    times = pd.Series(pd.Timestamp("2024-01-01"), index=range(50_000))
+    assert "always the first of a month" in column(times).notes
+    times.iloc[33_333] = pd.Timestamp("2024-01-01 10:30")
+    assert column(times).notes == ("constant in a sample",)
+
+
+def test_values_of_a_category_of_numbers_are_not_shown_as_texts() -> None:
+    assert not column(pd.Categorical([1, 2, 2])).quoted
+    assert column(pd.Categorical(["a", "b", "b"])).quoted
+
+
+def test_bounds_are_short_and_written_numbers_whole() -> None:
+    found = column([-3.874388780561234, 712345678.9])
+    assert (found.low, found.high) == ("-3.874389", "712345678.9")
 
 
 @pytest.mark.parametrize(
