@@ -50,7 +50,7 @@ def test_missing():
 
 def answer(request: Any) -> str:
     asked = json.dumps(request)
-    if "Write the module." in asked:
+    if "You write one module" in asked:
         return CODE
     return TESTS if "You test one Python function" in asked else json.dumps(PLAN)
 

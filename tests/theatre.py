@@ -20,7 +20,7 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.pool import shared_pool
 from autocoder_jupyter.types import OutputSpec, PlanQuestion, Report
-from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.scripted_model import Answer, ScriptedModel, by_marker, prompt_of
 
 MARKERS = {
     "plan": "You plan one Python function",
@@ -101,8 +101,7 @@ class Theatre:
             )
             report = await generate(request, config, services)
             for seen in model.requests:
-                system = str(seen["messages"][0]["content"])
-                asked.append(next(stage for stage, marker in MARKERS.items() if marker in system))
+                asked.append(next(stage for stage, marker in MARKERS.items() if marker in prompt_of(seen)))
         return Played(report, events, model, asked)
 
     async def _ask(self, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...] | None:

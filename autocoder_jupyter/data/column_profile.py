@@ -33,7 +33,10 @@ _NAMED_SET_SIZE = 50
 """The same for a column that the request names."""
 
 _DIGITS = 7
-"""Significant digits of a bound that was measured; one that was written down keeps all of its own."""
+"""Significant digits of a bound that was measured."""
+
+_DECIMALS = 4
+"""A number with more was measured; one with fewer was written down, and keeps all of its digits."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,7 @@ def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Fac
     values = sampled.dropna().to_numpy(dtype=np.float64)
     finite = values[np.isfinite(values)]
     if len(finite):
-        facts.quartiles = tuple(number_text(float(q), 6) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
+        facts.quartiles = tuple(number_text(float(q), 4) for q in np.quantile(finite, (0.25, 0.5, 0.75)))
     if infinite := len(values) - len(finite):
         facts.notes.append(f"{infinite} infinite" + ("" if len(sampled) == len(series) else " in the sample"))
     if facts.distinct <= facts.set_size:
@@ -225,7 +228,8 @@ def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Fac
 def _bound_text(value: Any) -> str:
     """The smallest or largest number of a column; `712345678.9` in full, `-3.87438878056` with fewer digits."""
     text = cell_text(value)
-    return number_text(float(value), _DIGITS) if len(text) > 12 and isinstance(value, float | np.floating) else text
+    measured = isinstance(value, float | np.floating) and len(text.partition(".")[2]) > _DECIMALS
+    return number_text(float(value), _DIGITS) if measured else text
 
 
 def _gather_times(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Facts) -> None:

@@ -20,7 +20,7 @@ from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.request import Share
 
-ROWS_SHARE = 0.4
+ROWS_SHARE = 0.12
 """Rows may take so much of a table's budget; what columns are says more per token."""
 
 SET_MIN_COUNT = 5
@@ -31,6 +31,7 @@ _NAME_CHARACTERS = 100
 _PHRASE_CHARACTERS = 2_000
 _RAW_PHRASE = 10_000
 _ROW_CELL = 32
+_COUNTED = 6
 _ROW_COLUMNS = 60
 _ROW_CHARACTERS = 1200
 
@@ -191,7 +192,8 @@ class TableText:
             share = percent(column.nulls, column.rows)
             yield f"{column.nulls} missing ({share})" if column.nulls < column.rows else "all missing"
         told = any(note.startswith(("unique", "constant", "no repeats")) for note in column.notes)
-        if column.distinct and not told and not self._tells_every_value(column):
+        measured = column.dtype.lower().startswith("float") and (column.distinct or 0) > column.looked_at // 2
+        if column.distinct and not told and not measured and not self._tells_every_value(column):
             yield f"{column.distinct} distinct" + ("" if column.exact else " in the sample")
 
     def _tells_every_value(self, column: ColumnProfile) -> bool:
@@ -218,12 +220,11 @@ class TableText:
             return  # it is always that one
         if self._share == "stats":
             if column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES:
-                yield "values " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
+                yield _counted("values", quote, column.top)
             return
         yield from (self._plain(text) for text in column.contents)
         if column.top:
-            start = "values" if column.complete else "most frequent"
-            yield f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in column.top)
+            yield _counted("values" if column.complete else "most frequent", quote, column.top)
         if column.examples:
             yield "e.g. " + ", ".join(quote(text) for text in column.examples)
 
@@ -311,6 +312,14 @@ class TableText:
         return neutral(shorten(self._masker.mask(text), CELL_CHARACTERS))
 
 
+def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str, int]]) -> str:
+    """Values with how often they occur; of many, how often the first and the last do."""
+    if len(ranked) <= _COUNTED:
+        return f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in ranked)
+    between = f"×{ranked[0][1]}" + (f" to ×{ranked[-1][1]}" if ranked[-1][1] < ranked[0][1] else "")
+    return f"{len(ranked)} {start}, {between}: " + ", ".join(quote(text) for text, _ in ranked)
+
+
 def _then_cut(mask: Callable[[str], str], limit: int) -> Callable[[str], str]:
     """Masked first and cut afterwards: half a secret has no shape to be known by."""
     return lambda text: shorten(mask(text), limit)
@@ -328,7 +337,7 @@ def _fitting(lines: Sequence[str], room: int) -> int:
 def _row_cell(value: Any) -> str:
     if isinstance(value, float) and math.isfinite(value):
         # Rows show what values look like; further digits are noise that costs tokens.
-        return number_text(value, 8)
+        return number_text(value, 6)
     return '""' if isinstance(value, str) and value == "" else cell_text(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import DATA_RULE, extended, plan_text, request_text
+from autocoder_jupyter.engine.brief import extended, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
@@ -10,25 +10,27 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
-_ROLE = "You are an expert in Python and pandas. You write one module that answers a data scientist's request."
+_ROLE = "You write one module that answers the request, as an expert in Python and pandas."
 
-CODE_RULES = f"""\
-{DATA_RULE}
-
+CODE_RULES = """\
 The module:
-- defines the function `run` exactly as under <interface>: same parameter names, same order of outputs; one output is
-  returned bare, several as a tuple. Helper functions are fine. No code runs on import but imports and constants.
-- works on any input of the same columns and dtypes, never only on the data shown: no value of it is hard-coded, empty
-  frames and missing values are handled as the assumptions say.
-- does not change its inputs, prints nothing, opens no network connection, and gives the same result every time.
-- returns the exact types: a DataFrame with a plain RangeIndex and the columns, dtypes and order of the plan; Python
-  scalars rather than numpy's (`int(x)`, `float(x)`, `str(x)`, `bool(x)`).
-- File and Dir are pathlib.Path: inputs are read-only copies, outputs are written to the current folder and their path
-  returned. A Figure is drawn with matplotlib's `Figure` and returned, not shown and not saved.
-- imports what it uses at the top; packages with compiled wheels only.
-- raises ValueError with a clear sentence where the request cannot be met, and never hides an error.
+- defines `run` exactly as under <interface>; one output is returned bare, several as a tuple in that order. Helper
+  functions are fine. Nothing runs on import but imports and constants.
+- works on any input of the same columns and dtypes: no value of the data shown is hard-coded; empty frames and missing
+  values are treated as the assumptions say.
+- changes no input, prints nothing, opens no network connection, and gives the same result every time.
+- returns the exact types: a DataFrame with a plain RangeIndex and the columns, dtypes and order of the plan; Python's
+  scalars, not numpy's (`int(x)`, `float(x)`).
+- imports at the top what it uses, only from packages with compiled wheels.
+- raises ValueError with a clear sentence where the request cannot be met, and hides no error."""
 
-Answer with the whole module in one ```python block, and nothing else."""
+_OF_TYPES = {
+    ("File", "Dir"): "- sees File and Dir as pathlib.Path: inputs are read-only copies; outputs are written to the "
+    "current folder and their path is returned.",
+    ("Figure",): "- draws a Figure with matplotlib's `Figure` and returns it; it is not shown and not saved.",
+}
+
+_WHOLE = "Answer with the whole module in one ```python block, and nothing else."
 
 _INSISTENCE = (
     "",
@@ -40,15 +42,22 @@ _INSISTENCE = (
 """What is added on each try; it grows more forceful, as the reference does it."""
 
 
+def code_rules(plan: CodePlan) -> str:
+    """What a module must keep to, as far as it concerns the inputs and outputs of the plan."""
+    used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
+    return "\n".join([CODE_RULES, *(rule for types, rule in _OF_TYPES.items() if not used.isdisjoint(types))])
+
+
 def code_messages(request: Request, plan: CodePlan, data_context: str, system_prompt: str | None) -> Messages:
     """The question for the module."""
-    return (
-        {"role": "system", "content": f"{system_prompt or _ROLE}\n\n{CODE_RULES}"},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\nApproach: {plan.approach}\n\n"
-            "Write the module.",
-        },
+    role = "You write one module that answers the request." if system_prompt else _ROLE
+    return question(
+        request,
+        data_context,
+        plan_text(plan),
+        f"Approach: {plan.approach}",
+        f"{role}\n\n{code_rules(plan)}\n\n{_WHOLE}",
+        system_prompt=system_prompt,
     )
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from autocoder_jupyter.discretion.words import Discretion
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
 
-_SYSTEM = f"""\
+_INSTRUCTIONS = """\
 You find out why tests of a function fail. The function and its tests were written by two people from the same request
 and the same plan, without seeing each other's work; either may be wrong.
-
-{DATA_RULE}
 
 For each failing test, decide from the request, the plan and its assumptions alone what the function should give for
 that test's input: work it out. Then say who departs from that.
@@ -50,14 +48,14 @@ def diagnosis_messages(
 ) -> Messages:
     """The question: the code, the failing tests alone, and what pytest said of each."""
     reports = "\n\n".join(f"## {outcome.id}: {outcome.outcome}\n{shortened(outcome.message)}" for outcome in failing)
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n"
-            f"<solution>\n{code}\n</solution>\n\n<failing_tests>\n{excerpt(tests, [o.id for o in failing])}\n"
-            f"</failing_tests>\n\n<reports>\n{reports}\n</reports>\n\nDiagnose each failing test.",
-        },
+    return question(
+        request,
+        data_context,
+        plan_text(plan),
+        block("solution", code),
+        block("failing_tests", excerpt(tests, [outcome.id for outcome in failing])),
+        block("reports", reports),
+        _INSTRUCTIONS,
     )
 
 

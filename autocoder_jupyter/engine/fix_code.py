@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.discretion.masking import Masker
-from autocoder_jupyter.engine.brief import plan_text, request_text
-from autocoder_jupyter.engine.code import CODE_RULES
+from autocoder_jupyter.engine.brief import block, plan_text, question
+from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
@@ -19,11 +19,11 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
-_EDITOR = f"""\
+_EDITOR = """\
 You mend one Python module. Its function departs from what was asked in the ways listed under <failures>; mend each
 of them at its cause, and nothing else. Never special-case the inputs of a test.
 
-{CODE_RULES.rpartition("Answer with")[0].strip()}
+{rules}
 
 Answer with edits. Each has `find`, a piece of the module copied exactly, long enough to stand there only once,
 `replace`, the text that takes its place, and `mends`, the names of the failures that it mends. An import that is
@@ -89,13 +89,14 @@ def fix_messages(
     request: Request, plan: CodePlan, data_context: str, code: str, failures: Sequence[TestFailure], notes: str
 ) -> Messages:
     """The question for edits. The failures are told in words; the tests' source is not shown."""
-    return (
-        {"role": "system", "content": _EDITOR},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<module>\n{code}\n</module>\n\n"
-            f"<failures>\n{_told(failures)}\n</failures>{notes and chr(10) * 2 + notes}\n\nMend the module.",
-        },
+    return question(
+        request,
+        data_context,
+        plan_text(plan),
+        block("module", code),
+        block("failures", _told(failures)),
+        notes,
+        _EDITOR.format(rules=code_rules(plan)),
     )
 
 

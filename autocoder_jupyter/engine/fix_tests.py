@@ -12,17 +12,15 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import PatchError, excerpt, replace_tests
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
-_DERIVER = f"""\
+_DERIVER = """\
 You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
 for the function `run` of that plan. You see no implementation, and you must not imagine one.
-
-{DATA_RULE}
 
 For each test, work out by hand, step by step, from the request, the plan and its assumptions, what `run` must give for
 its input. Then answer:
@@ -64,14 +62,7 @@ def rederivation_messages(
     request: Request, plan: CodePlan, data_context: str, tests: str, names: Sequence[str]
 ) -> Messages:
     """The question: neither the code, nor what it returned, nor the diagnosis is in it."""
-    return (
-        {"role": "system", "content": _DERIVER},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<tests>\n"
-            f"{excerpt(tests, names)}\n</tests>\n\nCheck each test.",
-        },
-    )
+    return question(request, data_context, plan_text(plan), block("tests", excerpt(tests, names)), _DERIVER)
 
 
 async def fix_tests(

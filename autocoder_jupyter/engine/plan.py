@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autocoder_jupyter.engine.brief import DATA_RULE, extended, request_text
+from autocoder_jupyter.engine.brief import extended, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec
 
-_SYSTEM = f"""\
-You are a careful data engineer. You plan one Python function, `run`, that answers a data scientist's request.
-You write no code. Another engineer writes the function from your plan, and a third one, who never sees that code,
-writes its tests from your plan. So the plan must leave nothing to guess that both need to know.
+_INSTRUCTIONS = """\
+You plan one Python function, `run`. Its code and its tests are written apart from each other, from your plan: leave
+nothing to guess that both need to know. Decide:
+- outputs: the name, type and exact meaning of each (unit, rounding, order, what is counted). Of a DataFrame also how
+  its rows are sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category)
+  and meaning: it must come back with exactly these. Give none where they depend on the data. Declared outputs stay as
+  they are; where none are declared, propose the fewest that answer the request.
+- parameters: usually none. Only for a number or word of the request that a person will want to vary: a single value,
+  with that of the request as default. The inputs above are given already.
+- assumptions: how you read what a reader could take otherwise: which date counts; nulls, duplicates, ties, unmatched
+  keys, empty input; which standard deviation; whether bounds are included; time zones; rounding. Decide each, ask
+  nothing. Short sentences, the important ones first.
+- approach: a few sentences, with the pandas operations that matter.
+- packages beyond the standard library, pandas and numpy, by their names on the Python package index: well-known ones,
+  and only when they earn it. System packages (apt) almost never.
 
-{DATA_RULE}
-
-Decide:
-- the outputs: for each its name, type and exact meaning (unit, rounding, order, what is counted); for a DataFrame its
-  columns in order, each with its dtype as pandas writes it (int64, float64, str, bool, datetime64[us], category) and
-  its meaning, and how rows are sorted. A frame must come back with exactly these columns and kinds of dtype; give no
-  columns where they depend on the data. Keep declared outputs as they are. Where none are declared, propose the
-  fewest that answer the request.
-- parameters: optional scalars only, for a number or word in the request that a person will want to vary, each with
-  the value of the request as its default. Usually none. Inputs that are declared or shown as data are given already.
-- the assumptions: how you read what the request leaves open and a reader could take otherwise (which date counts,
-  what becomes of nulls, duplicates, ties, unmatched keys and empty input, which standard deviation, inclusive or
-  exclusive bounds, time zones, rounding). Decide each; ask nothing. Short sentences, the important ones first.
-- the approach in a few sentences, with the pandas operations that matter.
-- the packages beyond the standard library, as named on the Python package index; pandas and numpy need no mention.
-  Take well-known ones, and only when they earn it. System packages (apt) almost never.
-
-Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, dict, list (JSON-like), File and Dir (the
-function sees and returns pathlib.Path), Figure (a matplotlib Figure)."""
+Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, dict, list (JSON-like), File and Dir (a
+pathlib.Path in `run`), Figure (of matplotlib)."""
 
 
 def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:
@@ -42,13 +36,12 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
         f"- {spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
     declared = "\n".join(f"- {spec.name}: {spec.type}" for spec in request.outputs)
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\nInputs that are given:\n{given or '- none'}\n\n"
-            f"Outputs that are declared:\n{declared or '- none: propose them'}\n\nPlan the function.",
-        },
+    return question(
+        request,
+        data_context,
+        f"Inputs that are given:\n{given or '- none'}",
+        f"Outputs that are declared:\n{declared or '- none: propose them'}",
+        _INSTRUCTIONS,
     )
 
 

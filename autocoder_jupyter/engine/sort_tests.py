@@ -13,18 +13,16 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec, TestChoice
 
-_SYSTEM = f"""\
+_INSTRUCTIONS = """\
 You decide which tests of a function still hold when a new wish is granted. You see the request, the plan of the
 function as it is, its tests and the wish. You see no code, neither the present nor the next one.
-
-{DATA_RULE}
 
 For each test, work out what the wish changes for that test's input:
 - verdict "keep": what the test expects is right whether the wish is granted or not. Also when you are not sure, and
@@ -58,14 +56,8 @@ def sorting_messages(request: Request, plan: CodePlan, data_context: str, tests:
     """
     *granted, wish = request.wishes
     before = replace(request, wishes=tuple(granted))
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(before, data_context)}\n\n{plan_text(plan)}\n\n<tests>\n{tests.strip()}\n"
-            f"</tests>\n\n<wish>\n{wish.strip()}\n</wish>\n\nDecide for each test.",
-        },
-    )
+    shown = block("tests", tests.strip()), block("wish", wish.strip())
+    return question(before, data_context, plan_text(plan), *shown, _INSTRUCTIONS)
 
 
 async def sort_tests(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from autocoder_jupyter.engine.brief import DATA_RULE, extended, plan_text, request_text
+from autocoder_jupyter.engine.brief import extended, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
@@ -15,27 +15,21 @@ from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
-_SYSTEM = f"""\
-You test one Python function, `run`, that somebody else writes at this moment from the same request and the same plan.
-You cannot see it. Your tests decide whether a data scientist may trust it, so a wrong expectation does as much harm
-as a missing one.
-
-{DATA_RULE}
-
-Write one pytest module:
-- `from solution import run`; call it with keyword arguments. It runs in another process: nothing of it can be
-  patched, only values and exceptions come back, and a call that changes its inputs fails by itself.
-- 4 to 8 tests. Each checks one sentence of the request, a constraint or an assumption of the plan, and its docstring
-  is that sentence, in one line.
-- inputs are small frames made in the test, with the same columns and dtypes as the data, of 2 to 8 rows, so that every
-  expected value can be worked out by hand. Write that sum as a comment beside the value. Check it twice.
+_INSTRUCTIONS = """\
+You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
+trusted: a wrong expectation does as much harm as a missing one. Write one pytest module:
+- `from solution import run`, called with keyword arguments. It runs in another process: nothing can be patched, only
+  values and exceptions come back, and a call that changes its inputs fails by itself.
+- 4 to 8 tests. Each checks one sentence of the request, a constraint or an assumption, which is its docstring, in one
+  line.
+- inputs are frames made in the test, with the columns and dtypes of the data and 2 to 8 rows, so that expected values
+  can be worked out by hand. Write that sum as a comment beside the value, and check it twice.
 - prefer what must always hold (sums that agree, ranges, order, uniqueness, one row per key, independence of row
   order) to predicted numbers; use both.
 - cover an edge that the request or the assumptions decide: empty input, missing values, ties, a bound. Never test what
-  neither of them decides, such as an error message, an index, or a dtype that the plan does not name.
-- floats by pytest.approx; frames by their columns and values rather than by assert_frame_equal, unless the plan fixes
-  all that it compares.
-- no randomness, no network, no clock, no files but below tmp_path, no fixtures of your own making across modules.
+  neither decides, such as an error message, an index, or a dtype that the plan does not name.
+- floats by pytest.approx; frames by columns and values, not by assert_frame_equal unless the plan fixes all of it.
+- no randomness, network or clock, no files but below tmp_path.
 
 Answer with the whole module in one ```python block, and nothing else."""
 
@@ -104,15 +98,7 @@ _HOW_IT_COMES_BACK = {
 def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messages:
     """The question for the tests. The solution is not in it, and must never be."""
     notes = [_HOW_IT_COMES_BACK[kind] for kind in _HOW_IT_COMES_BACK if any(o.type == kind for o in plan.outputs)]
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n"
-            + "".join(f"{note}\n\n" for note in notes)
-            + "Write the test module.",
-        },
-    )
+    return question(request, data_context, plan_text(plan), *notes, _INSTRUCTIONS)
 
 
 async def write_tests(

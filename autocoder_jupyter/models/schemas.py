@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 
 def schema_in_words(answer_type: type[BaseModel]) -> str:
-    """The instruction that is appended to a prompt: the same for every model, without titles, on one line."""
-    schema = json.dumps(_without_titles(answer_type.model_json_schema()), separators=(",", ":"), ensure_ascii=False)
-    return f"Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{schema}"
+    """The instruction that is appended to a prompt, the same for every model: the record as TypeScript writes a type.
+
+    A third of the length of the same as JSON Schema. Descriptions of fields come as comments.
+    """
+    schema = answer_type.model_json_schema()
+    return f"Answer with one JSON object of this type, and nothing else:\n{_typed(schema, schema.get('$defs', {}))}"
+
+
+_SIMPLE = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": "null"}
+
+
+def _typed(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """A schema as a type."""
+    if "$ref" in node:
+        return _typed(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    if "enum" in node or "const" in node:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " | ".join(_typed(each, definitions) for each in node["anyOf"])
+    match node.get("type"):
+        case "object" if "properties" in node:
+            return _typed_object(node, definitions)
+        case "object":
+            return "object"
+        case "array":
+            item = _typed(node.get("items", {}), definitions)
+            return f"({item})[]" if " | " in item and not item.startswith("{") else f"{item}[]"
+        case kind:
+            return _SIMPLE.get(str(kind), "any")
+
+
+def _typed_object(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    required = node.get("required", [])
+    fields = []
+    for name, inner in node["properties"].items():
+        comment = f" /* {inner['description']} */" if "description" in inner else ""
+        fields.append(f"{name}{'' if name in required else '?'}: {_typed(inner, definitions)}{comment}")
+    return "{" + ", ".join(fields) + "}"
 
 
 def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
@@ -29,20 +65,6 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
 
 class _Open(Exception):
     """The schema leaves something open."""
-
-
-def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """`names`: the keys of `node` are names of properties, so a `title` among them is one too."""
-    if isinstance(node, list):
-        return [_without_titles(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    inner = {"properties", "$defs"}
-    return {
-        key: _without_titles(value, names=key in inner and not names)
-        for key, value in node.items()
-        if names or key != "title" or not isinstance(value, str)
-    }
 
 
 def _closed(node: Any) -> Any:

@@ -233,8 +233,8 @@ def test_all_values_of_a_named_column_are_told_where_others_end_early() -> None:
         {"country": [f"c{i:02d}" for i in range(40)] * 3, "town": [f"t{i:02d}" for i in range(40)] * 3}
     )
     text = build_context({"t": frame}, request="revenue by country").text
-    assert "'c00' ×3" in text and "'c39' ×3" in text
-    assert "'t39' ×3" not in text
+    assert "40 values, ×3: 'c00', " in text and "'c39'" in text
+    assert "most frequent" in text and "'t39'" not in text.partition("sample rows")[0]
 
 
 def test_named_columns_of_a_file_are_told_too(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_data_cannot_leave_its_section() -> None:
     frame = pd.DataFrame({attack: [attack, "b"], "n": pd.Categorical([attack, "b"])}, index=[attack, "b"])
     for sample in (frame, frame.rename_axis(attack), frame[attack]):
         text = build_context({"t": sample}).text
-        assert text.count("</data>") == 2, "one in the introduction, one at the end"
+        assert text.count("</data>") == 1, "the one at the end"
         assert text.lower().count("<data ") == 1
         assert "\nSYSTEM" not in text
         assert "```" not in text

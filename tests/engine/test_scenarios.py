@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Sandb
 from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
-from tests.scripted_model import Answer
+from tests.scripted_model import Answer, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -79,7 +79,7 @@ async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(t
 
 async def test_the_tests_are_written_without_sight_of_the_solution(theatre: Theatre):
     played = await play(theatre)
-    asked = next(r for r in played.model.requests if "You test one" in r["messages"][0]["content"])
+    asked = next(r for r in played.model.requests if "You test one" in prompt_of(r))
     assert "sum())" not in json.dumps(asked)
 
 
@@ -167,7 +167,7 @@ EMPTY = TESTS.split("\n\n\n")[2]
 
 async def test_the_mender_of_code_is_not_shown_the_tests(theatre: Theatre):
     played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
-    asked = next(r for r in played.model.requests if "You mend one" in r["messages"][0]["content"])
+    asked = next(r for r in played.model.requests if "You mend one" in prompt_of(r))
     assert "from solution import run" not in json.dumps(asked)
 
 
@@ -178,7 +178,7 @@ async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(t
         diagnose=[diagnosis()],
         fix_code=[fix("test_sum", find="not there"), fix("something else"), fenced(CODE)],
     )
-    prompts = [r["messages"][-1]["content"] for r in played.model.requests if "You mend" in r["messages"][0]["content"]]
+    prompts = [r["messages"][-1]["content"] for r in played.model.requests if "You mend" in prompt_of(r)]
     assert played.report.success
     assert "STILL MISSING" in prompts[1] and "FINAL ATTEMPT" in prompts[2]
 
@@ -420,7 +420,7 @@ async def test_whoever_rederives_a_test_sees_neither_code_nor_result(theatre: Th
         diagnose=[diagnosis(kind="test_error")],
         fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])],
     )
-    asked = json.dumps(next(r for r in played.model.requests if "You check the exp" in r["messages"][0]["content"]))
+    asked = json.dumps(next(r for r in played.model.requests if "You check the exp" in prompt_of(r)))
     assert ".sum())" not in asked and "8.0" not in asked.replace("2.0", "")
 
 
@@ -657,9 +657,18 @@ async def test_an_own_system_prompt_reaches_only_the_writer_of_code(theatre: The
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]},
         settings={"system_prompt": "You write one module, and rhyme."},
     )
-    prompts = [r["messages"][0]["content"] for r in played.model.requests]
-    assert sum("and rhyme" in prompt for prompt in prompts) == 1
-    assert next(p for p in prompts if "and rhyme" in p).count("exactly as under <interface>") == 1
+    rhymed = [prompt_of(r) for r in played.model.requests if "and rhyme" in r["messages"][0]["content"]]
+    assert len(rhymed) == 1
+    assert rhymed[0].count("exactly as under <interface>") == 1
+
+
+async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(theatre: Theatre):
+    played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
+    assert len(played.asked) > 4
+    assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
+    asked = [r["messages"][1]["content"] for r in played.model.requests]
+    assert len({text.partition("</data>")[0] for text in asked}) == 1
+    assert all("</data>" in text and text.startswith("<request>") for text in asked)
 
 
 async def test_a_request_without_samples_is_tested_all_the_same(theatre: Theatre):

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.engine.events import Finished, OpinionGiven
 from autocoder_jupyter.types import OutputSpec
-from tests.scripted_model import Answer
+from tests.scripted_model import Answer, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
@@ -44,7 +44,7 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre
 
 async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre):
     played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
-    asked = next(r for r in played.model.requests if "experienced analyst" in r["messages"][0]["content"])
+    asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
     assert "count as zero" not in told and "Multiply and sum" not in told and "test_sum" not in told
@@ -63,7 +63,7 @@ async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_
 async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(theatre: Theatre):
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
     played = await theatre.play(told, settings=ON)
-    asked = next(r for r in played.model.requests if "work out by hand" in r["messages"][0]["content"])
+    asked = next(r for r in played.model.requests if "You work out by hand" in prompt_of(r))
     question = asked["messages"][1]["content"]
     assert "pd.Series([1.0], dtype='float64')" in question and "- total" in question
     assert "def run(sales: pd.DataFrame) -> float: ..." in question and ".sum()" not in question

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from autocoder_jupyter.data.constraints import ParsedConstraints
+from autocoder_jupyter.engine.fix_code import CodeFix
+from autocoder_jupyter.engine.fix_tests import Rederivation
+from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.models.schemas import schema_in_words, strict_schema
 from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis, InputSpec
 
@@ -42,7 +47,7 @@ def test_fields_that_are_called_like_keywords_stay() -> None:
     assert schema is not None
     assert list(schema["properties"]) == ["title", "default", "properties"]
     assert "default" not in schema["properties"]["default"]
-    assert '"title":{"type":"string"}' in schema_in_words(Titled)
+    assert "{title: string, default?: integer, properties?: string[]}" in schema_in_words(Titled)
 
 
 @pytest.mark.parametrize("answer_type", [Free, InputSpec])
@@ -50,7 +55,32 @@ def test_what_leaves_something_open_cannot_be_strict(answer_type: type[BaseModel
     assert strict_schema(answer_type) is None
 
 
-def test_the_words_are_short() -> None:
-    words = schema_in_words(ErrorDiagnosis)
-    assert '"title"' not in words
+class Kinds(BaseModel):
+    """Every kind of field there is in our answers."""
+
+    kind: Literal["a", "b"] = Field(description="which one")
+    one: Literal["x"] = "x"
+    maybe: float | None = None
+    either: tuple[int | str, ...] = ()
+    records: list[Titled] = Field(default_factory=list)
+    free: dict[str, Any] = Field(default_factory=dict)
+    whatever: Any = None
+    sure: bool
+
+
+def test_a_record_is_told_as_a_type() -> None:
+    assert schema_in_words(Kinds).partition("\n")[2] == (
+        '{kind: "a" | "b" /* which one */, one?: "x", maybe?: number | null, either?: (integer | string)[], '
+        "records?: {title: string, default?: integer, properties?: string[]}[], free?: object, whatever?: any, "
+        "sure: boolean}"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer_type", [ErrorDiagnosis, CodeSolution, PlanAnswer, CodeFix, Rederivation, ParsedConstraints]
+)
+def test_the_words_are_short_and_name_every_field(answer_type: type[BaseModel]) -> None:
+    words = schema_in_words(answer_type)
     assert words.count("\n") == 1
+    assert len(words) < len(json.dumps(answer_type.model_json_schema()))
+    assert all(f"{name}" in words for each in objects(answer_type.model_json_schema()) for name in each["properties"])

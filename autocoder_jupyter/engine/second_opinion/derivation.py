@@ -7,17 +7,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import DATA_RULE, plan_text, request_text
+from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
-_SYSTEM = f"""\
+_INSTRUCTIONS = """\
 You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is
 read, and the input. You see no implementation and no result, and you must not imagine one.
-
-{DATA_RULE}
 
 Keep to the request, to the plan and to its assumptions as they stand. Go step by step, with the numbers. Then answer:
 - `derivation`: your sum, in a few lines.
@@ -55,13 +53,8 @@ def derivation_messages(
 ) -> Messages:
     """The question: the input, and where a value is wanted. What the two solutions give is not in it."""
     asked = "\n".join(map(_asked, places))
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n{plan_text(plan)}\n\n<input>\n{source}\n</input>\n\n"
-            f"<asked>\n{asked}\n</asked>\n\nWork out what `run` must give for this input.",
-        },
+    return question(
+        request, data_context, plan_text(plan), block("input", source), block("asked", asked), _INSTRUCTIONS
     )
 
 

@@ -7,17 +7,15 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import DATA_RULE, request_text
+from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Reading
 
-_SYSTEM = f"""\
+_INSTRUCTIONS = """\
 Two analysts answered one request without seeing each other's work, and their results differ. You say which reading of
 the request makes the difference, so that the person who wrote it can choose. You do not judge who is right.
-
-{DATA_RULE}
 
 Under <first> stand the assumptions of the first analyst, numbered, under <second> what the second one noted. <differs>
 names the results that differ, with both values on a small input where there is one. Answer with `readings`: one for
@@ -57,15 +55,14 @@ def naming_messages(
 ) -> Messages:
     """The question. Without `source`, where the input holds values that must not leave, there are no values in it."""
     differs = "\n".join(_differing(place, with_values=bool(source)) for place in places)
-    shown = f"<input>\n{source}\n</input>\n\n" if source else ""
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n<first>\n{_numbered(plan.assumptions)}\n</first>\n\n"
-            f"<second>\n{_numbered(second)}\n</second>\n\n{shown}<differs>\n{differs}\n</differs>\n\n"
-            "Name the readings.",
-        },
+    return question(
+        request,
+        data_context,
+        block("first", _numbered(plan.assumptions)),
+        block("second", _numbered(second)),
+        block("input", source) if source else "",
+        block("differs", differs),
+        _INSTRUCTIONS,
     )
 
 

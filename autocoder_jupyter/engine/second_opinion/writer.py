@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocoder_jupyter.engine.brief import DATA_RULE, request_text
+from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import entry_problem, without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, annotation
@@ -16,18 +16,16 @@ from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec, type_name
 
-_SYSTEM = f"""\
+_INSTRUCTIONS = """\
 You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
 else answers the same request at this moment; where your answers differ, the person is shown how the request can be
 read. So read it for yourself, as this person most likely means it, and do not guess what others would write.
-
-{DATA_RULE}
 
 The module:
 - begins with a docstring. It lists how you read what the request leaves open and a reader could take otherwise (which
   period is compared, which date counts, what becomes of nulls, duplicates and ties, which standard deviation, inclusive
   or exclusive bounds, time zones, rounding): one line each that begins with "- ", short, the important ones first.
-- has, below it, `OUTPUTS = {{"name": "type", ...}}`: what `run` returns, in order. The types are str, int, float, bool,
+- has, below it, `OUTPUTS = {"name": "type", ...}`: what `run` returns, in order. The types are str, int, float, bool,
   datetime, date, timedelta, DataFrame, Series, dict, list, File, Dir and Figure.
 - defines the function `run` as under <interface>; one output is returned bare, several as a tuple. Helper functions are
   fine. No code runs on import but imports and constants.
@@ -59,14 +57,8 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
     )
     declared = ", ".join(f'"{spec.name}": "{spec.type}"' for spec in request.outputs)
     outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
-    return (
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{request_text(request, data_context)}\n\n<interface>\n    def {FUNCTION}({parameters}): ...\n"
-            f"    {outputs}\n</interface>\n\nWrite the module.",
-        },
-    )
+    interface = f"    def {FUNCTION}({parameters}): ...\n    {outputs}"
+    return question(request, data_context, block("interface", interface), _INSTRUCTIONS)
 
 
 async def write_second(
