@@ -81,7 +81,8 @@ async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(theatre: Thea
 
 
 async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre):
-    spent = await theatre.play(GOOD, settings={"max_tokens": 10})
+    dear = Answer(PLAN, usage={"prompt_tokens": 10, "completion_tokens": 99_000, "total_tokens": 99_010})
+    spent = await theatre.play({**GOOD, "plan": [dear]}, settings={"max_tokens": 100_000})
     assert spent.of(Finished)[-1].state == "over_budget"
     again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert again.report.success and "plan" not in again.asked
