@@ -224,7 +224,8 @@ class TableText:
             return
         yield from (self._plain(text) for text in column.contents)
         if column.top:
-            yield _counted("values" if column.complete else "most frequent", quote, column.top)
+            start = "values" if column.complete else "most frequent"
+            yield _counted(start if column.exact else f"{start} in the sample", quote, column.top)
         if column.examples:
             yield "e.g. " + ", ".join(quote(text) for text in column.examples)
 

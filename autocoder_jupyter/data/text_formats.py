@@ -199,7 +199,7 @@ def _day_first_or_month_first(formats: tuple[str, ...], reading: Counter[tuple[s
     names = " or ".join(formats)
     if not certain:
         return {f"dates {names} (day and month cannot be told apart)": either}
-    return {f"dates {form}": only[form] for form in formats} | {"dates in either of these two orders": either}
+    return {f"dates {form}": only[form] for form in formats} | {f"dates that {names} read alike": either}
 
 
 def _reads(text: str, form: str) -> bool:

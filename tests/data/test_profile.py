@@ -122,7 +122,7 @@ def test_day_first_and_month_first_in_one_column_are_told_apart() -> None:
     assert formats == (
         "dates %d/%m/%Y (50%)",
         "dates %m/%d/%Y (25%)",
-        "dates in either of these two orders (25%)",
+        "dates that %d/%m/%Y or %m/%d/%Y read alike (25%)",
     )
 
 
