@@ -18,12 +18,12 @@ import { executeInCell, haveBelow, indexOf, insertBelow, reveal } from '../cells
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
-import { isUnderWay } from '../results/entries';
+import { canRaise, isUnderWay } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
 import type { CommandID } from './ids';
 import { CommandIDs } from './ids';
-import { canRaise, raiseLimit } from './limits';
+import { raiseLimit } from './limits';
 import type { ITarget } from './target';
 
 /** One command about one result. */

@@ -1,16 +1,10 @@
 import { InputDialog } from '@jupyterlab/apputils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
-import { flagOf, withOption } from '../cells/option';
+import { withOption } from '../cells/option';
 import { indexOf, reveal } from '../cells/place';
-import type { IJob } from '../link/tokens';
 import type { IEntry } from '../results/entries';
 import { VOCABULARY } from '../vocabulary';
-
-/** Whether a run was ended by a limit that a cell can raise. */
-export function canRaise(job: IJob): boolean {
-  return job.limit_value !== null && flagOf(job.limit, VOCABULARY) !== null;
-}
 
 /** Ask for a higher limit and write it into the cell, which becomes the active one; false when the person does not want to. */
 export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }: IEntry): Promise<boolean> {

@@ -1,9 +1,8 @@
 import { Panel, Widget } from '@lumino/widgets';
 
 import { CommandIDs } from '../commands/ids';
-import { canRaise } from '../commands/limits';
 import type { IJob } from '../link/tokens';
-import { isUnderWay } from '../results/entries';
+import { canRaise, isUnderWay } from '../results/entries';
 
 /** What one can do with a run on its card. */
 interface IOffer {

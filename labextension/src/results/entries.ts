@@ -1,5 +1,7 @@
 import type { INamedCell } from '../cells/names';
+import { flagOf } from '../cells/option';
 import type { IJob } from '../link/tokens';
+import { VOCABULARY } from '../vocabulary';
 import { amount, clock, counted, dollars, duration } from './amounts';
 
 /** One line of the panel: a result of the kernel, or a cell that was not run in it. */
@@ -46,6 +48,11 @@ export function standing({ job }: IEntry): Standing {
 /** Whether it goes on, or will when somebody answers. */
 export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';
+}
+
+/** Whether a run was ended by a limit that a cell can raise. */
+export function canRaise(job: IJob): boolean {
+  return job.limit_value !== null && flagOf(job.limit, VOCABULARY) !== null;
 }
 
 /** How it stands, in words; while it runs, what it does; where there is something to know, that. */
