@@ -111,6 +111,22 @@ class Earlier:
 
 
 @dataclass(frozen=True)
+class Example:
+    """An input, and what the function must give for it.
+
+    Args:
+        text: as the person wrote it; names the example.
+        given: (name of the input, value); the name is "" where the person left it to the order of the inputs. What is
+            not given is the sample's, or the default.
+        expected: (name of the output, value), likewise.
+    """
+
+    text: str
+    given: tuple[tuple[str, Any], ...]
+    expected: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class Request:
     """One thing to build.
 
@@ -123,6 +139,9 @@ class Request:
         constraints: sentences that must hold.
         checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
         schema: free text about the data, handed to the model as it is.
+        own_tests: pytest functions of the person's own, one module; "" when there are none. They are run first, nobody
+            changes them, and whoever writes code or tests does not see them.
+        examples: inputs and what must come out for them.
         wishes: what the person said since, a line each; a later one wins over an earlier one, and over the prompt.
         answers: what the person answered to questions of the plan, a line each.
         earlier: the version in which all wishes but the last are granted; None when there is none to start from.
@@ -136,9 +155,16 @@ class Request:
     constraints: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     schema: str | None = None
+    own_tests: str = ""
+    examples: tuple[Example, ...] = ()
     wishes: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     earlier: Earlier | None = None
+
+    @property
+    def has_acceptance(self) -> bool:
+        """Whether the person gave tests or examples."""
+        return bool(self.own_tests or self.examples)
 
 
 def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:

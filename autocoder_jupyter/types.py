@@ -345,12 +345,21 @@ class CheckOutcome(_Record):
 
 
 class Evidence(_Record):
-    """What `success` rests on. `success` needs every part of it; a part that was not reached is empty."""
+    """What `success` rests on. `success` needs every part of it; a part that was not reached is empty.
 
+    `acceptance` is what the person demands: examples, own tests and checks, in this order. Nobody else changes them.
+    """
+
+    acceptance: tuple[CheckOutcome, ...] = ()
     tests: tuple[TestOutcome, ...] = ()
     checks: tuple[CheckOutcome, ...] = ()
     vacuous_tests: tuple[str, ...] = ()
     tests_changed: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[CheckOutcome, ...]:
+        """All but the tests of the model; what the person demands comes first."""
+        return (*self.acceptance, *self.checks)
 
 
 class TestChoice(_Record):
@@ -472,6 +481,7 @@ class Report(_Record):
     success: bool
     solution: CodeSolution | None = None
     tests: str = ""
+    own_tests: str = ""
     plan: CodePlan | None = None
     output: str = ""
     exit_code: int = -1

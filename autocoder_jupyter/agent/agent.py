@@ -122,6 +122,8 @@ class AutoCoderAgent(AgentConfig):
         outputs: Mapping[str, Any] | None = None,
         *,
         checks: Iterable[str] | None = None,
+        own_tests: str | None = None,
+        examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
         name: str | None = None,
         journal_root: str | os.PathLike[str] | None = None,
     ) -> CodeGenEvalResult:
@@ -139,6 +141,8 @@ class AutoCoderAgent(AgentConfig):
             outputs: class or type name by name; an `OutputSpec` for more. Proposed by the plan when left out. A name
                 may have a suffix (`"summary.csv": File`); its field in the result is then `summary_csv`.
             checks: Python expressions over inputs and outputs that must be true on the sample.
+            own_tests: source of pytest functions that call `run(…)`; they are run first, and nobody changes them.
+            examples: inputs by name and what must come out: a value, or a dict of outputs by name. Compared by values.
             name: of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
 
@@ -157,6 +161,8 @@ class AutoCoderAgent(AgentConfig):
             inputs=inputs,
             outputs=outputs,
             checks=checks,
+            own_tests=own_tests,
+            examples=examples,
             name=name,
         )
         root = default_journal_root() if journal_root is None else Path(journal_root)

@@ -9,7 +9,7 @@ from typing import Any
 from autocoder_jupyter import parameters as check
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.parsing import require_expression
-from autocoder_jupyter.request import Request
+from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.tasks.values import checked_value
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
@@ -24,6 +24,8 @@ def build_request(
     inputs: Mapping[str, Any] | None = None,
     outputs: Mapping[str, Any] | None = None,
     checks: Iterable[str] | None = None,
+    own_tests: str | None = None,
+    examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
     name: str | None = None,
 ) -> Request:
     """A request from what a person passes.
@@ -31,8 +33,9 @@ def build_request(
     Raises:
         InvalidRequest: an argument that cannot be understood; it is named.
     """
+    named = folder_name(prompt if name is None else name)
     return Request(
-        name=folder_name(prompt if name is None else name),
+        name=named,
         prompt=check.text("prompt", prompt),
         samples=_samples(samples),
         inputs=_inputs(inputs),
@@ -40,6 +43,8 @@ def build_request(
         constraints=check.texts("constraints", constraints),
         checks=_expressions(checks),
         schema=None if schema is None else check.text("schema", schema),
+        own_tests="" if own_tests is None else _own_tests(check.text("own_tests", own_tests), named),
+        examples=_examples(examples),
     )
 
 
@@ -50,6 +55,33 @@ def folder_name(words: str) -> str:
     if words.isidentifier():
         return words
     return name if name and not name[0].isdigit() else f"request_{name}".strip("_")
+
+
+def _own_tests(source: str, name: str) -> str:
+    from autocoder_jupyter.engine.own_tests import check_own_tests
+
+    check_own_tests(source, name)
+    return source
+
+
+def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple[Example, ...]:
+    from autocoder_jupyter.data.capture import held
+    from autocoder_jupyter.data.differences import is_comparable
+
+    found = []
+    for number, example in enumerate(examples or (), start=1):
+        if not isinstance(example, tuple) or len(example) != 2 or not isinstance(example[0], Mapping):
+            raise InvalidRequest(
+                "examples must be pairs of the inputs by name and what must come out.",
+                hint='Write examples=[({"sales": few}, 14.0)], or a dict of outputs by name in place of the value.',
+            )
+        given, expected = example
+        outputs = expected.items() if isinstance(expected, Mapping) else [("", expected)]
+        if not all(is_comparable(value) for _, value in outputs):
+            raise InvalidRequest(f"examples: what comes out of example {number} cannot be compared by values.")
+        kept = tuple((str(name), held(value)) for name, value in given.items())
+        found.append(Example(f"{number}", kept, tuple((str(name), held(value)) for name, value in outputs)))
+    return tuple(found)
 
 
 def _samples(samples: Mapping[str, Any] | None) -> dict[str, Any]:

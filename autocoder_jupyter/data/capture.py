@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,17 @@ def require_plain(name: str, value: Any) -> None:
         f"{name} is a {kind}, and only a plain {plain.__name__} can be sent into the sandbox.",
         hint=f"Write for instance {way_out}, then run the cell again.",
     )
+
+
+def held(value: Any) -> Any:
+    """A private hold on a value of an example: data as samples are captured, plain values copied.
+
+    Raises:
+        InvalidRequest: a file or folder that is not there.
+    """
+    is_data = isinstance(value, pd.DataFrame | pd.Series | File | Dir)
+    converts = callable(getattr(value, "to_pandas", None)) and not isinstance(value, type)
+    return capture(value) if is_data or converts else copy.deepcopy(value)
 
 
 def located(value: File | Dir) -> File | Dir:

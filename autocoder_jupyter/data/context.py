@@ -10,6 +10,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
 from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.foreign import came_as
 from autocoder_jupyter.data.keys import Link, find_links
@@ -22,7 +23,7 @@ from autocoder_jupyter.data.schema import schema_source
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.discretion.masking import Masker, count_masked
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import Share
+from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
 
 MAX_TOKENS = 3600
@@ -87,6 +88,7 @@ def build_context(
     max_sample_rows: int = 100,
     checks: Sequence[ColumnCheck] = (),
     request: str = "",
+    examples: Sequence[Example] = (),
 ) -> DataContext:
     """Describe samples.
 
@@ -96,6 +98,7 @@ def build_context(
         max_sample_rows: rows of a table, or lines of a text file, at most; fewer when they do not fit.
         checks: conditions on the samples; the text says whether the sample satisfies each.
         request: what the person wrote; columns that it names are told in full, wherever they stand.
+        examples: of an input and its output; told below the samples.
 
     Raises:
         InvalidRequest: a sample is of another kind, or its file does not exist.
@@ -113,7 +116,7 @@ def build_context(
     closing = [*links, *([f"Not described: {neutral(', '.join(unnamed))[:400]}"] if unnamed else [])]
     budget = MAX_TOKENS - cost(_INTRODUCTION) - cost(_SHARE_NOTES[share]) - cost(_MASK_NOTE) - sum(map(cost, closing))
     rendered = _render_fairly(sections, budget)
-    text = _joined(rendered, closing, share)
+    text = _joined(rendered, closing, share, examples_text(examples, share, masker))
     return DataContext(
         text=text,
         schemas={name: schema_source(samples[name], _checks_on(name, checks)) for name in frames},
@@ -198,14 +201,14 @@ def _opening(name: str) -> str:
     return f'<data name="{neutral(name)[:80]}">'
 
 
-def _joined(rendered: Mapping[str, Rendered], closing: Sequence[str], share: Share) -> str:
+def _joined(rendered: Mapping[str, Rendered], closing: Sequence[str], share: Share, examples: str) -> str:
     if not rendered:
-        return ""
+        return examples
     body: list[str] = []
     for name, part in rendered.items():
         parts = [text for text in part.left_out if not text.endswith("sample rows")]  # that they are some says enough
         left_out = [f"left out for length: {', '.join(parts)}"] if parts else []
         body += [_opening(name), part.text, *left_out, "</data>"]
-    text = "\n".join([*body, *closing])
+    text = "\n".join([*body, *closing, *([examples] if examples else [])])
     notes = [_INTRODUCTION, _SHARE_NOTES[share], _MASK_NOTE if count_masked(text) else ""]
     return "\n".join([" ".join(note for note in notes if note), text])

@@ -78,6 +78,7 @@ def render_html(state: CardState) -> str:
         markup.row("Assumes", parts.assumptions(plan, state.name if state.phase == "ready" else "")),
         markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
+        markup.row("Your tests", parts.own(state.evidence)),
         _evidence_html(state),
         parts.refining(state.name) if state.phase == "ready" else "",
         next_steps_html(state),
@@ -109,6 +110,7 @@ def render_text(state: CardState) -> str:
     if state.finished:
         lines.extend(f"  {line}" for line in readings.opinion_lines(state.name, state.opinion))
     if state.finished and state.evidence:
+        lines.extend(f"  your tests: {line}" for line in parts.own_lines(state.evidence))
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
@@ -172,7 +174,7 @@ def _what_failed(state: CardState) -> str:
     """The first test or check that failed, where that is how it ended."""
     if state.phase not in ("failed", "over_budget"):
         return ""
-    return parts.first_failure(state.outcomes, state.evidence.checks if state.evidence else ())
+    return parts.first_failure(state.outcomes, state.evidence)
 
 
 def _held_up(state: CardState) -> list[str]:
@@ -230,7 +232,7 @@ def _showed_a_fault(state: CardState, stage: Stage) -> bool:
     """The stage itself went well, and what it found out is bad."""
     if stage == "run":
         return any(outcome.outcome != "passed" for outcome in state.outcomes)
-    return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.checks)
+    return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
 
 
 def _approval_html(state: CardState) -> str:
@@ -268,6 +270,6 @@ def _evidence_html(state: CardState) -> str:
 def _failures_html(state: CardState) -> str:
     if state.phase not in ("failed", "over_budget"):
         return ""
-    failed = parts.failures(state.outcomes, state.evidence.checks if state.evidence else ())
+    failed = parts.failures(state.outcomes, state.evidence)
     kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else ""
     return failed + kept

@@ -85,6 +85,10 @@ def evidence_text(evidence: Evidence) -> str:
 
 def held(evidence: Evidence) -> Iterator[str]:
     """All that held, each in a few words."""
+    accepted, demanded = sum(outcome.passed for outcome in evidence.acceptance), len(evidence.acceptance)
+    if accepted:
+        yours = f"your {counted(demanded, 'test')}" if demanded > 1 else "your test"
+        yield yours if accepted == demanded else f"{accepted} of {yours}"
     passed = sum(test.outcome == "passed" for test in evidence.tests)
     if passed:
         yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"
@@ -105,27 +109,32 @@ def warning_lines(evidence: Evidence) -> Iterator[str]:
         yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
 
 
-def failures(tests: Sequence[TestOutcome], checks: Sequence[CheckOutcome], most: int = 3) -> str:
-    """What did not hold, each with what it says; the first few."""
-    entries = [
+def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, most: int = 3) -> str:
+    """What did not hold, each with what it says; what the person demands first, then the tests; the first few."""
+    own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
+    entries = [_failed(check) for check in own if not check.passed]
+    entries += [
         f"{markup.coloured('✗', markup.BAD)} {markup.inline_code(test.id)} {markup.text(markup.clipped(test.sentence))}"
         f"<div>{markup.inline_code(markup.clipped(complaint(test)))}</div>"
         for test in tests
         if test.outcome != "passed"
     ]
-    entries += [
-        f"{markup.coloured('✗', markup.BAD)} {markup.text(check.name)} {markup.muted(markup.clipped(check.message))}"
-        for check in checks
-        if not check.passed
-    ]
+    entries += [_failed(check) for check in others if not check.passed]
     more = [markup.muted(f"and {len(entries) - most} more")] if len(entries) > most else []
     return "".join(f"<div>{entry}</div>" for entry in (*entries[:most], *more))
 
 
-def first_failure(tests: Sequence[TestOutcome], checks: Sequence[CheckOutcome]) -> str:
-    """The first test or check that did not hold, and what it says, in one short line; "" when all held."""
-    named = [f"{test.id}: {complaint(test)}" for test in tests if test.outcome != "passed"]
-    named += [f"{check.name}: {check.message}".removesuffix(": ") for check in checks if not check.passed]
+def _failed(check: CheckOutcome) -> str:
+    said = markup.muted(markup.clipped(check.message))
+    return f"{markup.coloured('✗', markup.BAD)} {markup.text(markup.clipped(check.name))} {said}"
+
+
+def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None) -> str:
+    """The first of `failures`, and what it says, in one short line; "" when all held."""
+    own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
+    named = [f"{check.name}: {check.message}".removesuffix(": ") for check in own if not check.passed]
+    named += [f"{test.id}: {complaint(test)}" for test in tests if test.outcome != "passed"]
+    named += [f"{check.name}: {check.message}".removesuffix(": ") for check in others if not check.passed]
     return markup.clipped(" ".join(named[0].split()), FIRST_LINE) if named else ""
 
 
@@ -152,15 +161,31 @@ def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
     return "".join(lines)
 
 
+def own(evidence: Evidence | None) -> str:
+    """What the person demands, and whether it holds: "" when that is nothing."""
+    return _conditions(evidence.acceptance) if evidence else ""
+
+
+def own_lines(evidence: Evidence) -> Iterator[str]:
+    """The same in words."""
+    for outcome in evidence.acceptance:
+        mark, said = "✓" if outcome.passed else "✗", markup.clipped(outcome.message)
+        yield f"{mark} {markup.clipped(outcome.name)}  {said}".rstrip()
+
+
 def checks(evidence: Evidence) -> str:
     """What else had to hold, and whether it did."""
+    return _conditions(evidence.checks)
+
+
+def _conditions(conditions: Iterable[CheckOutcome]) -> str:
     return "".join(
         _entry(
             check.passed,
             "✓ holds" if check.passed else "✗ does not hold",
-            f"{markup.text(check.name)} {markup.muted(check.message)}",
+            f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(markup.clipped(check.message, 1_000))}",
         )
-        for check in evidence.checks
+        for check in conditions
     )
 
 

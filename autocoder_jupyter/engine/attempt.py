@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
 from autocoder_jupyter.discretion.secrets import hidden_values
+from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
@@ -60,10 +62,16 @@ class Trials:
             run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
         sample, vacuous = rest.result()
-        tested, callee = run.result()
-        sample, checks = await work.stage("verify", lambda: self._verify(program, sample, callee))
-        failures = (*(sample.failures(work.discretion) if sample else ()), *failures_of(checks))
-        return Verdict(work.suite, tested, sample, checks, vacuous, failures, tests_changed)
+        accepted, tested, callee = run.result()
+        sample, own, stated = await work.stage("verify", lambda: self._verify(program, sample, callee))
+        failures = (
+            *accepted.failures,
+            *failures_of(own),
+            *(sample.failures(work.discretion) if sample else ()),
+            *failures_of(stated),
+        )
+        accepted = replace(accepted, outcomes=(*accepted.outcomes, *own), failures=())
+        return Verdict(work.suite, tested, sample, stated, vacuous, failures, tests_changed, accepted=accepted)
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config
@@ -71,21 +79,23 @@ class Trials:
             return SampleOutputs(withheld=True)
         return SampleOutputs(glimpses(sample.values, hidden_values(secret_values(config.secrets), config.env_vars)))
 
-    async def _run_tests(self, program: Program) -> tuple[TestRun | None, str]:
-        """What the tests gave, and the id of the worker in which they called the function."""
-        suite, emit = self._work.suite, self._work.emit
-        if suite is None:
-            return None, ""
-        source, ids = suite.source, suite.ids
-        emit(TestsCollected(ids))
+    async def _run_tests(self, program: Program) -> tuple[Acceptance, TestRun | None, str]:
+        """What the person's examples and tests gave, then the others, and the id of the worker that they called."""
+        work, suite, discretion = self._work, self._work.suite, self._work.discretion
+        if suite is None and not work.request.has_acceptance:
+            return Acceptance(), None, ""
+        if suite is not None:
+            work.emit(TestsCollected(suite.ids))
 
         def tell(outcome: TestOutcome) -> None:
-            emit(TestReported(outcome))
+            work.emit(TestReported(outcome))
 
-        def job(worker: Worker, callee: Worker) -> tuple[TestRun, str]:
-            return worker.test(program, source, ids, callee=callee, on_report=tell), callee.id
+        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, TestRun | None, str]:
+            accepted = run_acceptance(worker, callee, program, work.request, work.plan, discretion)
+            run = worker.test(program, suite.source, suite.ids, callee=callee, on_report=tell) if suite else None
+            return accepted, run, callee.id
 
-        return await self._work.bench.work_with_two(job)
+        return await work.bench.work_with_two(job)
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
         sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.discretion)
@@ -102,13 +112,14 @@ class Trials:
 
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str
-    ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...]]:
+    ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
+        """The sample once more, the person's checks, and the constraints."""
         work, samples, discretion = self._work, self._work.request.samples, self._work.discretion
         seen_by = {callee, first.worker} if first else {callee}
         sample = await run_again(work.bench, program, samples, first, discretion, other_than=seen_by)
         if sample is None or sample.error is not None:
-            return sample, ()
+            return sample, (), ()
         values = sample.values
         own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
         stated = await work.constraints.evaluate(work.bench, values, samples, show_values=discretion.shows_values)
-        return sample, (*own, *stated)
+        return sample, own, stated

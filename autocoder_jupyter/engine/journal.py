@@ -175,7 +175,8 @@ class Journal:
     def write_sources(self, report: Report, *, anew: bool = False) -> None:
         """Keep code and tests; where they are already and can be read, only when they are new."""
         code = report.solution.code if report.solution else ""
-        for name, text in (("solution.py", code), ("test_solution.py", report.tests)):
+        sources = (("solution.py", code), ("test_solution.py", report.tests), ("test_own.py", report.own_tests))
+        for name, text in sources:
             if text and (anew or self._run.lacks_source(name)):
                 self._run.write(name, text)
 

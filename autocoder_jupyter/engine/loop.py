@@ -233,6 +233,8 @@ class _Generation:
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
             if verdict.success or work.start.as_is:
                 return "" if verdict.success else verdict.summary
+            if verdict.accepted.broken:
+                return verdict.accepted.broken
             if work.start.kept is not None:
                 await self._ask_anew(verdict.summary)
             said = len(work.talk.exchanges)

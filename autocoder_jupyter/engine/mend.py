@@ -111,7 +111,7 @@ class Mender:
     async def _diagnose(self, verdict: Verdict, suite: TestSuite) -> ErrorDiagnosis:
         work = self._work
         asking = partial(
-            diagnose, work.talk, work.request, work.plan, work.context, work.code, suite.source, verdict.failing
+            diagnose, work.talk, work.request, work.plan, work.judges_context, work.code, suite.source, verdict.failing
         )
         return await work.stage("diagnose", asking)
 
@@ -167,7 +167,7 @@ class Mender:
         assert work.suite is not None
         fixing = partial(
             fix_tests,
-            *(work.talk, work.request, work.plan, work.context, work.suite.source, names),
+            *(work.talk, work.request, work.plan, work.judges_context, work.suite.source, names),
             variant=len(self.unusable),
         )
         with self._taken_note_of():

@@ -9,6 +9,7 @@ from typing import Any
 from autocoder_jupyter.data.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
+from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
@@ -43,12 +44,14 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
     reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
+    check_examples(request.examples, inputs, request.outputs, request.samples)
     context = build_context(
         request.samples,
         share=config.share,
         max_sample_rows=config.max_sample_rows,
         checks=reading.checks,
         request=words_of(request),
+        examples=request.examples,
     )
     return Prepared(inputs, context, RequestKey.of(request, config, inputs))
 
@@ -115,6 +118,8 @@ def request_record(request: Request, config: AgentConfig, key: RequestKey) -> di
         "constraints": list(request.constraints),
         "checks": list(request.checks),
         "schema": request.schema,
+        "own_tests": request.own_tests,
+        "examples": [example.text for example in request.examples],
         "wishes": list(request.wishes),
         "earlier": request.earlier.version if request.earlier else None,
         "settings": settings,

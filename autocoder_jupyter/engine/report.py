@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.journal import conversation
+from autocoder_jupyter.engine.own_tests import own_module
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
@@ -67,6 +68,8 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
     code = best.code if best else work.code
     run = best.verdict.run if best else None
     success = best is not None and best.verdict.success
+    request = work.request
+    own_tests = own_module(request.own_tests, request.name, plan).source if request.own_tests and plan else ""
     system_packages = environment.system_packages if environment else ()
     return Report(
         name=work.request.name,
@@ -79,6 +82,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
         tests=best.tests if best else (work.suite.source if work.suite else ""),
+        own_tests=own_tests,
         plan=plan,
         output=run.output if run else "",
         exit_code=run.exit_code if run else (0 if success else -1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autocoder_jupyter.engine.acceptance import Acceptance
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.tests import TestSuite
@@ -22,11 +23,12 @@ class Verdict:
         suite: the tests that were to pass; None when tests are skipped.
         run: how they went; None when they could not be run.
         sample: the function on the real sample; None when there is none or it was not reached.
-        checks: the person's checks and the constraints.
+        checks: the constraints.
         vacuous: tests that pass on a stub.
         failures: what is wrong outside of the tests, as the function's faults.
         tests_changed: ids of tests that were changed or dropped on the way here.
         error: why nothing could be run at all; "" when it could.
+        accepted: what the person demands: examples, own tests and checks.
     """
 
     suite: TestSuite | None = None
@@ -37,6 +39,7 @@ class Verdict:
     failures: tuple[TestFailure, ...] = ()
     tests_changed: tuple[str, ...] = ()
     error: str = ""
+    accepted: Acceptance = Acceptance()
 
     @property
     def toothless(self) -> bool:
@@ -54,7 +57,9 @@ class Verdict:
     def success(self) -> bool:
         """Every part that `success` demands is there and holds."""
         tested = self.suite is None or (self.run is not None and self.run.passed and not self.toothless)
-        return tested and not self.error and not self.failures and all(check.passed for check in self.evidence.checks)
+        evidence = self.evidence
+        holds = all(check.passed for check in evidence.conditions)
+        return tested and holds and not self.error and not self.failures and not self.accepted.broken
 
     @property
     def evidence(self) -> Evidence:
@@ -64,7 +69,11 @@ class Verdict:
             message = "Every test passes on a function that does nothing." if self.toothless else ""
             checks = (CheckOutcome(name=CAN_FAIL, passed=not self.toothless, message=message), *checks)
         return Evidence(
-            tests=self._outcomes(), checks=checks, vacuous_tests=self.vacuous, tests_changed=self.tests_changed
+            acceptance=self.accepted.outcomes,
+            tests=self._outcomes(),
+            checks=checks,
+            vacuous_tests=self.vacuous,
+            tests_changed=self.tests_changed,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:
@@ -77,11 +86,12 @@ class Verdict:
         )
 
     @property
-    def score(self) -> tuple[bool, int, int]:
-        """For choosing the best of several: success, tests passed, other conditions held."""
+    def score(self) -> tuple[bool, int, int, int]:
+        """For choosing the best of several: success, what the person demands, tests passed, other conditions held."""
         evidence = self.evidence
+        accepted = sum(outcome.passed for outcome in evidence.acceptance)
         passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)
-        return self.success, passed, sum(check.passed for check in evidence.checks)
+        return self.success, accepted, passed, sum(check.passed for check in evidence.checks)
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -111,6 +121,11 @@ class Verdict:
         """The reason of a failure, in a sentence or two."""
         if self.error:
             return self.error
+        if self.accepted.broken:
+            return self.accepted.broken
+        refused = [outcome for outcome in self.accepted.outcomes if not outcome.passed]
+        if refused:
+            return f"This does not hold: {refused[0].name}. {refused[0].message}".strip()
         if self.run is not None and self.run.collection_error:
             return f"The tests could not be run: {self.run.collection_error.strip().splitlines()[-1]}"
         if self.failing:

@@ -11,6 +11,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.events import Emit, SourceWritten, Stage, StageFinished, StageStarted
+from autocoder_jupyter.engine.own_tests import for_judges
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Start
@@ -54,7 +55,8 @@ class Work:
         self.second_talk = Conversation(services.second_model or services.model, self.budget, services.emit)
         self.bench = Workbench(services, config)
         self.attempt = 1
-        self.attempts_allowed = 1 if config.skip_tests else config.max_iterations
+        unguided = config.skip_tests and not request.has_acceptance
+        self.attempts_allowed = 1 if unguided else config.max_iterations
         self.last_words: Sequence[Exchange] = ()
 
     @property
@@ -68,6 +70,12 @@ class Work:
         return self.prepared.context.text
 
     @property
+    def judges_context(self) -> str:
+        """The same for who decides between code and tests: the person's own tests too, as far as they may be shown."""
+        told = (self.context, for_judges(self.request.own_tests, self.config.share))
+        return "\n\n".join(text for text in told if text)
+
+    @property
     def discretion(self) -> Discretion:
         """What may be told of a run of the present solution on the real sample."""
         tables = tables_of(self.request.samples, self.plan.outputs).columns
@@ -79,7 +87,8 @@ class Work:
     @property
     def sources(self) -> tuple[str, ...]:
         """The modules that run in the sandbox."""
-        return (self.code, self.suite.source) if self.suite else (self.code,)
+        own = (self.request.own_tests,) if self.request.own_tests else ()
+        return (self.code, *((self.suite.source,) if self.suite else ()), *own)
 
     def set_code(self, code: str) -> None:
         """Take a new version of the solution."""

@@ -69,7 +69,7 @@ class Link:
         self._jobs_due = False
         self._jobs_not_before = 0.0
         self._jobs_told: list[dict[str, Any]] | None = None
-        self._data_told: list[dict[str, Any]] | None = None
+        self._data_told: dict[str, Any] | None = None
 
     # On the main thread
 
@@ -123,9 +123,10 @@ class Link:
 
     def _look(self) -> None:
         """See what the notebook holds now."""
-        from autocoder_jupyter.magics.variables import describe
+        from autocoder_jupyter.magics.variables import describe, others
 
-        self._inbox.put(partial(self._tell_data, describe(self._notebook.namespace)))
+        namespace = self._notebook.namespace
+        self._inbox.put(partial(self._tell_data, {"variables": describe(namespace), "others": others(namespace)}))
         self._inbox.put(self._jobs_moved)  # a result may have come from elsewhere, or be gone
 
     def _await_settings(self) -> None:
@@ -221,10 +222,10 @@ class Link:
             self._jobs_told = news
             self._send({"kind": "jobs", "jobs": jobs})
 
-    def _tell_data(self, variables: list[dict[str, Any]]) -> None:
-        if variables != self._data_told:
-            self._data_told = variables
-            self._send({"kind": "data", "variables": variables})
+    def _tell_data(self, data: dict[str, Any]) -> None:
+        if data != self._data_told:
+            self._data_told = data
+            self._send({"kind": "data", **data})
 
     def _when_free(self, work: Work) -> None:
         """Do something on the main thread between two cells; at once where it has no loop."""

@@ -31,6 +31,8 @@ def _option(option: Option) -> dict[str, Any]:
         "takes_value": option.takes_value,
         "kind": option.kind,
         "choices": list(option.choices),
+        "minimum": option.minimum,
+        "expects": option.expects,
         "placeholder": option.placeholder,
         "help": option.help,
         "repeatable": option.repeatable,

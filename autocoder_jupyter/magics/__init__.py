@@ -56,8 +56,8 @@ def unregister(shell: Any) -> None:
         if not launch.job.done:
             launch.job.cancel()
     awaited.set_watch()
-    for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("autocode", None)
+    for kind, name in (("line", "autocode"), ("cell", "autocode"), ("cell", "autocode_test")):
+        shell.magics_manager.magics[kind].pop(name, None)
     for configurable in (magics, magics.notebook.traits):
         shell.configurables.remove(configurable)
     shell.Completer.custom_matchers.remove(completion.matcher)

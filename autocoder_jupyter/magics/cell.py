@@ -13,6 +13,7 @@ from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
+from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
 from autocoder_jupyter.magics.questions import ask_at_prompt
@@ -62,6 +63,8 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
         constraints=command.constraints,
         checks=command.checks,
         schema=read_schema(command.schema, notebook.namespace),
+        own_tests=notebook.own_tests_of(command.name),
+        examples=tuple(collect_example(option, notebook.namespace) for option in command.examples),
     )
 
 

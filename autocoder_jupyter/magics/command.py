@@ -12,6 +12,7 @@ from typing import Any
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
+from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -38,6 +39,7 @@ class CellCommand:
         samples: what `-s` hands over.
         constraints, checks: as written.
         refine: whether the prompt is a wish about the function that has the name.
+        examples: what `--example` says, not evaluated.
         schema: free text, or `@name` of a variable that holds it.
         settings: the options that are settings, by name; only those that the cell gives.
         help: whether only the help text is wanted; then the rest is empty.
@@ -50,6 +52,7 @@ class CellCommand:
     samples: tuple[SampleOption, ...] = ()
     constraints: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    examples: tuple[ExampleOption, ...] = ()
     schema: str | None = None
     refine: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -81,6 +84,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         samples=tuple(_sample(text) for text in given.get("sample", ())),
         constraints=given.get("constraint", ()),
         checks=tuple(_check(text) for text in given.get("check", ())),
+        examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
         refine=bool(given.get("refine")),
         settings={option: value for option, value in given.items() if option in SETTINGS},

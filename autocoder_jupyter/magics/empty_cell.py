@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+_OURS = ("%%autocode", "%%autocode_test")
+
 
 def keep_empty_cell(lines: list[str]) -> list[str]:
     """An input transformer: gives a lone `%%autocode …` line an empty second one, so that `%%autocode -h` answers."""
-    if len(lines) == 1 and lines[0].split()[:1] == ["%%autocode"]:
+    if len(lines) == 1 and lines[0].startswith(_OURS) and lines[0].split()[0] in _OURS:
         return [lines[0].rstrip("\n") + "\n", "\n"]
     return lines
 

@@ -10,6 +10,8 @@ _HEAD = """\
 [more options, one line or several that begin with - or --]
 What you need, in words. @name refers to a DataFrame, Series, File or Dir of the notebook; @@name is just text.
 
+%%autocode_test NAME, then pytest functions of your own that call NAME(…), in a cell before or after that one.
+
 Then NAME.run(data) calls the function, NAME itself shows it, and %autocode SUBCOMMAND does the rest.
 """
 

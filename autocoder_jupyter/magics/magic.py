@@ -1,10 +1,10 @@
-"""`%%autocode` and `%autocode`: only the wiring. What they do is in `cell.py` and `line/`."""
+"""`%%autocode`, `%autocode` and `%%autocode_test`: only the wiring. What they do is in `cell.py` and `line/`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 
 from autocoder_jupyter.magics.notebook import Jobs, Notebook
 from autocoder_jupyter.magics.settings import Autocode
@@ -35,3 +35,11 @@ class AutocodeMagics(Magics):
             from autocoder_jupyter.magics.cell import run_cell
 
             run_cell(self.notebook, line, cell)
+
+    @no_var_expand
+    @cell_magic
+    def autocode_test(self, line: str, cell: str) -> None:
+        """Tests of your own for a function: `%%autocode_test NAME`, then test functions as pytest knows them."""
+        from autocoder_jupyter.magics.own_tests import run_test_cell
+
+        run_test_cell(self.notebook, line, cell)

@@ -138,6 +138,7 @@ class Notebook:
         front_end: what a page of ours adds.
         prepared: whether somebody has begun to.
         told: what the person was told in full already, and is reminded of in a line.
+        own_tests: the person's own tests by the function's name, then by cell.
     """
 
     shell: Any
@@ -147,6 +148,7 @@ class Notebook:
     front_end: FrontEnd = field(default_factory=FrontEnd)
     prepared: threading.Event = field(default_factory=threading.Event)
     told: set[str] = field(default_factory=set)
+    own_tests: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def jobs(self) -> Jobs:
@@ -182,6 +184,10 @@ class Notebook:
         parent: Mapping[str, Any] = (ask() if ask else None) or {}
         found = (parent.get("metadata") or {}).get("cellId")
         return found if isinstance(found, str) else None
+
+    def own_tests_of(self, name: str) -> str:
+        """All own tests of a function, one module; "" when there are none."""
+        return "\n\n\n".join(source.strip("\n") for source in self.own_tests.get(name, {}).values())
 
     def prepare(self) -> None:
         """Have ready what the first generation needs, from a thread of its own; returns at once.

@@ -233,6 +233,14 @@ OPTIONS: tuple[Option, ...] = (
         is_setting=False,
     ),
     Option(
+        "example",
+        "an input and what must come out for it, frames or values, compared by values",
+        flags=("--example",),
+        placeholder='"[NAME=]INPUT, … -> [NAME=]OUTPUT, …"',
+        repeatable=True,
+        is_setting=False,
+    ),
+    Option(
         "schema",
         "what the data means, in free text; @NAME takes it from a variable",
         flags=("--schema",),

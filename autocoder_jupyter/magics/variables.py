@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.magics.notebook import is_result
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.visible import visible
 
@@ -18,6 +19,9 @@ MOST_COLUMNS = 100
 
 MOST_COLUMNS_IN_ALL = 3000
 """Then only the number of columns is said: a message must stay small, and making it must not take time."""
+
+MOST_OTHERS = 1000
+"""Names that are told without more than their type."""
 
 HINTED_COLUMNS = 3
 
@@ -43,6 +47,20 @@ def describe(namespace: Mapping[str, Any]) -> list[dict[str, Any]]:
         left -= len(facts.get("columns", ()))
         described.append({"name": name, "type": kind, **facts})
     return described
+
+
+def others(namespace: Mapping[str, Any]) -> dict[str, str]:
+    """What else the notebook has, that no request can refer to and no result may take the name of: types by name.
+
+    Values are not looked at, and results are not among them, because a new one may take their place.
+    """
+    found: dict[str, str] = {}
+    for name, value in tuple(namespace.items()):
+        if len(found) == MOST_OTHERS:
+            break
+        if not name.startswith("_") and kind_of(value) is None and not is_result(value):
+            found[_short(name)] = _short(type(value).__name__)
+    return found
 
 
 def hint(variable: Mapping[str, Any]) -> str:

@@ -169,8 +169,8 @@ def _wrapped(text: str, bullet: str = "") -> list[str]:
 def _evidence(report: Report) -> str:
     evidence = report.evidence
     passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)
-    held = sum(check.passed for check in evidence.checks)
-    summary = f"{passed} of {len(evidence.tests)} tests passed, {held} of {len(evidence.checks)} further checks held"
+    held, demanded = sum(check.passed for check in evidence.conditions), len(evidence.conditions)
+    summary = f"{passed} of {len(evidence.tests)} tests passed, {held} of {demanded} further checks held"
     if evidence.tests_changed:
         summary += f", {len(evidence.tests_changed)} tests were changed on the way"
     return summary

@@ -40,6 +40,9 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found += _of_named("output", before.get("outputs"), now.get("outputs"))
     found += _of_lines("constraint", before.get("constraints"), now.get("constraints"))
     found += _of_lines("check", before.get("checks"), now.get("checks"))
+    found += _of_lines("example", before.get("examples"), now.get("examples"))
+    if before.get("own_tests", "") != now.get("own_tests", ""):
+        found.append("other tests of yours")
     if before.get("schema") != now.get("schema"):
         found.append("what is said about the data")
     old, new = _mapping(before.get("settings")), _mapping(now.get("settings"))

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.examples import example_record
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import File, InputSpec
 
@@ -48,6 +49,8 @@ class RequestKey:
             "constraints": request.constraints,
             "checks": request.checks,
             "schema": request.schema,
+            "own_tests": request.own_tests,
+            "examples": [example_record(example) for example in request.examples],
             "wishes": request.wishes,
             "earlier": request.earlier.request_key if request.earlier else None,
             "model": config.model,

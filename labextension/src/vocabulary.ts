@@ -7,6 +7,10 @@ export interface IOption {
   takes_value: boolean;
   kind: string;
   choices: string[];
+  /** The smallest number allowed; absent from what older kernels say. */
+  minimum?: number | null;
+  /** What a value of it looks like, in words. */
+  expects?: string;
   placeholder: string;
   help: string;
   repeatable: boolean;

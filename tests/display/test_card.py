@@ -257,6 +257,19 @@ def test_a_ready_card_says_how_to_call_and_what_it_rests_on(read: Any) -> None:
     assert "rests on: 1 test, two runs agree" in render_text(state)
 
 
+def test_what_the_person_demands_is_shown_apart_and_fails_first(read: Any) -> None:
+    mine = CheckOutcome(name="your test test_mine", passed=False, message="assert 3 == 4")
+    held = CheckOutcome(name="total >= 0", passed=True)
+    state = replace(RUNNING, phase="failed", outcomes=(FAILED,), evidence=Evidence(acceptance=(mine, held)))
+    text = read(render_html(state)).text
+    shown = text[text.index("Your tests") :]
+    assert 0 < shown.index("does not hold") < shown.index("your test test_mine") < shown.index("total >= 0")
+    assert text.index("your test test_mine") < text.index("test_sum")
+    assert "your test test_mine: assert 3 == 4" in text.split("Fails")[0]
+    assert "1 of your 2 tests" in text and "  your tests: ✗ your test test_mine  assert 3 == 4" in render_text(state)
+    assert "Your tests" not in read(render_html(replace(state, evidence=Evidence()))).text
+
+
 def test_the_line_of_pytest_that_says_why_is_shown(read: Any) -> None:
     failed = FAILED.model_copy(update={"message": "test_solution.py:14: in test_sum\nE   assert 3 == 4"})
     state = replace(RUNNING, phase="failed", outcomes=(failed,))

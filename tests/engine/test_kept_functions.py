@@ -39,8 +39,8 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(th
     assert again.report.kept == "4 rows" and [event.verified_on for event in again.of(KeptHolds)] == ["4 rows"]
     assert again.report.run_id == first.report.run_id == first.report.request_key
     assert again.report.sample_shapes["sales"]["rows"] == 4
-    names = [check.name for check in again.report.evidence.checks if check.passed]
-    assert names == [check.name for check in first.report.evidence.checks] and "total > 0" in names
+    names = [check.name for check in again.report.evidence.conditions if check.passed]
+    assert names == [check.name for check in first.report.evidence.conditions] and "total > 0" in names
     assert len(again.of(TestReported)) == 2 and again.of(Finished)[-1].state == "ready"
     assert again.report.history == first.report.history and again.report.usage.input_tokens == 0
     said = [(said.stage, said.answer) for said in again.report.conversation_history]

@@ -461,7 +461,7 @@ async def test_a_function_that_hangs_on_chance_is_no_success(theatre: Theatre):
 
 async def test_the_persons_own_checks_must_hold(theatre: Theatre):
     played = await play(theatre, checks=("total == 140", "total < 100"), settings={"max_iterations": 1})
-    outcomes = {check.name: check.passed for check in played.report.evidence.checks}
+    outcomes = {check.name: check.passed for check in played.report.evidence.acceptance}
     assert outcomes["total == 140"] and not outcomes["total < 100"]
     assert not played.report.success
 

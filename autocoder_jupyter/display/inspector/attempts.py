@@ -43,7 +43,7 @@ def attempt_html(attempt: Attempt, result: bool) -> str:
     """One attempt: how it went, what failed, and the diagnosis that led to the next."""
     kept = "the result" if result else ""
     title = f'<strong style="flex:none">Attempt {attempt.number}</strong> {_outcome(attempt)} {markup.muted(kept)}'
-    failing = parts.failures(attempt.evidence.tests, attempt.evidence.checks)
+    failing = parts.failures(attempt.evidence.tests, attempt.evidence)
     return (
         f'<div style="margin-top:8px"><div style="display:flex;flex-wrap:wrap;column-gap:12px">{title}</div>'
         + markup.row("Reason", "" if failing else markup.text(attempt.error or ""))
@@ -79,7 +79,7 @@ def is_result(attempt: Attempt, report: Report) -> bool:
 
 def outcome_words(attempt: Attempt) -> tuple[bool, str]:
     """Whether it held, and how it went in some words."""
-    tests, checks = attempt.evidence.tests, attempt.evidence.checks
+    tests, checks = attempt.evidence.tests, attempt.evidence.conditions
     passed = sum(test.outcome == "passed" for test in tests)
     unmet = sum(not check.passed for check in checks)
     words = [f"{passed} of {len(tests)} tests passed"] if tests else []

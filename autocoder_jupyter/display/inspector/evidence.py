@@ -17,17 +17,25 @@ MESSAGE_CHARACTERS = 2_000
 def evidence_section(report: Report) -> str:
     """The section."""
     evidence = report.evidence
-    if not evidence.tests and not evidence.checks and not report.tests:
+    if not evidence.tests and not evidence.conditions and not report.tests:
         return f"<div>{markup.text('It did not get as far as a test.')}</div>"
     return "".join(
         (
+            markup.row("Your tests", parts.own(evidence)),
             markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
             markup.row("Checks", parts.checks(evidence)),
             markup.row("Can fail", _vacuity(evidence)),
             markup.row("Changed", _changed(evidence)),
             markup.details("Source of the tests", source_block(report.tests, f"test_{report.name}.py")),
+            _own_source(report),
         )
     )
+
+
+def _own_source(report: Report) -> str:
+    if not report.own_tests:
+        return ""
+    return markup.details("Source of your tests", source_block(report.own_tests, "test_own.py"))
 
 
 def _shortened(evidence: Evidence) -> list[TestOutcome]:

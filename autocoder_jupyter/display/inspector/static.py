@@ -91,6 +91,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     lines.extend(f"  wish: {wish}" for wish in report.wishes)
     if report.changes and report.plan:
         lines.extend(f"  {line}" for line in changes_text(report.changes, report.plan, report.evidence.tests))
+    lines.extend(f"  your tests: {line}" for line in parts.own_lines(report.evidence))
     for outcome in report.evidence.tests:
         lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:

@@ -30,6 +30,8 @@ export interface ICell {
   head: IRange;
   prose: IRange;
   request: string;
+  /** Where `request` begins in the cell. */
+  requestFrom: number;
   references: IReference[];
 }
 
@@ -61,6 +63,7 @@ export function parseCell(text: string, vocabulary: IVocabulary): ICell | null {
     head: { from: 0, to: headEnd },
     prose,
     request: text.slice(prose.from).replace(/^\n+|\n+$/g, ''),
+    requestFrom: prose.from + (/^\n+/.exec(text.slice(prose.from))?.[0].length ?? 0),
     references: findReferences(text.slice(prose.from), prose.from)
   };
 }

@@ -8,20 +8,21 @@ import type { Knowledge } from './knowledge';
 import { isNews } from './knowledge';
 import type { IProblem } from './problems';
 import { findProblems } from './problems';
+import type { Parser } from './values';
 
 /** Underlines what the kernel would refuse; F8 goes to the next problem and says it aloud, Ctrl Shift M lists all. */
-export function diagnostics(knowledge: Knowledge): Extension {
+export function diagnostics(knowledge: Knowledge, python: Parser | null): Extension {
   return [
-    linter(view => diagnose(view, knowledge), { needsRefresh: isNews }),
+    linter(view => diagnose(view, knowledge, python), { needsRefresh: isNews }),
     keymap.of([{ key: 'F8', run: goToNext }, ...lintKeymap])
   ];
 }
 
-function diagnose(view: EditorView, knowledge: Knowledge): Diagnostic[] {
-  const { vocabulary, variables } = knowledge.for(view);
+function diagnose(view: EditorView, knowledge: Knowledge, python: Parser | null): Diagnostic[] {
+  const known = knowledge.for(view);
   const text = view.state.doc.toString();
-  const cell = parseCell(text, vocabulary);
-  return cell === null ? [] : findProblems(cell, text, vocabulary, variables).map(diagnosticOf);
+  const cell = parseCell(text, known.vocabulary);
+  return cell === null ? [] : findProblems(cell, text, known, python).map(diagnosticOf);
 }
 
 function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Diagnostic {

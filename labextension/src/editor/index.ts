@@ -8,6 +8,7 @@ import { Knowledge } from './knowledge';
 import { MIME_TYPE } from './mimeType';
 import { CellCompletion } from './provider';
 import { Recognition } from './recognition';
+import type { Parser } from './values';
 
 /** What an editor shows of a `%%autocode` cell while it is written. */
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -28,7 +29,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
       name: 'autocode',
       displayName: '%%autocode',
       mime: MIME_TYPE,
-      load: async () => (await import('./language')).autocodeLanguage(knowledge)
+      load: async () => {
+        const [{ autocodeLanguage }, python] = await Promise.all([import('./language'), pythonOf(languages)]);
+        return autocodeLanguage(knowledge, python);
+      }
     });
     completions?.registerProvider(new CellCompletion(knowledge, completions));
     const recognition = new Recognition(languages, panel => link?.forNotebook(panel)?.prepare());
@@ -36,5 +40,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     notebooks.widgetAdded.connect((_, panel) => recognition.follow(panel));
   }
 };
+
+/** JupyterLab's own parser of Python; without one, expressions are left to the kernel. */
+async function pythonOf(languages: IEditorLanguageRegistry): Promise<Parser | null> {
+  const python = await languages.getLanguage('text/x-python').catch(() => null);
+  return python?.support?.language.parser ?? null;
+}
 
 export default plugin;

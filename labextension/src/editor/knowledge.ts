@@ -13,7 +13,14 @@ export interface IKnown {
   vocabulary: IVocabulary;
   /** `null` as long as the kernel has not said. */
   variables: readonly IVariable[] | null;
+  /** Names of other things of the notebook, and their types. */
+  others: { readonly [name: string]: string };
+  /** Whether the kernel is known to run without the extension. */
+  absent: boolean;
 }
+
+/** Before a kernel has said anything. */
+export const UNKNOWN: IKnown = { vocabulary: VOCABULARY, variables: null, others: {}, absent: false };
 
 const learned = StateEffect.define<null>();
 
@@ -39,7 +46,7 @@ export class Knowledge {
   /** For the cells of a notebook. */
   of(panel: NotebookPanel | undefined): IKnown {
     const link = panel === undefined ? null : (this.link?.forNotebook(panel) ?? null);
-    return link === null ? { vocabulary: VOCABULARY, variables: null } : known(link);
+    return link === null ? UNKNOWN : known(link);
   }
 
   /** For the cell of an editor. */
@@ -63,16 +70,17 @@ export class Knowledge {
   /** Links speak of jobs several times a second; editors care for data and words only. */
   private heard(link: IKernelLink): void {
     const before = this.followed.get(link);
-    if (before?.variables === link.variables && before.vocabulary === link.vocabulary) {
+    const now = known(link);
+    if (before?.variables === now.variables && before.vocabulary === now.vocabulary && before.absent === now.absent) {
       return;
     }
-    this.followed.set(link, known(link));
+    this.followed.set(link, now);
     this.notebooks.filter(panel => this.link?.forNotebook(panel) === link).forEach(tell);
   }
 }
 
-function known({ vocabulary, variables }: IKernelLink): IKnown {
-  return { vocabulary, variables };
+function known({ vocabulary, variables, others, absent }: IKernelLink): IKnown {
+  return { vocabulary, variables, others, absent };
 }
 
 function tell(panel: NotebookPanel): void {

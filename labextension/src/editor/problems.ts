@@ -1,10 +1,13 @@
 import type { IVariable } from '../link/tokens';
-import type { IOption, IVocabulary } from '../vocabulary';
+import type { IVocabulary } from '../vocabulary';
 import type { ICell } from './cell';
 import { byFlag } from './cell';
 import { bareType, brought, declaredNames, readDeclaration, readSample, values } from './declarations';
 import { isBuiltin, isIdentifier, isKeyword, repr } from './python';
 import { didYouMean } from './suggestions';
+import type { IKnown } from './knowledge';
+import type { Parser } from './values';
+import { brokenExpression, expects, wrongValue } from './values';
 import type { IRange, IWord } from './words';
 
 /**
@@ -20,13 +23,13 @@ export interface IProblem extends IRange {
   instead?: string;
 }
 
-/** What is wrong with a cell, in the order in which the kernel would notice; `variables` is `null` when not known. */
-export function findProblems(
-  cell: ICell,
-  text: string,
-  vocabulary: IVocabulary,
-  variables: readonly IVariable[] | null
-): IProblem[] {
+/**
+ * What is wrong with a cell, in the order in which the kernel would notice; after it, what it would hint at.
+ *
+ * @param python reads expressions; `null` as long as it is not loaded
+ */
+export function findProblems(cell: ICell, text: string, known: IKnown, python: Parser | null): IProblem[] {
+  const { vocabulary, variables, others, absent } = known;
   if (cell.unclosed !== null) {
     return [unclosedQuote(cell.unclosed, text)];
   }
@@ -34,13 +37,21 @@ export function findProblems(
     return [];
   }
   return [
+    ...(absent ? [notLoaded(cell)] : []),
     ...optionProblems(cell, vocabulary),
     ...nameProblems(cell),
     ...requestProblems(cell),
     ...declarationProblems(cell, vocabulary),
     ...sampleProblems(cell),
+    ...expressionProblems(cell, python),
     ...doubledNames(cell),
-    ...(variables === null ? [] : unknownData(cell, variables))
+    ...(variables === null
+      ? []
+      : [
+          ...takenName(cell, variables, others),
+          ...unknownData(cell, variables, others),
+          ...forgottenMarks(cell, variables)
+        ])
   ];
 }
 
@@ -75,8 +86,8 @@ function optionProblems(cell: ICell, vocabulary: IVocabulary): IProblem[] {
     if (value === null) {
       return [error(at, `${flag} needs a value.`, `Write ${flag} ${option.placeholder || expects(option)}.`)];
     }
-    if (option.choices.length > 0 && !option.choices.includes(value.text)) {
-      const hint = didYouMean(value.text, option.choices);
+    if (wrongValue(option, value.text)) {
+      const hint = option.choices.length > 0 ? didYouMean(value.text, option.choices) : '';
       const what = `${flag} takes ${expects(option)}, not ${repr(value.text)}.`;
       return [error(value, what, hint, offered(hint))];
     }
@@ -84,8 +95,9 @@ function optionProblems(cell: ICell, vocabulary: IVocabulary): IProblem[] {
   });
 }
 
-function expects(option: IOption): string {
-  return option.choices.join(' or ');
+function notLoaded({ command }: ICell): IProblem {
+  const hint = 'Run a cell with %load_ext autocoder_jupyter first.';
+  return { ...command, severity: 'warning', what: 'autocoder_jupyter is not loaded in this kernel.', hint };
 }
 
 /** What a hint offers, as a text to put in. */
@@ -172,6 +184,63 @@ function sampleProblems(cell: ICell): IProblem[] {
   });
 }
 
+/** Of `--check`; what is not Python is an error before anything is asked. */
+function expressionProblems(cell: ICell, python: Parser | null): IProblem[] {
+  if (python === null) {
+    return [];
+  }
+  return values(cell, 'check').flatMap(value => {
+    const at = brokenExpression(python, value);
+    const hint = 'Put it in quotes if it has blanks: --check "(monthly.revenue >= 0).all()".';
+    return at === null ? [] : [error(at, `--check ${repr(value.text)} is not a Python expression.`, hint)];
+  });
+}
+
+/** The name of something else of the notebook. */
+function takenName(
+  { given, positional: [name] }: ICell,
+  variables: readonly IVariable[],
+  others: IKnown['others']
+): IProblem[] {
+  const type =
+    name === undefined ? undefined : (others[name.text] ?? variables.find(one => one.name === name.text)?.type);
+  if (name === undefined || type === undefined || given.some(({ option }) => option?.name === 'replace')) {
+    return [];
+  }
+  const what = `${repr(name.text)} is already a variable of the notebook (${type}).`;
+  return [warning(name, what, 'Choose another name, or say --replace.')];
+}
+
+/** Data that the prose names like any other word; the same rules as `hints` in `magics/references.py`. */
+function forgottenMarks(cell: ICell, variables: readonly IVariable[]): IProblem[] {
+  const handed = new Set([...cell.references.map(({ name }) => name), ...brought(cell)]);
+  const columns = variables.filter(({ name }) => handed.has(name)).flatMap(one => one.columns ?? []);
+  const known = new Set([
+    ...handed,
+    ...columns.map(({ name }) => name),
+    ...declaredNames(cell, 'output').map(({ name }) => name),
+    cell.positional[0]?.text ?? ''
+  ]);
+  const words = [...cell.request.matchAll(WORD)].filter(({ 0: word }, index, all) => {
+    const isFirst = all.findIndex(other => other[0] === word) === index;
+    return isFirst && !known.has(word);
+  });
+  return words.flatMap(match => {
+    const variable = variables.find(({ name }) => name === match[0]);
+    if (variable === undefined) {
+      return [];
+    }
+    const from = cell.requestFrom + match.index;
+    const what = `${match[0]} is a ${variable.type} of the notebook, and the request does not hand it over.`;
+    const instead = `@${match[0]}`;
+    const at = { from, to: from + match[0].length };
+    return [{ ...at, severity: 'info' as const, what, hint: `Write ${instead} if it means that.`, instead }];
+  });
+}
+
+/** A word that could be a name: no single letter, no part of an address, nothing behind a dot. */
+const WORD = /(?<![\p{L}\p{N}_@.])[A-Za-z_][\p{L}\p{N}_]+(?![\p{L}\p{N}_@])/gu;
+
 function doubledNames(cell: ICell): IProblem[] {
   const outputs = declaredNames(cell, 'output');
   const inputs = declaredNames(cell, 'input');
@@ -193,13 +262,17 @@ function doubledNames(cell: ICell): IProblem[] {
   return [...twice, ...both];
 }
 
-function unknownData(cell: ICell, variables: readonly IVariable[]): IProblem[] {
+function unknownData(cell: ICell, variables: readonly IVariable[], others: IKnown['others']): IProblem[] {
   const known = variables.map(variable => variable.name);
   const samples = values(cell, 'sample').map(at => ({ at, ...readSample(at) }));
   const elsewhere = new Set([...known, ...brought(cell)]);
   const mentioned = cell.references
     .filter(({ name }) => !elsewhere.has(name))
     .map(reference => {
+      const type = others[reference.name];
+      if (type !== undefined) {
+        return noData(reference, type);
+      }
       const offer = didYouMean(reference.name, known, '@');
       const what = `There is no ${repr(reference.name)} in the notebook, and the request refers to @${reference.name}.`;
       const hint = `${offer} An at sign that refers to nothing is written @@${reference.name}.`.trim();
@@ -213,6 +286,22 @@ function unknownData(cell: ICell, variables: readonly IVariable[]): IProblem[] {
     });
   return [...mentioned, ...handed];
 }
+
+function noData(reference: IRange & { name: string }, type: string): IProblem {
+  const { name } = reference;
+  const what = `@${name} is ${/^[aeiou]/i.test(type) ? 'an' : 'a'} ${type}; a request can refer to ${REFERABLE}.`;
+  const plain = ['bool', 'int', 'float', 'str'].includes(type);
+  const declared = `-i "${name}: ${type}${plain ? ' = …' : ''}"`;
+  const declarable = plain || type === 'list' || type === 'dict';
+  const hint = plain
+    ? `Declare it as an input, ${declared}, or write the value itself.`
+    : declarable
+      ? `Declare it as an input: ${declared}.`
+      : '';
+  return warning(reference, what, hint);
+}
+
+const REFERABLE = 'a DataFrame, a Series, File(…) or Dir(…)';
 
 function warning(at: IRange, what: string, hint: string, instead?: string): IProblem {
   return { from: at.from, to: at.to, severity: 'warning', what, hint, instead };

@@ -44,6 +44,10 @@ export class KernelLink implements IKernelLink, IDisposable {
     return this._variables;
   }
 
+  get others(): { readonly [name: string]: string } {
+    return this._others;
+  }
+
   get vocabulary(): IVocabulary {
     return this._vocabulary;
   }
@@ -109,6 +113,7 @@ export class KernelLink implements IKernelLink, IDisposable {
     this._jobs = [];
     this._heardAt = 0;
     this._variables = null;
+    this._others = {};
     this._vocabulary = VOCABULARY;
     for (const waiting of this._waiting.values()) {
       clearTimeout(waiting.timer);
@@ -192,6 +197,7 @@ export class KernelLink implements IKernelLink, IDisposable {
         break;
       case 'data':
         this._variables = message.variables;
+        this._others = message.others ?? {};
         break;
       case 'settings': {
         const sentences = Object.values(message.refused ?? {});
@@ -234,6 +240,7 @@ export class KernelLink implements IKernelLink, IDisposable {
   private _jobs: readonly IJob[] = [];
   private _heardAt = 0;
   private _variables: readonly IVariable[] | null = null;
+  private _others: { readonly [name: string]: string } = {};
   private _vocabulary: IVocabulary = VOCABULARY;
   private _settings: Settings = {};
   private _isDisposed = false;

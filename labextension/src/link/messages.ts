@@ -16,7 +16,7 @@ export type Heard =
   | { kind: 'welcome'; client: string; protocol: number; version: string; vocabulary: IVocabulary }
   | { kind: 'settings'; settings: object; refused?: { [name: string]: string } }
   | { kind: 'jobs'; jobs: IJob[] }
-  | { kind: 'data'; variables: IVariable[] }
+  | { kind: 'data'; variables: IVariable[]; others?: { [name: string]: string } }
   | { kind: 'reply'; id: string; ok: true; value: string | null }
   | { kind: 'reply'; id: string; ok: false; error: string };
 

@@ -82,6 +82,8 @@ export interface IKernelLink {
   readonly heardAt: number;
   /** `null` as long as the kernel has not said what it holds. */
   readonly variables: readonly IVariable[] | null;
+  /** Names that the notebook has given to other things than data and results, and the types of these. */
+  readonly others: { readonly [name: string]: string };
   /** Of the kernel's version of the package; the one that was built in until the kernel has said. */
   readonly vocabulary: IVocabulary;
   /** Something of the above is new. */

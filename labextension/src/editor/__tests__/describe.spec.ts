@@ -2,6 +2,7 @@ import type { IVariable } from '../../link/tokens';
 import { VOCABULARY } from '../../vocabulary';
 import type { ICell } from '../cell';
 import { parseCell } from '../cell';
+import { UNKNOWN } from '../knowledge';
 import { asText, describeOption, describeVariable } from '../describe';
 import { described } from '../hover';
 
@@ -34,7 +35,7 @@ it('shows how an option is written, what it does and what it can be', () => {
 describe('what is under the pointer', () => {
   const text = '%%autocode f --share rows -i "n: int"\nRows of @sales above @n, not @other.';
   const cell = parseCell(text, VOCABULARY) as ICell;
-  const known = { vocabulary: VOCABULARY, variables: [WIDE, { ...WIDE, name: 'n' }] };
+  const known = { ...UNKNOWN, vocabulary: VOCABULARY, variables: [WIDE, { ...WIDE, name: 'n' }] };
   const under = (word: string): string | undefined => described(cell, text.indexOf(word) + 2, known)?.title;
 
   it('is an option or a value of the notebook', () => {

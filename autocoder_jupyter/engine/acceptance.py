@@ -1,0 +1,57 @@
+"""What the person demands of the function: examples and own tests, run before all others. (Checks need the sample.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autocoder_jupyter.discretion.words import Discretion
+from autocoder_jupyter.engine.examples import bind, run_examples
+from autocoder_jupyter.engine.own_tests import failures_in, outcomes_of, own_module, why_broken
+from autocoder_jupyter.engine.sample_run import failures_of
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What became of it.
+
+    Args:
+        outcomes: of each example and test.
+        failures: those that failed, as the function's faults.
+        broken: why the person's tests cannot be run, whatever the function does; "" when they can.
+    """
+
+    outcomes: tuple[CheckOutcome, ...] = ()
+    failures: tuple[TestFailure, ...] = ()
+    broken: str = ""
+
+
+def run_acceptance(
+    worker: Worker, callee: Worker, program: Program, request: Request, plan: CodePlan, discretion: Discretion
+) -> Acceptance:
+    """Run examples and own tests, each call in the function's own worker. Blocks.
+
+    Args:
+        worker: runs the tests.
+        callee: runs the function.
+        program: the function.
+        request: with what the person demands.
+        plan: the interface.
+        discretion: what may be told of it.
+
+    Raises:
+        InvalidRequest: an example does not fit the interface.
+    """
+    bound = [bind(example, plan.inputs, plan.outputs, request.samples) for example in request.examples]
+    examples = run_examples(callee, program, bound, discretion)
+    outcomes, failures = examples, failures_of(examples)
+    if not request.own_tests:
+        return Acceptance(outcomes, failures)
+    suite = own_module(request.own_tests, request.name, plan)
+    run = worker.test(program, suite.source, suite.ids, callee=callee)
+    if broken := why_broken(run, discretion):
+        return Acceptance(outcomes, failures, broken)
+    tested, wrong = outcomes_of(suite, run, discretion), failures_in(suite, run, discretion)
+    return Acceptance((*outcomes, *tested), (*failures, *wrong))

@@ -1,0 +1,119 @@
+"""The person's examples: an input, and what the function must give for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter.data.differences import difference
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.discretion.words import Discretion
+from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Example
+from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec
+
+KIND = "your example"
+
+
+@dataclass(frozen=True)
+class BoundExample:
+    """An example with every value at its name.
+
+    Args:
+        text: as the person wrote it.
+        arguments: of the call.
+        expected: outputs by name; those that the example does not speak of may be anything.
+    """
+
+    text: str
+    arguments: Mapping[str, Any]
+    expected: Mapping[str, Any]
+
+
+def bind(
+    example: Example, inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], samples: Mapping[str, Any]
+) -> BoundExample:
+    """Bring an example in line with the function's interface.
+
+    Raises:
+        InvalidRequest: it does not fit.
+    """
+    arguments = {spec.name: samples[spec.name] for spec in inputs if spec.name in samples}
+    arguments |= _by_name(example, example.given, [spec.name for spec in inputs], "input")
+    lacking = [spec.name for spec in inputs if spec.required and spec.name not in arguments]
+    if lacking:
+        raise _misfit(example, f"it does not say {', '.join(lacking)}, and there is no sample of that name.")
+    expected = _by_name(example, example.expected, [spec.name for spec in outputs], "output")
+    return BoundExample(example.text, arguments, expected)
+
+
+def check_examples(
+    examples: Sequence[Example],
+    inputs: Sequence[InputSpec],
+    outputs: Sequence[OutputSpec],
+    samples: Mapping[str, Any],
+) -> None:
+    """See to it, before anything is paid for, that examples fit what is known of the interface; the plan adds the rest.
+
+    Raises:
+        InvalidRequest: one does not.
+    """
+    known = [spec.name for spec in inputs]
+    for example in examples:
+        unnamed = sum(not name for name, _ in example.given)
+        if unnamed > len(known):
+            raise _misfit(example, f"it has {unnamed} values without a name, and the inputs are {_listed(known)}.")
+        if outputs:
+            _by_name(example, example.expected, [spec.name for spec in outputs], "output")
+
+
+def _by_name(example: Example, values: Sequence[tuple[str, Any]], names: Sequence[str], what: str) -> dict[str, Any]:
+    bound: dict[str, Any] = {}
+    unnamed = iter(names)
+    for given, value in values:
+        name = given or next(unnamed, "")
+        if name not in names:
+            raise _misfit(example, f"there is no {what} {given!r}; the {what}s are {_listed(names)}.")
+        if name in bound:
+            raise _misfit(example, f"it says {name} twice.")
+        bound[name] = value
+    if what == "output" and len(names) > 1 and len(values) == 1 and not values[0][0]:
+        raise _misfit(example, f"there are {len(names)} outputs: {_listed(names)}. Write which one it is: {names[0]}=…")
+    return bound
+
+
+def _misfit(example: Example, why: str) -> InvalidRequest:
+    return InvalidRequest(f"The example {example.text} does not fit: {why}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "not known"
+
+
+def run_examples(
+    worker: Worker, program: Program, examples: Sequence[BoundExample], discretion: Discretion
+) -> tuple[CheckOutcome, ...]:
+    """Call the function with each, and compare by values. Blocks."""
+    return tuple(
+        _outcome(worker, program, number, example, discretion) for number, example in enumerate(examples, start=1)
+    )
+
+
+def _outcome(
+    worker: Worker, program: Program, number: int, example: BoundExample, discretion: Discretion
+) -> CheckOutcome:
+    # As it was written, in which values may stand; else by its number.
+    name = f"{KIND} {discretion.words(example.text, 200) if discretion.shows_values else number}"
+    try:
+        outcome = worker.call(program, example.arguments)
+    except PROGRAM_FAILURES as error:
+        return CheckOutcome(name=name, passed=False, message=discretion.error(error))
+    told = []
+    for output, expected in example.expected.items():
+        words = difference(outcome.values[output], expected, show_values=discretion.shows_values)
+        if words:
+            told.append(f"{output}: {Masker().mask(words)}")
+    return CheckOutcome(name=name, passed=not told, message="; ".join(told))

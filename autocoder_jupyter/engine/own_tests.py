@@ -1,0 +1,171 @@
+"""The person's own tests: a module that nobody else changes, and what is told of those that fail."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import symtable
+from collections.abc import Iterator
+
+from autocoder_jupyter.discretion.words import WITHHELD, Discretion
+from autocoder_jupyter.engine.diagnose import last_line, shortened
+from autocoder_jupyter.engine.interface import FUNCTION
+from autocoder_jupyter.engine.patches import excerpt
+from autocoder_jupyter.engine.tests import TestSuite, read_suite
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parsing import complaint, parse
+from autocoder_jupyter.request import Share
+from autocoder_jupyter.sandbox.protocol import TestRun
+from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure, TestOutcome
+
+KIND = "your test"
+
+_HEAD = """\
+# Own tests of {name}. `run` is the function; `{name}` calls it as in the notebook.
+from collections import namedtuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from solution import run
+
+{outputs}
+
+def {name}(*args, **kwargs):
+    return {returned}
+
+
+{name}.run = {name}
+
+"""
+
+_GIVEN = ("np", "pd", "pytest", "namedtuple", FUNCTION)
+
+_KIND_OF_ERROR = re.compile(r"^E\s+(\w+)(?::|$| )", re.MULTILINE)
+_PLACE = re.compile(r"^test_solution\.py:(\d{1,6}): in test", re.MULTILINE)
+
+_RIGHT = "These tests are the person's own. They are right; a test that contradicts one of them is wrong:"
+
+
+def check_own_tests(source: str, name: str) -> None:
+    """See to it that a module can be run as own tests of the function `name`.
+
+    Raises:
+        InvalidRequest: it is no Python, has no test, or uses what is not there in the sandbox.
+    """
+    try:
+        suite = read_suite(source)
+    except SyntaxError as error:
+        raise InvalidRequest(f"The tests of {name} are no Python.", why=f"{complaint(error)}.") from None
+    if not suite.ids:
+        raise InvalidRequest(
+            f"There is no test of {name} in the cell.", hint="Write functions that pytest finds: def test_…():"
+        )
+    unknown = sorted({*_free_names(source)} - {name, *_GIVEN})
+    if unknown:
+        raise InvalidRequest(
+            f"The tests of {name} use {', '.join(unknown[:3])}, which they do not define.",
+            why="They run in the sandbox, where the variables of the notebook are not.",
+            hint=f'Make it inside of the test, or say it as an example in the cell of {name}: --example "@in -> @out".',
+        )
+
+
+def _free_names(source: str) -> Iterator[str]:
+    """Names that are read and that neither the module nor Python defines."""
+    parse(source)  # fails in one way only
+    top = symtable.symtable(source, "<tests>", "exec")
+    tables = [*_all_tables(top)]
+    shared = [symbol for table in tables for symbol in table.get_symbols() if table is top or symbol.is_global()]
+    defined = {symbol.get_name() for symbol in shared if symbol.is_assigned() or symbol.is_imported()}
+    for symbol in shared:
+        name = symbol.get_name()
+        if symbol.is_referenced() and name not in defined and not hasattr(builtins, name):
+            yield name
+
+
+def _all_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _all_tables(child)
+
+
+def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
+    """The tests as they run: what they may use stands above them."""
+    outputs, returned = "", "run(*args, **kwargs)"
+    if len(plan.outputs) > 1:
+        fields = [re.sub(r"\W", "_", output.name) for output in plan.outputs]
+        outputs = f'Outputs = namedtuple("Outputs", {fields!r}, rename=True)\n'
+        returned = f"Outputs(*{returned})"
+    whole = _HEAD.format(name=name, outputs=outputs, returned=returned) + source.strip("\n") + "\n"
+    return TestSuite(whole, read_suite(source).sentences)
+
+
+def outcomes_of(suite: TestSuite, run: TestRun, discretion: Discretion) -> tuple[CheckOutcome, ...]:
+    """Each test as something that held or did not, told as far as may be."""
+    return tuple(
+        CheckOutcome(
+            name=f"{KIND} {outcome.id}" + _sentence(suite, outcome, discretion),
+            passed=outcome.outcome == "passed",
+            message="" if outcome.outcome == "passed" else _told(outcome, discretion),
+        )
+        for outcome in run.outcomes
+    )
+
+
+def _sentence(suite: TestSuite, outcome: TestOutcome, discretion: Discretion) -> str:
+    sentence = suite.sentences.get(outcome.id.partition("[")[0], "")
+    return f": {discretion.words(sentence)}" if sentence and discretion.shows_values else ""
+
+
+def _told(outcome: TestOutcome, discretion: Discretion) -> str:
+    """One line; where values are withheld, only the kind of error and the line."""
+    if outcome.outcome == "missing":
+        return "it never ended (the time was up, or something stopped the test run)"
+    if discretion.shows_values:
+        return discretion.words(last_line(outcome.message), 500)
+    found = _KIND_OF_ERROR.search(outcome.message)
+    kind = found.group(1).replace("assert", "AssertionError") if found else ""
+    kind = kind if isinstance(getattr(builtins, kind, None), type) else "an error"
+    line = _PLACE.findall(outcome.message)
+    return f"{kind}{f' in line {line[-1]} of test_own.py' if line else ''}. {WITHHELD}"
+
+
+def failures_in(suite: TestSuite, run: TestRun, discretion: Discretion) -> tuple[TestFailure, ...]:
+    """What failed, for whoever mends the code: with the test's source and pytest's words only on leave."""
+    failures = []
+    for outcome in run.outcomes:
+        if outcome.outcome == "passed":
+            continue
+        source = excerpt(suite.source, [outcome.id.partition("[")[0]]) if discretion.shows_values else ""
+        test = f"This test of the person's own passes as it is:\n{discretion.words(source, 4000)}"
+        failures.append(
+            TestFailure(
+                test_name=f"{KIND} {outcome.id}",
+                error_message=_told(outcome, discretion),
+                expected_behavior=test if source else "A test of the person's own, which is not shown, passes.",
+                actual_behavior=discretion.words(shortened(outcome.message)) if source else "",
+                error_type="logic",
+            )
+        )
+    return tuple(failures)
+
+
+def why_broken(run: TestRun, discretion: Discretion) -> str:
+    """Why the tests themselves cannot be loaded; "" when they can, or when it is the function that cannot."""
+    if "test_solution.py" not in run.collection_error:
+        return ""
+    told = last_line(run.collection_error) if discretion.shows_values else WITHHELD
+    return f"Your own tests cannot be loaded, whatever the function does: {discretion.words(told, 500)}"
+
+
+def for_judges(source: str, share: Share) -> str:
+    """What is told to whoever decides between code and tests; "" where the person's tests may not be shown."""
+    if not source or share != "rows":
+        return ""
+    return f"{_RIGHT}\n<own_tests>\n{Discretion(share).words(source.strip(), 8000)}\n</own_tests>"
+
+
+def names_in(source: str) -> frozenset[str]:
+    """The functions and classes that a module defines."""
+    defined = (getattr(node, "name", "") for node in parse(source).body)
+    return frozenset(name for name in defined if isinstance(name, str) and name)

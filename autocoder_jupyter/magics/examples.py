@@ -1,0 +1,111 @@
+"""`--example "orders=@few, min_orders=3 -> best='2024-03'"`: an input, and what must come out for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.request import Example
+from autocoder_jupyter.types import Dir, File
+
+_PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow>->)|@(?=[A-Za-z_])""", re.DOTALL)
+
+_SYNTAX = 'Write --example "@in -> @out", or with names: --example "orders=@few, min_orders=3 -> best=\'2024-03\'".'
+
+Values = tuple[tuple[str, str], ...]
+"""(name, expression), the name "" where none is said."""
+
+
+@dataclass(frozen=True)
+class ExampleOption:
+    """An example as it is written: expressions that nobody has evaluated."""
+
+    text: str
+    given: Values
+    expected: Values
+
+
+def parse_example(text: str) -> ExampleOption:
+    """Tell the two sides of an example apart. The at sign before a name may be left out.
+
+    Raises:
+        InvalidRequest: with one sentence about what is wrong.
+    """
+    sides, start = [""], 0
+    for piece in _PIECES.finditer(text):
+        sides[-1] += text[start : piece.start()] + (piece["text"] or "")
+        start = piece.end()
+        if piece["arrow"]:
+            sides.append("")
+    sides[-1] += text[start:]
+    if len(sides) != 2:
+        raise InvalidRequest(f"--example {text!r} has {len(sides) - 1} arrows instead of one.", hint=_SYNTAX)
+    given, expected = (_values(side, text) for side in sides)
+    if not expected:
+        raise InvalidRequest(f"--example {text!r} does not say what must come out.", hint=_SYNTAX)
+    return ExampleOption(text.strip(), given, expected)
+
+
+def _values(side: str, text: str) -> Values:
+    try:
+        (statement,) = parse(f"_({side})").body
+    except (SyntaxError, ValueError):
+        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX) from None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    simple = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    if not isinstance(call, ast.Call) or not simple or any(isinstance(one, ast.Starred) for one in call.args):
+        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX)
+    named = [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    if any(not name for name, _ in named) or len(dict(named)) < len(named):
+        raise InvalidRequest(f"--example {text!r} cannot be read.", hint=_SYNTAX)
+    return tuple((name, ast.unparse(value)) for name, value in [*(("", value) for value in call.args), *named])
+
+
+def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Example:
+    """An example with its values, captured as they are now.
+
+    Raises:
+        InvalidRequest: an expression fails, or its value cannot be given or expected.
+    """
+    given = tuple((name, _held(option, expression, namespace)) for name, expression in option.given)
+    expected = tuple((name, _expected(option, expression, namespace)) for name, expression in option.expected)
+    return Example(option.text, given, expected)
+
+
+def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
+    from autocoder_jupyter.data.differences import is_comparable
+
+    value = _held(option, expression, namespace)
+    if not is_comparable(value):
+        raise InvalidRequest(
+            f"--example {option.text!r}: what comes out cannot be compared with a {type(value).__name__}.",
+            hint="Expect a DataFrame, a Series, a plain value, or a list or dict of these; test the rest with --check.",
+        )
+    return value
+
+
+def _held(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
+    from autocoder_jupyter.data.capture import held
+
+    return held(_evaluated(option, expression, namespace))
+
+
+def _evaluated(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
+    if expression.isidentifier() and expression not in namespace and expression not in ("None", "True", "False"):
+        names = [name for name in namespace if not name.startswith("_")]
+        raise InvalidRequest(
+            f"--example {option.text!r}: there is no {expression!r} in the notebook.",
+            hint=did_you_mean(expression, names, mark="@"),
+        )
+    try:
+        return eval(expression, {"File": File, "Dir": Dir, **namespace})
+    except Exception as error:
+        raise InvalidRequest(
+            f"--example {option.text!r}: {expression} fails.", why=f"{type(error).__name__}: {error}"
+        ) from error

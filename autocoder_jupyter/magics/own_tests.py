@@ -1,0 +1,83 @@
+"""`%%autocode_test NAME`: tests of the person's own, in cells before or after the one that asks for the function."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.options import Option
+
+_CLEAR = Option("clear", "forget all own tests of this function", flags=("--clear",), kind="flag")
+_FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)
+_USAGE = "Write %%autocode_test NAME, then test functions as pytest knows them."
+
+
+def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
+    """Keep the tests of a cell, and verify against them what is there already under the name.
+
+    Raises:
+        InvalidRequest: the cell cannot be understood.
+        AutocodeError: the cell waits, and the generation failed.
+    """
+    arguments = read_arguments(split_words(line), _FLAGS)
+    if len(arguments.positional) != 1 or not arguments.positional[0].isidentifier():
+        raise InvalidRequest("The cell does not say which function it tests.", hint=_USAGE)
+    name = arguments.positional[0]
+    cells = {} if arguments.given.get("clear") else dict(notebook.own_tests.get(name, {}))
+    if body.strip():
+        cells = _with_cell(cells, notebook.cell_id, body, name)
+    elif not arguments.given.get("clear"):
+        raise InvalidRequest(f"There is no test of {name} in the cell.", hint=_USAGE)
+    notebook.own_tests[name] = cells
+    _verify(notebook, name)
+
+
+def _with_cell(cells: dict[str, str], cell_id: str | None, body: str, name: str) -> dict[str, str]:
+    """The tests with those of this cell, which take the place of what it said before.
+
+    Where a front end does not say which cell it is, a cell takes the place of those that define one of its names.
+    """
+    from autocoder_jupyter.engine.own_tests import check_own_tests, names_in
+
+    check_own_tests(body, name)
+    names = names_in(body)
+    if cell_id is None:
+        others = {key: source for key, source in cells.items() if not names & names_in(source)}
+        return {**others, f"{sorted(names)}": body}
+    others = {key: source for key, source in cells.items() if key != cell_id}
+    taken = sorted(names & {one for source in others.values() for one in names_in(source)})
+    if taken:
+        raise InvalidRequest(
+            f"{taken[0]} is defined by another %%autocode_test {name} cell too.",
+            hint=f"Rename one of them. Is that cell gone? %%autocode_test {name} --clear forgets all own tests first.",
+        )
+    return {**others, cell_id: body}
+
+
+def _verify(notebook: Notebook, name: str) -> None:
+    """Run what was asked for under this name once more, if it was asked without these tests."""
+    source = notebook.own_tests_of(name)
+    count = f"{_count(source)} of yours" if source else "no tests of yours"
+    known = notebook.launched.get(name)
+    if known is None:
+        print(f"{name} will be verified against {count}, as soon as a %%autocode {name} cell asks for it.")
+        return
+    if known.job.request.own_tests == source:
+        print(f"{name} is verified against {count} already.")
+        return
+    request = dataclasses.replace(known.job.request, own_tests=source)
+    config = known.job.config
+    if config.cache == "override":  # it was asked anew once; what was answered then counts
+        config = dataclasses.replace(config, cache="auto")
+    launch(notebook, request, config, waits=waits(notebook, notebook.settings()))
+
+
+def _count(source: str) -> str:
+    from autocoder_jupyter.engine.tests import read_suite
+
+    count = len(read_suite(source).ids)
+    return "1 test" if count == 1 else f"{count} tests"

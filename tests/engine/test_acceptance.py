@@ -1,0 +1,214 @@
+"""What the person demands of a function: own tests, examples and checks. Nobody else changes them."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.own_tests import check_own_tests
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Example
+from autocoder_jupyter.types import OutputSpec
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
+
+WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
+
+OWN = '''\
+def small():
+    return pd.DataFrame({"price": [10.0], "quantity": [7]})
+
+
+def test_one_sale():
+    """Ann's one sale is all there is."""
+    assert growth(small()) == 70.0
+
+
+class TestEmpty:
+    def test_nothing(self):
+        assert growth.run(sales=small().head(0)) == run(small().head(0)) == 0.0
+'''
+
+
+def fix(*mends):
+    return json.dumps({"edits": [{"find": ".sum()) + 1.0", "replace": ".sum())", "mends": mends}]})
+
+
+FIX = fix("your test test_one_sale", "your test TestEmpty::test_nothing")
+
+
+def accepted(played):
+    return [(outcome.name, outcome.passed) for outcome in played.report.evidence.acceptance]
+
+
+async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre: Theatre):
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
+    played = await theatre.play(script, own_tests=OWN, checks=("total >= 0",))
+    report = played.report
+    assert report.success, report.error
+    names = ["your test test_one_sale: Ann's one sale is all there is.", "your test TestEmpty::test_nothing"]
+    assert accepted(played) == [(name, True) for name in (*names, "total >= 0")]
+    assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
+    assert not any("one_sale" in json.dumps(request) for request in played.model.requests)  # nobody writes for them
+    folder = theatre.root / "growth" / report.run_id
+    kept = (folder / "test_own.py").read_text()
+    assert kept == report.own_tests and OWN in kept and "def growth(" in kept
+    assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
+
+
+async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(theatre: Theatre):
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
+    without = await theatre.play(script)
+    with_tests = await theatre.play({}, own_tests=OWN)
+    assert with_tests.report.success and with_tests.asked == []
+    assert with_tests.report.run_id != without.report.run_id
+
+
+@pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False), ("schema", False)])
+async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_be(theatre: Theatre, share, shown):
+    script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
+    played = await theatre.play(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
+    asked = {stage: json.dumps(r) for stage, r in zip(played.asked, played.model.requests, strict=True)}
+    assert "your test test_one_sale" in asked["fix_code"]
+    assert ("Ann" in asked["fix_code"], "71.0" in asked["fix_code"]) == (shown, shown)
+    first = played.report.history[0].evidence.acceptance
+    assert [outcome.passed for outcome in first] == [False, False]
+    assert ("71.0" in first[0].message, "AssertionError in line" in first[0].message) == (shown, not shown)
+    assert all(outcome.passed for outcome in played.report.history[1].evidence.acceptance)
+    assert not any("Ann" in json.dumps(request) for request in played.model.requests) or shown
+
+
+async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(theatre: Theatre):
+    wrong_test = TESTS.replace("== 8.0", "== 9.0")
+    diagnosis = {"test_name": "test_sum", "error_message": "8 == 9", "error_type": "test_error"}
+    right = TESTS[TESTS.index("def test_sum") : TESTS.index("def test_empty")]
+    verdict = {"test_name": "test_sum", "derivation": "2*1+3*2", "verdict": "wrong", "replacement": right}
+    script = {
+        "plan": [PLAN],
+        "tests": [fenced(wrong_test)],
+        "code": [fenced(CODE)],
+        "diagnose": [json.dumps({"failures": [diagnosis]})],
+        "fix_tests": [json.dumps({"verdicts": [verdict]})],
+    }
+    played = await theatre.play(script, own_tests=OWN)
+    assert played.report.success and played.report.evidence.tests_changed == ("test_sum",)
+    told = {stage: r["messages"][1]["content"] for stage, r in zip(played.asked, played.model.requests, strict=True)}
+    for stage in ("diagnose", "fix_tests"):
+        assert "They are right" in told[stage] and "def test_one_sale" in told[stage]
+
+
+async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(theatre: Theatre):
+    never = "def test_never():\n    assert growth(pd.DataFrame({'price': [1.0], 'quantity': [1]})) == -1\n"
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
+    played = await theatre.play(script, own_tests=never, settings={"max_iterations": 1})
+    assert not played.report.success
+    assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in played.report.error
+
+
+async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(theatre: Theatre):
+    broken = "LIMIT = 1 / 0\n\n\ndef test_limit():\n    assert growth(pd.DataFrame()) < LIMIT\n"
+    script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
+    played = await theatre.play(script, own_tests=broken)
+    assert (
+        not played.report.success and played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
+    )
+    assert "Your own tests cannot be loaded" in played.report.error and "ZeroDivisionError" in played.report.error
+
+
+async def test_own_tests_run_where_no_others_are_written(theatre: Theatre):
+    script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
+    played = await theatre.play(script, own_tests=OWN, settings={"skip_tests": True})
+    assert played.report.success and played.report.attempts == 2 and played.report.evidence.tests == ()
+
+
+async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre):
+    plan = json.loads(PLAN)
+    plan["outputs"].append({"name": "best.txt", "type": "int"})
+    code = CODE.replace("-> float", "-> tuple[float, int]").replace(".sum())", ".sum()), 3")
+    own = "def test_both():\n    sales = pd.DataFrame({'price': [1.0], 'quantity': [1]})\n"
+    own += "    both = growth(sales)\n    assert both.total == 1.0 and both.best_txt == 3 and run(sales) == (1.0, 3)\n"
+    outputs = (OutputSpec(name="total", type="float"), OutputSpec(name="best_txt", type="int"))
+    script = {"plan": [json.dumps(plan)], "code": [fenced(code)]}
+    played = await theatre.play(script, own_tests=own, outputs=outputs, settings={"skip_tests": True})
+    assert played.report.success, played.report.error
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        pytest.param("def test_x(:\n    pass", "are no Python", id="no Python"),
+        pytest.param("x = 1\n", "no test of growth in the cell", id="no test"),
+        pytest.param(
+            "def test_x():\n    assert growth(sales) == limit", "use limit, sales, which they do not", id="variables"
+        ),
+        pytest.param("@mark\ndef test_x():\n    pass", "use mark,", id="a decorator that is not there"),
+    ],
+)
+def test_what_cannot_be_own_tests_is_said_at_once(source, words):
+    with pytest.raises(InvalidRequest, match=words):
+        check_own_tests(source, "growth")
+
+
+def test_what_own_tests_may_use_is_not_missed():
+    check_own_tests(
+        "from math import pi\nimport os as system\n\nLIMIT = 3\n\n\n"
+        "@pytest.mark.parametrize('x', [1, 2])\ndef test_x(x, tmp_path):\n"
+        "    with pytest.raises(ValueError) as caught:\n        growth(pd.DataFrame({'a': [np.nan]}), limit=LIMIT)\n"
+        "    assert [y for y in (x, pi) if y] and run and system and helper(caught)\n\n\n"
+        "def helper(z):\n    global counted\n    counted = z\n    return counted\n",
+        "growth",
+    )
+
+
+# Examples
+
+FEW = pd.DataFrame({"price": [10.0, 2.0], "quantity": [1, 2]})
+
+
+async def test_an_example_is_told_and_must_come_out(theatre: Theatre):
+    example = Example("@few -> 14", (("", FEW),), (("", 14),))
+    script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example @few -> 14")]}
+    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
+    assert played.report.success and played.report.attempts == 2
+    first = played.report.history[0].evidence.acceptance
+    assert [(one.name, one.message) for one in first] == [("your example @few -> 14", "total: it is 15.0, expected 14")]
+    for request in played.model.requests:
+        assert "expected: 14" in request["messages"][1]["content"]
+    assert (
+        "expected: 14" in json.loads((theatre.root / "growth" / played.report.run_id / "sent.json").read_text())["text"]
+    )
+
+
+@pytest.mark.parametrize("share", ["stats", "schema"])
+async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre, share):
+    few = pd.DataFrame({"price": [77777.5], "quantity": [1]})
+    example = Example("orders=@few -> 77777.5", (("sales", few),), (("total", 77777.5),))
+    script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example 1")]}
+    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True, "share": share})
+    assert played.report.success and played.report.attempts == 2
+    assert "7777" not in json.dumps(played.model.requests)
+    failed = played.report.history[0].evidence.acceptance[0]
+    assert (failed.name, failed.message) == ("your example 1", "total: a value differs")
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        (Example("x", (("", 1), ("", 2)), (("", 1),)), "it has 2 values without a name, and the inputs are sales"),
+        (Example("x", (("nope", 1),), (("", 1),)), "there is no input 'nope'; the inputs are sales"),
+        (Example("x", (), (("nope", 1),)), "there is no output 'nope'; the outputs are total"),
+        (Example("x", (("", FEW), ("sales", FEW)), (("", 1),)), "it says sales twice"),
+    ],
+)
+async def test_an_example_that_does_not_fit_is_said(theatre: Theatre, example, words):
+    with pytest.raises(InvalidRequest, match=words):
+        await theatre.play({"plan": [PLAN], "code": [fenced(CODE)]}, examples=(example,), settings={"skip_tests": True})
+
+
+async def test_an_example_without_input_is_about_the_sample(theatre: Theatre):
+    total = float((sales()["price"] * sales()["quantity"]).sum())
+    script = {"plan": [PLAN], "code": [fenced(CODE)]}
+    example = Example(f"-> {total}", (), (("", total),))
+    played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
+    assert played.report.success and accepted(played) == [(f"your example -> {total}", True)]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.examples import collect_example, parse_example
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        pytest.param("@few -> @out", (("", "few"),), (("", "out"),), id="one and one"),
+        pytest.param(
+            "min_orders=3, orders=@few -> @out",
+            (("min_orders", "3"), ("orders", "few")),
+            (("", "out"),),
+            id="inputs by name",
+        ),
+        pytest.param("few.head(2) -> 3.5", (("", "few.head(2)"),), (("", "3.5"),), id="expressions, without the sign"),
+        pytest.param("-> total=14", (), (("total", "14"),), id="the sample"),
+        pytest.param("'a -> @b' -> \"x\", n=-1", (("", "'a -> @b'"),), (("", "'x'"), ("n", "-1")), id="in quotes"),
+        pytest.param("@a, (1, 2) -> [1, None]", (("", "a"), ("", "(1, 2)")), (("", "[1, None]"),), id="containers"),
+    ],
+)
+def test_both_sides_of_an_example_are_told_apart(text: str, given: Any, expected: Any) -> None:
+    option = parse_example(text)
+    assert (option.text, option.given, option.expected) == (text, given, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("@few", "0 arrows instead of one"),
+        ("1 -> 2 -> 3", "2 arrows instead of one"),
+        ("@few ->", "does not say what must come out"),
+        ("@few -> (", "cannot be read"),
+        ("*x -> 1", "cannot be read"),
+        ("**x -> 1", "cannot be read"),
+        (") + f( -> 1", "cannot be read"),
+        ("x=1, x=2 -> 1", "cannot be read"),
+    ],
+)
+def test_what_is_no_example_is_said_with_the_way_to_write_one(text: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words) as caught:
+        parse_example(text)
+    assert "--example" in caught.value.hint
+
+
+def test_an_example_holds_its_values_as_they_are_now() -> None:
+    namespace = {"few": pd.DataFrame({"a": [1]}), "out": [1, [2]]}
+    example = collect_example(parse_example("@few, 3 -> out"), namespace)
+    namespace["few"].loc[0, "a"] = 9
+    namespace["out"][1].append(3)
+    (_, few), (_, three) = example.given
+    assert few["a"].tolist() == [1] and three == 3 and example.expected == (("", [1, [2]]),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("@feww -> 1", "there is no 'feww' in the notebook.*\n?.*Did you mean @few"),
+        ("few.nope -> 1", "few.nope fails.*\n?.*AttributeError"),
+        ("@few -> print", "cannot be compared with a builtin_function"),
+    ],
+)
+def test_values_that_are_not_there_or_cannot_be_compared_are_said(text: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        collect_example(parse_example(text), {"few": pd.DataFrame({"a": [1]}), "print": print})
