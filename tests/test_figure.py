@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.harmless_plotly import PLOTLY, harmless
 from autocoder_jupyter.types import Figure
 
 PICTURE = Figure(b"\x89PNG\r\n", 640, 480)
@@ -16,6 +19,80 @@ def test_it_shows_as_a_picture() -> None:
     assert PICTURE._repr_png_() == PICTURE.png and repr(PICTURE) == "<Figure 640x480 png>"
 
 
+def test_it_is_saved_as_svg_and_as_data_too(tmp_path: Path) -> None:
+    figure = Figure(b"png", 4, 3, b"<svg/>", spec={"axes": []})
+    assert figure.save(tmp_path / "a.svg").read_bytes() == b"<svg/>"
+    assert json.loads(figure.save(tmp_path / "a.json").read_text()) == {"axes": []}
+    with pytest.raises(InvalidRequest, match=r"cannot be saved as \.svg") as refused:
+        PICTURE.save(tmp_path / "b.svg")
+    assert refused.value.why.endswith("what came out of there is PNG.")
+
+
+CHART: dict[str, Any] = {"data": [{"type": "bar", "x": ["a"], "y": [1]}], "layout": {"title": {"text": "<b>t</b>"}}}
+
+
+def test_a_figure_of_plotly_is_shown_by_the_page_and_saved_as_data(tmp_path: Path) -> None:
+    figure = Figure(b"", 0, 0, kind="plotly", spec=CHART, data=CHART["data"])
+    assert figure._repr_png_() is None and figure._repr_mimebundle_() == {PLOTLY: CHART}
+    assert repr(figure) == "<Figure of plotly: 1 series; see .data>"
+    assert figure.save(tmp_path / "chart") == tmp_path / "chart.json"
+    with pytest.raises(InvalidRequest, match=r"of plotly cannot be saved as \.png"):
+        figure.save(tmp_path / "chart.png")
+
+
+def test_a_figure_of_altair_is_its_data_where_nothing_drew_it() -> None:
+    figure = Figure(b"", 0, 0, kind="altair", spec={"mark": "bar"}, data=[{"a": 1}])
+    assert figure._repr_png_() is None and figure._repr_mimebundle_() == {}
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [{"type": "scattermapbox"}, {"type": "choropleth"}, {"type": "image", "source": "/x"}, {"type": "scattergeo"}, "x"],
+)
+def test_a_chart_that_fetches_is_not_shown(trace: Any) -> None:
+    assert harmless({"data": [trace]}) is None
+    assert harmless({"data": trace}) is None and harmless({}) is None
+
+
+def test_nothing_in_a_chart_fetches_links_or_runs() -> None:
+    hostile = {
+        "data": [
+            {
+                "type": "bar",
+                "x": [
+                    "https://evil.example/x",
+                    "//evil.example",
+                    "<a href='/lab'>go</a>",
+                    "<img src=x>",
+                    "<b>ok</b>",
+                ],
+                "y": [1, 2, 3, 4, 5],
+                "ysrc": "user:1",
+                "hovertemplate": "%{x}<extra></extra>",
+            }
+        ],
+        "layout": {
+            "images": [{"source": "/api/shutdown"}],
+            "updatemenus": [{"buttons": [{"method": "relayout"}]}],
+            "mapbox2": {"style": "x"},
+            "title": {"text": "javascript:alert(1)", "font": {"family": "url(x)"}},
+        },
+        "config": {"plotlyServerURL": "https://evil.example", "topojsonURL": "https://evil.example"},
+        "frames": [{}],
+    }
+    assert harmless(hostile) == {
+        "data": [
+            {
+                "type": "bar",
+                "x": ["", "", "&lt;a href='/lab'>go&lt;/a>", "&lt;img src=x>", "<b>ok</b>"],
+                "y": [1, 2, 3, 4, 5],
+                "hovertemplate": "%{x}<extra></extra>",
+            }
+        ],
+        "layout": {"title": {"text": "", "font": {"family": ""}}},
+    }
+
+
 @pytest.mark.parametrize(("name", "written"), [("a.png", "a.png"), ("a.PNG", "a.PNG"), ("a", "a.png")])
 def test_it_is_saved_as_png(tmp_path: Path, name: str, written: str) -> None:
     assert PICTURE.save(tmp_path / name) == tmp_path / written
@@ -23,7 +100,7 @@ def test_it_is_saved_as_png(tmp_path: Path, name: str, written: str) -> None:
 
 
 def test_another_format_is_refused_with_what_to_write(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match=r"saved as PNG, not as \.pdf") as refused:
+    with pytest.raises(InvalidRequest, match=r"cannot be saved as \.pdf") as refused:
         PICTURE.save(tmp_path / "chart.pdf")
     assert "chart.png" in refused.value.hint and refused.value.why
     assert list(tmp_path.iterdir()) == []

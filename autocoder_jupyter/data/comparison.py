@@ -44,7 +44,7 @@ def _differences(before: Any, now: Any, show_values: bool) -> Iterable[str]:
     elif type(before) is not type(now):
         yield f"{_article(before)} → {_article(now)}"
     elif isinstance(before, Figure):
-        if before.png != now.png:
+        if (before.png, before.spec) != (now.png, now.spec):
             yield "another picture"
     elif isinstance(before, File):
         if before.path.read_bytes() != now.path.read_bytes():

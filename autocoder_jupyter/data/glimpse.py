@@ -55,7 +55,8 @@ def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
     if isinstance(value, pd.DataFrame | pd.Series):
         return Glimpse(name, table=excerpt(value, rows=ROWS, columns=COLUMNS, characters=CHARACTERS, tell=tell))
     if isinstance(value, Figure):
-        return Glimpse(name, f"a picture of {value.width} × {value.height} pixels")
+        size = f"a picture of {value.width} × {value.height} pixels"
+        return Glimpse(name, size if value.width else f"a figure of {value.kind}")
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autocoder_jupyter.engine.brief import extended, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine.figures import how_to_draw
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
@@ -24,10 +25,9 @@ The module:
 - imports at the top what it uses, only from packages with compiled wheels.
 - raises ValueError with a clear sentence where the request cannot be met, and hides no error."""
 
-_OF_TYPES = {
+_OF_TYPES: dict[tuple[str, ...], str] = {
     ("File", "Dir"): "- sees File and Dir as pathlib.Path: inputs are read-only copies; outputs are written to the "
     "current folder and their path is returned.",
-    ("Figure",): "- draws a Figure with matplotlib's `Figure` and returns it; it is not shown and not saved.",
 }
 
 _WHOLE = "Answer with the whole module in one ```python block, and nothing else."
@@ -45,7 +45,8 @@ _INSISTENCE = (
 def code_rules(plan: CodePlan) -> str:
     """What a module must keep to, as far as it concerns the inputs and outputs of the plan."""
     used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
-    return "\n".join([CODE_RULES, *(rule for types, rule in _OF_TYPES.items() if not used.isdisjoint(types))])
+    rules: dict[tuple[str, ...], str] = {**_OF_TYPES, ("Figure",): how_to_draw(plan)}
+    return "\n".join([CODE_RULES, *(rule for types, rule in rules.items() if not used.isdisjoint(types))])
 
 
 def code_messages(request: Request, plan: CodePlan, data_context: str, system_prompt: str | None) -> Messages:

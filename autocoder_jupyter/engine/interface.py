@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from autocoder_jupyter.engine.entry import entry_problem
+from autocoder_jupyter.engine.figures import figure_class
 from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
@@ -31,7 +32,8 @@ def annotation(name: TypeName) -> str:
 def signature(plan: CodePlan) -> str:
     """The `def` line of the solution, as Python text."""
     parameters = ", ".join(_parameter(spec) for spec in plan.inputs)
-    return f"def {FUNCTION}({parameters}) -> {_returned(plan.outputs)}: ..."
+    returned = _returned(plan.outputs).replace(_ANNOTATIONS["Figure"], figure_class(plan))
+    return f"def {FUNCTION}({parameters}) -> {returned}: ..."
 
 
 def _parameter(spec: InputSpec) -> str:

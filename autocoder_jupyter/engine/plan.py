@@ -27,7 +27,8 @@ nothing to guess that both need to know. Decide:
   and only when they earn it. System packages (apt) almost never.
 
 Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, dict, list (JSON-like), File and Dir (a
-pathlib.Path in `run`), Figure (of matplotlib)."""
+pathlib.Path in `run`), Figure (of matplotlib; of plotly or altair where that
+is asked for, then a package)."""
 
 
 def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:

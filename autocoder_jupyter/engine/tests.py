@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 from autocoder_jupyter.engine.brief import extended, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.parsing import parse
@@ -88,8 +89,6 @@ def suite_problem(suite: TestSuite) -> str:
 
 
 _HOW_IT_COMES_BACK = {
-    "Figure": "A Figure comes back as a picture with `.png` (bytes), `.width` and `.height`; what is drawn cannot be "
-    "read, so test that it is there and test the other outputs.",
     "File": "A File comes back as the pathlib.Path of a file that can be read.",
     "Dir": "A Dir comes back as the pathlib.Path of a folder that can be read.",
 }
@@ -97,7 +96,8 @@ _HOW_IT_COMES_BACK = {
 
 def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messages:
     """The question for the tests. The solution is not in it, and must never be."""
-    notes = [_HOW_IT_COMES_BACK[kind] for kind in _HOW_IT_COMES_BACK if any(o.type == kind for o in plan.outputs)]
+    told = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
+    notes = [told[kind] for kind in told if any(output.type == kind for output in plan.outputs)]
     return question(request, data_context, plan_text(plan), *notes, _INSTRUCTIONS)
 
 

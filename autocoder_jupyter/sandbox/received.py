@@ -29,7 +29,7 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
     """
     if header.get("type") not in ("File", "Dir"):
         value = codec.decode(header, payload, folder=Path(), trusted=trusted)
-        return Figure(value.png, value.width, value.height) if header.get("type") == "Figure" else value
+        return Figure(**vars(value)) if header.get("type") == "Figure" else value
     folder = tempfile.mkdtemp(prefix="autocode-output-")
     try:
         path = codec.decode(header, payload, folder=Path(folder), wrap_path=_wrap, trusted=trusted)

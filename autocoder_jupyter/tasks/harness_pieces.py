@@ -156,7 +156,12 @@ WRITERS: dict[str, str] = {
         if hasattr(value, "savefig") or hasattr(value, "figure"):
             picture = value if hasattr(value, "savefig") else value.figure
             target = exact if everything or exact.suffix else exact.with_name(f"{name}.png")
-            picture.savefig(target, format=target.suffix[1:] or "png")
+            picture.savefig(target, format=target.suffix[1:] or "png", bbox_inches="tight")
+            print(f"{name}: {target}")
+            return
+        if hasattr(value, "to_json") and hasattr(value, "to_dict"):  # of Plotly or Altair, which a page draws
+            target = exact if everything or exact.suffix else exact.with_name(f"{name}.json")
+            target.write_text(value.to_json(), encoding="utf-8")
             print(f"{name}: {target}")
             return
         """,

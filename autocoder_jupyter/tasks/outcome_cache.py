@@ -109,10 +109,10 @@ def clear() -> int:
 
 
 def _encoded(value: Any, type_name: TypeName) -> Encoded:
-    from autocoder_jupyter.data.codec import Encoded, encode
+    from autocoder_jupyter.data.codec import encode, encoded_parts
 
     if isinstance(value, Figure):  # it is drawn already
-        return Encoded({"type": "Figure", "size": len(value.png)}, (memoryview(value.png),))
+        return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode())
     return encode(value, type_name)
 
 

@@ -11,6 +11,6 @@ from __future__ import annotations
 from .codec import decode, encode
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
-from .pictures import Picture
+from .pictures import Picture, encoded_parts
 
-__all__ = ["Corrupt", "Encoded", "Picture", "TypeMismatch", "Unencodable", "decode", "encode"]
+__all__ = ["Corrupt", "Encoded", "Picture", "TypeMismatch", "Unencodable", "decode", "encode", "encoded_parts"]

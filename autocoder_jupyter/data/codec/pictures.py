@@ -1,82 +1,133 @@
-"""Figures cross as PNG, drawn where the figure was made. Nothing else of a figure is ever read."""
+"""Figures cross as a picture and as what they show: PNG, SVG and plain data, made where the figure was made.
+
+A picture comes of matplotlib and what draws with it. Plotly's and Altair's figures are data, drawn by a page.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
-import struct
-import zlib
+import json
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from . import svg as svgs
+from .bounded_json import Allowance, parse
+from .drawn import data_of, specification
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
+from .png import size_of
 
-MAX_SIDE = 20_000
-MAX_PIXELS = 100_000_000
-MAX_BYTES = 64 * 2**20
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_CHUNKS = (
-    b"IHDR",
-    b"PLTE",
-    b"IDAT",
-    b"IEND",
-    b"tRNS",
-    b"pHYs",
-    b"gAMA",
-    b"sRGB",
-    b"cHRM",
-    b"sBIT",
-    b"bKGD",
-    b"tIME",
-    b"tEXt",
-)
+MAX_SPEC_BYTES = 16 * 2**20
+_PARTS = ("png", "svg", "spec")
+_KINDS = ("matplotlib", "plotly", "altair")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """PNG bytes and their size in pixels."""
+    """What crossed of a figure.
+
+    Args:
+        png: the picture; b"" where a page draws it.
+        width: of the picture in pixels, 0 where there is none.
+        height: likewise.
+        svg: the picture as SVG; b"" where there is none, or it would be too large.
+        kind: `matplotlib`, `plotly` or `altair`.
+        spec: what it shows, as JSON values.
+        data: the series, or the rows, of `spec`.
+    """
 
     png: bytes
     width: int
     height: int
+    svg: bytes = b""
+    kind: str = "matplotlib"
+    spec: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    data: list[dict[str, Any]] = field(default_factory=list, hash=False)
 
 
 def write_picture(value: Any) -> Encoded:
-    """Draw `value`: a matplotlib figure, or anything with `savefig`, `figure.savefig` or `get_figure().savefig`.
+    """Draw `value`: a matplotlib figure, anything with `savefig`, or a figure of Plotly or Altair.
 
     Raises:
         TypeMismatch: nothing about it can be drawn.
-        Unencodable: drawing gave no acceptable PNG.
+        Unencodable: drawing gave no acceptable picture.
     """
-    savefig = _savefig_of(value)
-    if savefig is None:
-        raise TypeMismatch("Figure", type(value).__name__)
-    drawn = io.BytesIO()
-    # Without the software's name and version, two runs of one program give the same bytes.
     try:
-        savefig(drawn, format="png", metadata={"Software": None})
+        kind, spec = specification(value)
     except Exception as error:
-        raise Unencodable(
-            "the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig"
-        ) from error
-    png = drawn.getvalue()
-    try:
-        _check(png)
-    except Corrupt as error:
-        raise Unencodable("the Figure", str(error), "draw it smaller") from None
-    return Encoded({"type": "Figure", "size": len(png)}, (memoryview(png),))
+        raise Unencodable("the Figure", f"cannot be read ({type(error).__name__}: {error})", "check it") from error
+    if not kind:
+        raise TypeMismatch("Figure", type(value).__name__)
+    written = json.dumps(spec, allow_nan=False).encode("ascii")
+    png = svg = b""
+    if kind == "matplotlib":
+        png, svg = _drawn_png(_savefig_of(value)), _drawn_svg(_savefig_of(value))
+        written = written if len(written) <= MAX_SPEC_BYTES else b'{"axes": []}'
+    elif len(written) > MAX_SPEC_BYTES:
+        raise Unencodable("the Figure", f"holds {len(written)} bytes of data", "draw fewer points")
+    return encoded_parts(kind, png, svg, written)
+
+
+def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
+    """A figure that is drawn already."""
+    parts = (png, svg, spec)
+    sizes = {name: len(part) for name, part in zip(_PARTS, parts, strict=True)}
+    header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
+    return Encoded(header, tuple(memoryview(part) for part in parts))
 
 
 def read_picture(header: Mapping[str, Any], payload: memoryview) -> Picture:
-    """The picture, its structure checked.
+    """The figure: the structure of its PNG checked, its SVG written anew, its data counted before they are built.
 
     Raises:
-        Corrupt: not a PNG of acceptable size.
+        Corrupt: one of them is not acceptable.
     """
-    png = bytes(payload)
-    width, height = _check(png)
-    return Picture(png, width, height)
+    kind, sizes = header["kind"], [header[name] for name in _PARTS]
+    if kind not in _KINDS or not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(payload):
+        raise Corrupt("the parts of the figure are not what was announced")
+    png, svg = bytes(payload[: sizes[0]]), bytes(payload[sizes[0] : sizes[0] + sizes[1]])
+    if kind == "matplotlib" and not png:
+        raise Corrupt("the figure has no picture")
+    if sizes[2] > MAX_SPEC_BYTES:
+        raise Corrupt(f"the figure's data have {sizes[2]} bytes, more than {MAX_SPEC_BYTES}")
+    spec = parse(payload[sizes[0] + sizes[1] :], Allowance())
+    width, height = size_of(png) if png else (0, 0)
+    return Picture(png, width, height, svgs.rewritten(svg) if svg else b"", kind, spec, data_of(kind, spec))
+
+
+def _drawn_png(savefig: Any) -> bytes:
+    """As PNG, with all labels: cut to what is drawn, or as the figure is where that would be too large."""
+    problem = ""
+    for cut in ({"bbox_inches": "tight"}, {}):
+        drawn = io.BytesIO()
+        # Without the software's name and version, two runs of one program give the same bytes.
+        try:
+            savefig(drawn, format="png", metadata={"Software": None}, **cut)
+        except Exception as error:
+            raise Unencodable(
+                "the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig"
+            ) from error
+        try:
+            size_of(drawn.getvalue())
+        except Corrupt as error:
+            problem = str(error)
+            continue
+        return drawn.getvalue()
+    raise Unencodable("the Figure", problem, "draw it smaller")
+
+
+def _drawn_svg(savefig: Any) -> bytes:
+    """As SVG, the same each time; b"" where that fails, or the picture is too large to be kept so."""
+    pyplot = sys.modules.get("matplotlib")
+    drawn = io.BytesIO()
+    with contextlib.suppress(Exception), pyplot.rc_context({"svg.hashsalt": "figure"}):  # type: ignore[union-attr]
+        savefig(drawn, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        text = drawn.getvalue()
+        return svgs.rewritten(text[text.index(b"<svg") :]) if len(text) <= svgs.MAX_BYTES else b""
+    return b""
 
 
 def _savefig_of(value: Any) -> Any:
@@ -85,34 +136,3 @@ def _savefig_of(value: Any) -> Any:
         if callable(savefig) and not isinstance(owner, type):
             return savefig
     return None
-
-
-def _check(png: bytes) -> tuple[int, int]:
-    """Width and height of a PNG whose chunks are whole, of known kinds and in place."""
-    if len(png) > MAX_BYTES:
-        raise Corrupt(f"the picture has {len(png)} bytes, more than {MAX_BYTES}")
-    if png[:8] != _SIGNATURE:
-        raise Corrupt("the picture is not a PNG")
-    position, kinds = 8, []
-    while position < len(png):
-        (length,) = struct.unpack_from(">I", png, position)
-        kind = png[position + 4 : position + 8]
-        end = position + 12 + length
-        if end > len(png) or kind not in _CHUNKS:
-            raise Corrupt("the picture has a broken or unknown chunk")
-        if struct.unpack_from(">I", png, end - 4)[0] != zlib.crc32(png[position + 4 : end - 4]):
-            raise Corrupt("the picture has a chunk with a wrong checksum")
-        kinds.append(kind)
-        position = end
-    if (
-        kinds[:1] != [b"IHDR"]
-        or struct.unpack_from(">I", png, 8)[0] != 13
-        or kinds[-1] != b"IEND"
-        or kinds.count(b"IEND") != 1
-        or b"IDAT" not in kinds
-    ):
-        raise Corrupt("the picture has no content")
-    width, height = struct.unpack_from(">II", png, 16)
-    if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS):
-        raise Corrupt(f"the picture is {width} by {height} pixels, too large")
-    return width, height

@@ -48,7 +48,7 @@ def error_html(error: Exception) -> str:
 
 def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt]) -> str:
     if isinstance(value, Figure):
-        return figure_html(value, f"{name}-{output}.png", output)
+        return figure_html(value, f"{name}-{output}", output)
     if isinstance(value, File):
         return _file(value.path)
     if isinstance(value, Dir):
@@ -59,8 +59,19 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> str:
-    """A picture, as wide as there is room for, with a link that saves it."""
-    link = download(filename, figure.png, "image/png", f"Save {filename}")
+    """A picture, as wide as there is room for, with links that save it; of one that a page draws, what it holds.
+
+    Args:
+        figure: what came out.
+        filename: of a file that it is saved in, without ending.
+        name: of the output.
+    """
+    if not figure.png:
+        return markup.text(f"a figure of {figure.kind}, which is shown alone as the last line of a cell")
+    links = [download(f"{filename}.png", figure.png, "image/png", f"Save {filename}.png")]
+    if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
+        links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
+    link = " ".join(links)
     size = markup.muted(f"{figure.width} × {figure.height} pixels")
     style = "display:block;max-width:100%;height:auto;background:#fff;margin:4px 0"
     return f'{size} {link}<img alt="{markup.text(name)}" src="{data_address(figure.png, "image/png")}" style="{style}">'

@@ -1,13 +1,18 @@
-"""Figures cross as PNG and as nothing else."""
+"""Figures cross as PNG, as SVG that is written anew, and as data."""
 
 from __future__ import annotations
 
+import pathlib
 import struct
 import zlib
 
+import altair
+import pandas as pd
+import plotly.express
 import pytest
 
 from autocoder_jupyter.data.codec import Corrupt, Picture, TypeMismatch, Unencodable, decode, encode
+from autocoder_jupyter.data.codec.drawn import MAX_POINTS
 
 figure_module = pytest.importorskip("matplotlib.figure")
 
@@ -29,19 +34,21 @@ def png(width: int = 1, height: int = 1, *extra: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + b"".join(extra) + body + chunk(b"IEND", b"")
 
 
-def receive(content: bytes, tmp_path):
-    return decode({"type": "Figure", "size": len(content)}, memoryview(content), folder=tmp_path, trusted=False)
+def receive(content: bytes, tmp_path, svg: bytes = b"", spec: bytes = b'{"axes": []}', kind: str = "matplotlib"):
+    sizes = {"png": len(content), "svg": len(svg), "spec": len(spec)}
+    header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
+    return decode(header, memoryview(content + svg + spec), folder=tmp_path, trusted=False)
 
 
 def test_a_figure_comes_back_as_a_picture_of_its_size(figure, cross):
     picture = cross(figure, "Figure")
     assert isinstance(picture, Picture)
-    assert (picture.width, picture.height) == (100, 50)
+    assert 50 < picture.width < 150 and 30 < picture.height < 80
     assert picture.png.startswith(b"\x89PNG")
 
 
 def test_axes_are_drawn_by_way_of_their_figure(figure, cross):
-    assert cross(figure.axes[0], "Figure").width == 100
+    assert cross(figure.axes[0], "Figure").png == cross(figure, "Figure").png
 
 
 def test_drawing_twice_gives_the_same_digest(figure):
@@ -73,7 +80,7 @@ def test_a_figure_that_draws_something_else_is_refused():
 
 
 def test_a_small_png_is_accepted(tmp_path):
-    assert receive(png(), tmp_path) == Picture(png(), 1, 1)
+    assert receive(png(), tmp_path) == Picture(png(), 1, 1, spec={"axes": []})
 
 
 @pytest.mark.parametrize(
@@ -98,3 +105,96 @@ def test_a_small_png_is_accepted(tmp_path):
 def test_a_picture_that_is_not_quite_one_is_refused(content, tmp_path):
     with pytest.raises(Corrupt):
         receive(content, tmp_path)
+
+
+def test_labels_outside_of_the_figure_are_in_the_picture():
+    narrow, labelled = (figure_module.Figure(figsize=(2, 1), dpi=50) for _ in range(2))
+    for drawn in (narrow, labelled):
+        drawn.subplots().plot([1, 2])
+    labelled.axes[0].set_xticks([0, 1], ["a very long label", "another one"], rotation=90)
+    assert decoded(labelled).height > decoded(narrow).height
+
+
+def decoded(value):
+    encoded = encode(value, "Figure")
+    return decode(encoded.header, memoryview(b"".join(encoded.buffers)), folder=pathlib.Path(), trusted=False)
+
+
+def test_the_svg_is_the_same_each_time_and_has_no_document_type(figure):
+    picture = decoded(figure)
+    assert picture.svg == decoded(figure).svg
+    assert picture.svg.startswith(b"<svg ") and b"<path" in picture.svg and b"<style" not in picture.svg
+
+
+def test_what_matplotlib_draws_comes_as_series():
+    drawn = figure_module.Figure()
+    lines, bars, lying, points, pie = drawn.subplots(1, 5)
+    lines.plot(pd.to_datetime(["2024-01-01", "2024-02-01"]), [1, float("nan")], label="revenue")
+    lines.set(title="Monthly", xlabel="month", ylabel="EUR")
+    bars.bar(["north", "south"], [3, 4])
+    lying.barh(["east"], [2.5])
+    points.scatter([1, 2], [3, 4], label="orders")
+    pie.pie([1, 3], labels=["a", "b"])
+    picture = decoded(drawn)
+    assert picture.data[0]["type"] == "line" and picture.data[0]["name"] == "revenue"
+    assert [day[:10] for day in picture.data[0]["x"]] == ["2024-01-01", "2024-02-01"]
+    assert picture.data[0]["y"] == [1, None]
+    assert picture.data[1:] == [
+        {"type": "bar", "name": "", "x": ["north", "south"], "y": [3, 4]},
+        {"type": "barh", "name": "", "x": ["east"], "y": [2.5]},
+        {"type": "scatter", "name": "orders", "x": [1, 2], "y": [3, 4]},
+        {"type": "pie", "name": "", "x": ["a", "b"], "y": [0.25, 0.75]},
+    ]
+    first = picture.spec["axes"][0]
+    assert (first["title"], first["xlabel"], first["ylabel"]) == ("Monthly", "month", "EUR")
+
+
+def test_too_many_points_are_left_out_and_that_is_said():
+    drawn = figure_module.Figure()
+    drawn.subplots().plot(range(MAX_POINTS + 1))
+    assert decoded(drawn).data == [{"type": "line", "name": "", "x": [], "y": [], "left_out": True}]
+
+
+def test_a_figure_of_plotly_is_its_traces_with_arrays_as_lists():
+    chart = plotly.express.bar(pd.DataFrame({"m": ["a", "b"], "v": [1.5, 2.0]}), x="m", y="v", title="T")
+    picture = decoded(chart)
+    assert (picture.kind, picture.png, picture.width) == ("plotly", b"", 0)
+    assert [(trace["type"], trace["x"], trace["y"]) for trace in picture.data] == [("bar", ["a", "b"], [1.5, 2.0])]
+    assert picture.spec["layout"]["title"]["text"] == "T"
+
+
+def test_a_figure_of_altair_is_its_rows_however_many():
+    frame = pd.DataFrame({"m": ["a", "b"] * 3000, "v": [1.5, float("nan")] * 3000})
+    picture = decoded(altair.Chart(frame).mark_bar().encode(x="m", y="v"))
+    assert (picture.kind, len(picture.data), picture.data[:2]) == (
+        "altair", 6000, [{"m": "a", "v": 1.5}, {"m": "b", "v": None}],
+    )  # fmt: skip
+    assert picture.spec["encoding"]["x"]["field"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("matplotlib", b"[]"),
+        ("matplotlib", b'{"axes": [1]}'),
+        ("plotly", b'{"data": 1}'),
+        ("plotly", b'{"data": [1]}'),
+        ("altair", b'{"datasets": []}'),
+        ("altair", b"{"),
+        ("html", b"{}"),
+        ("plotly", b"[" * 1000 + b"]" * 1000),
+    ],
+)
+def test_data_that_are_not_of_their_kind_are_refused(kind, spec, tmp_path):
+    with pytest.raises(Corrupt):
+        receive(png(), tmp_path, spec=spec, kind=kind)
+
+
+def test_an_svg_is_read_as_a_strangers(tmp_path):
+    hostile = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>'
+    assert b"alert" not in receive(png(), tmp_path, svg=hostile).svg
+    with pytest.raises(Corrupt):
+        receive(png(), tmp_path, svg=b"<svg")
+    with pytest.raises(Corrupt, match="announced"):
+        decode({"type": "Figure", "kind": "plotly", "size": 2, "png": 0, "svg": -1, "spec": 3}, memoryview(b"{}"),
+               folder=tmp_path, trusted=False)  # fmt: skip

@@ -1,0 +1,138 @@
+"""What a figure shows, as plain data: the series of matplotlib, the specifications of Plotly and Altair.
+
+It is read where the figure was made, so that tests can look at more than a picture.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+MAX_POINTS = 200_000
+"""Numbers and texts of one figure; more are left out, and that is said."""
+
+
+def specification(value: Any) -> tuple[str, dict[str, Any]]:
+    """The kind of a figure and what it shows, as JSON values; `""` for what is no figure.
+
+    `{"axes": [{"title", "xlabel", "ylabel", "series": [{"type", "name", "x", "y"}]}]}` for matplotlib.
+    """
+    library = type(value).__module__.partition(".")[0]
+    if library == "plotly" and callable(getattr(value, "to_plotly_json", None)):
+        return "plotly", _plain(value.to_plotly_json())
+    if library == "altair" and callable(getattr(value, "to_dict", None)):
+        with sys.modules["altair"].data_transformers.disable_max_rows():
+            return "altair", _plain(value.to_dict())
+    figure = value if hasattr(value, "savefig") else getattr(value, "figure", None)
+    if callable(getattr(figure, "savefig", None)) and not isinstance(figure, type):
+        return "matplotlib", {"axes": _axes(getattr(figure, "figure", figure))}
+    return "", {}
+
+
+def data_of(kind: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is drawn: a dict a series for matplotlib and Plotly, the rows of its tables for Altair.
+
+    Raises:
+        KeyError, TypeError, AttributeError: the specification is not of that kind.
+    """
+    if kind == "matplotlib":
+        return [series for axes in spec.get("axes", []) for series in axes["series"]]
+    if kind == "plotly":
+        return [dict(trace) for trace in spec.get("data", [])]
+    return [dict(row) for rows in _tables(spec) for row in rows]
+
+
+def _tables(spec: Mapping[str, Any]) -> Iterator[list[Any]]:
+    yield from spec.get("datasets", {}).values()
+    values = spec.get("data", {}).get("values") if isinstance(spec.get("data"), dict) else None
+    if isinstance(values, list):
+        yield values
+
+
+def _axes(figure: Any) -> list[dict[str, Any]]:
+    found = []
+    left = MAX_POINTS
+    for axes in getattr(figure, "axes", ()):
+        series = []
+        try:
+            for one in _series(axes):
+                left -= len(one["y"])
+                series.append(one if left >= 0 else {**one, "x": [], "y": [], "left_out": True})
+        except Exception:  # an artist of another library, of which nothing is known
+            series.append({"type": "unknown", "name": "", "x": [], "y": []})
+        labels = {"title": axes.get_title(), "xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
+        found.append({**labels, "series": series})
+    return found
+
+
+def _series(axes: Any) -> Iterator[dict[str, Any]]:
+    bars = [container for container in axes.containers if hasattr(container, "patches")]
+    for line in axes.get_lines():
+        yield _one("line", line.get_label(), line.get_xdata(orig=True), line.get_ydata(orig=True))
+    for container in bars:
+        yield _bars(container, axes)
+    of_bars = {patch for container in bars for patch in container.patches}
+    wedges = [patch for patch in axes.patches if hasattr(patch, "theta1") and patch not in of_bars]
+    if wedges:
+        names = [wedge.get_label() for wedge in wedges]
+        yield _one("pie", "", names, [(wedge.theta2 - wedge.theta1) / 360 for wedge in wedges])
+    for collection in axes.collections:
+        points: Any = np.ma.filled(np.ma.asarray(collection.get_offsets(), dtype=float), np.nan)
+        if hasattr(collection, "get_sizes") and points.ndim == 2:
+            yield _one("scatter", collection.get_label(), points[:, 0], points[:, 1])
+    for image in axes.get_images():
+        yield _one("image", image.get_label(), [], np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan))
+
+
+def _bars(container: Any, axes: Any) -> dict[str, Any]:
+    lying = getattr(container, "orientation", "vertical") == "horizontal"
+    places = [bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2 for bar in container]
+    lengths = [bar.get_width() if lying else bar.get_height() for bar in container]
+    axis = axes.yaxis if lying else axes.xaxis
+    names = {
+        round(float(place), 9): label.get_text()
+        for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
+    }
+    labels = [names.get(round(float(place), 9)) or place for place in places]
+    return _one("barh" if lying else "bar", container.get_label(), labels, lengths)
+
+
+def _one(kind: str, name: Any, x: Any, y: Any) -> dict[str, Any]:
+    label = "" if str(name).startswith("_") else str(name)
+    return {"type": kind, "name": label, "x": _plain(x), "y": _plain(y)}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON values: times as ISO text, what is no number as None, arrays as lists."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, dict):
+        if value.keys() >= {"bdata", "dtype"}:
+            return _plain(_typed(value))
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else str(value)
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return None if value != value else value.isoformat()
+    if isinstance(value, list | tuple | set | range) or hasattr(value, "tolist"):
+        return [_plain(item) for item in value]
+    return str(value)
+
+
+def _typed(value: dict[str, Any]) -> Any:
+    """How Plotly writes an array: its bytes and their type."""
+    array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+    shape = value.get("shape")
+    return array if shape is None else array.reshape([int(side) for side in str(shape).split(",")])
