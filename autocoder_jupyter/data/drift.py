@@ -53,7 +53,8 @@ def check_drift(
 
     Further columns, another order and another number of rows are fine. So is a dtype of the same family: whole
     numbers of any width, floats of any width, whole numbers where floats were, text as `object`, `str`, `string` or
-    a category of text, times of any unit, and each of them in its nullable or Arrow form. Not fine: floats where
+    a category of text, times of any unit, each of them in its nullable or Arrow form, and numbers and times as `object`
+    or category. Not fine: floats where
     whole numbers were (except a float column that is all whole, as reading a file with gaps gives), times that
     gained or lost their zone, numbers that became text. Of the index only levels that have a name count, and only
     that they are still there.
@@ -122,6 +123,9 @@ def _compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
     if len(column) == 0:
         return True
     before, after = _family(then), _family(now)
+    if before not in ("text", "object") and before != after:
+        column = _plain(column)
+        after = _family(str(column.dtype))
     if before == after or (before, after) in {("float", "int"), ("object", "text"), ("text", "object")}:
         return True
     if (before, after) == ("int", "float"):
@@ -148,6 +152,42 @@ def _family(dtype: str) -> str:
     if text.startswith("interval"):
         return text
     return next((family for prefixes, family in families if text.startswith(prefixes)), text)
+
+
+def as_built(frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN) -> pd.DataFrame:
+    """The frame with the dtypes that the function was built on, where only their form differs and nothing is lost.
+
+    Numbers, truth values and times in an `object` column or a category, and whole numbers as floats without gaps. The
+    frame itself is never changed.
+
+    Args: as those of `check_drift`, which the frame has passed.
+    """
+    then = {literal: dtype for literal, dtype in shape["columns"] if reads.covers(literal)}
+    made = frame
+    for place, (literal, now) in enumerate(shape_of(frame)["columns"]):
+        if literal not in then or _family(now) == _family(then[literal]):
+            continue
+        column = _plain(frame.iloc[:, place])
+        if _family(then[literal]) == "int" and _is_whole(column):
+            column = column.astype("int64")
+        if _family(str(column.dtype)) == _family(then[literal]):
+            made = frame.copy(deep=False) if made is frame else made
+            made.isetitem(place, column.array)
+    return made
+
+
+def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The same values without their wrapping."""
+    if isinstance(column.dtype, pd.CategoricalDtype) and not column.hasnans:
+        return column.astype(column.dtype.categories.dtype)
+    return column.infer_objects() if column.dtype == object else column
+
+
+def _is_whole(column: pd.Series[Any]) -> bool:
+    """Floats that are whole numbers, and no other."""
+    if _family(str(column.dtype)) != "float" or column.hasnans:
+        return False
+    return bool(((column == column.round()) & (column.abs() < 2**53)).all())
 
 
 def _sentence(name: str, missing: list[str], changed: list[str], doubled: Sequence[str] = ()) -> str | None:

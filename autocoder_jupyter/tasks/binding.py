@@ -35,7 +35,7 @@ def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, A
         if spec.name in given:
             bound[spec.name] = checked_value(spec, given[spec.name])
             if spec.type in ("DataFrame", "Series"):
-                _require_same_shape(function, spec.name, bound[spec.name])
+                bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name])
         elif spec.name in function.samples:
             bound[spec.name] = checked_value(spec, function.samples[spec.name])
         elif spec.required:
@@ -54,7 +54,7 @@ def misfit(function: Function, name: str, value: Any) -> str:
     try:
         checked = checked_value(spec, value)
         if spec.type in ("DataFrame", "Series"):
-            _require_same_shape(function, name, checked)
+            _of_same_shape(function, name, checked)
     except (InvalidRequest, DataDrift) as error:
         return error.what
     return ""
@@ -84,17 +84,20 @@ def _samples_left(function: Function) -> str:
     return "" if function.samples else " The samples of the generation were not kept."
 
 
-def _require_same_shape(function: Function, name: str, value: Any) -> None:
+def _of_same_shape(function: Function, name: str, value: Any) -> Any:
+    """The table with the dtypes that the function was built on, where the difference is one of form."""
     shape = function.shapes.get(name)
     if shape is None or value is function.samples.get(name):
-        return
+        return value
     from autocoder_jupyter.data.columns_read import columns_read
-    from autocoder_jupyter.data.drift import check_drift
+    from autocoder_jupyter.data.drift import as_built, check_drift
 
-    sentence = check_drift(name, value, shape, columns_read(function.code, function.inputs))
+    reads = columns_read(function.code, function.inputs)
+    sentence = check_drift(name, value, shape, reads)
     if sentence:
         why, hint = _of_a_group(function, value)
         raise DataDrift(sentence, why=why, hint=hint)
+    return as_built(value, shape, reads) if shape.get("type") == "DataFrame" else value
 
 
 def _of_a_group(function: Function, value: Any) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.columns_read import ColumnsRead
-from autocoder_jupyter.data.drift import check_drift, shape_of, unread_drift
+from autocoder_jupyter.data.drift import as_built, check_drift, shape_of, unread_drift
 
 BASE = pd.DataFrame({"n": [1, 2], "x": [1.5, 2.5], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"])})
 
@@ -38,6 +38,8 @@ def test_every_series_agrees_with_its_own_shape(any_series: pd.Series[Any]) -> N
         BASE.astype({"t": "datetime64[s]"}),
         BASE.assign(n=[1.0, np.nan]),
         BASE.assign(s=[None, None]),
+        BASE.astype({"n": object, "x": object, "t": object}),
+        BASE.astype({"n": "category", "x": "category", "t": "category"}),
     ],
     ids=lambda frame: str(list(frame.dtypes)),
 )
@@ -106,3 +108,25 @@ def test_what_changed_in_columns_that_are_not_read_is_said_apart() -> None:
     assert said == "sales lacks 'n' and has other dtypes: 's' is int64 instead of str; the function does not read that."
     assert unread_drift("sales", BASE.drop(columns="x"), shape_of(BASE), reads) is None
     assert "'x'" in str(check_drift("sales", BASE.drop(columns="x"), shape_of(BASE), reads))
+
+
+@pytest.mark.parametrize("form", [object, "category", {"n": "float64"}, {"n": "float32", "t": "datetime64[s]"}])
+def test_a_difference_of_form_alone_is_taken_away_without_touching_the_frame(form: Any) -> None:
+    given = BASE.astype(form)
+    before = given.copy()
+    made = as_built(given, shape_of(BASE))
+    assert list(made.dtypes.iloc[:2]) == list(BASE.dtypes.iloc[:2]) and made["t"].dtype.kind == "M"
+    assert made["n"].tolist() == [1, 2]
+    pd.testing.assert_frame_equal(given, before)
+
+
+def test_what_would_lose_something_stays_as_it_is() -> None:
+    for other in (BASE.assign(n=[1.0, np.nan]), BASE.assign(n=[1e300, 1.0]), BASE.assign(s=pd.Categorical(["a", "b"]))):
+        assert as_built(other, shape_of(BASE)) is other
+    assert check_drift("t", BASE.assign(n=[1, "x"]), shape_of(BASE)) is not None
+
+
+def test_columns_that_are_not_read_stay_as_they_are() -> None:
+    given = BASE.astype(object)
+    made = as_built(given, shape_of(BASE), ColumnsRead(all=False, names=frozenset({"x"})))
+    assert made["n"].dtype == object and made["x"].dtype == float
