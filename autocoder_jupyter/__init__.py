@@ -14,6 +14,7 @@ from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.agent import AutoCoderAgent
+    from autocoder_jupyter.agent.recorded import load
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import (
         CodePlan,
@@ -43,6 +44,7 @@ _HOMES = {
     "Resources": "autocoder_jupyter.types",
     "Secret": "autocoder_jupyter.types",
     "TestFailure": "autocoder_jupyter.types",
+    "load": "autocoder_jupyter.agent.recorded",
 }
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "Secret",
     "TestFailure",
     "__version__",
+    "load",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]

@@ -62,6 +62,10 @@ class DriftWarning(UserWarning):
     """A frame given to `run()` differs from the one that the function was built on in columns that it does not read."""
 
 
+class EarlierVersionWarning(UserWarning):
+    """A call was answered by the function from before, because the newer run of that name has none (yet)."""
+
+
 # The language model
 
 

@@ -70,6 +70,7 @@ def render_html(state: CardState) -> str:
         markup.row("Answered", markup.items(markup.text(markup.clipped(line)) for line in state.replies)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
+        markup.row("Before", markup.text(_before(state))),
         markup.row("Because", markup.text(markup.clipped(state.why, 600))),
         markup.row("Fails", _failures_html(state)),
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
@@ -93,6 +94,8 @@ def render_text(state: CardState) -> str:
     lines.extend(f"  {words}" for words in _held_up(state))
     if _reason(state):
         lines.append(f"  {_reason(state)}")
+    if _before(state):
+        lines.append(f"  {_before(state)}")
     if state.why:
         lines.append(f"  because: {state.why}")
     lines.extend(f"  {line}" for line in state.notice)
@@ -168,6 +171,15 @@ def _without_a_question(state: CardState) -> str:
     if state.is_kept:
         return f"kept: verified on {state.kept}" if state.kept else "kept"
     return "replayed from the journal" if state.replayed else ""
+
+
+def _before(state: CardState) -> str:
+    """What becomes of the good function that the name had; nothing to say when it is kept, or has a successor."""
+    if not state.has_before or state.is_kept or state.phase == "ready":
+        return ""
+    if state.finished:
+        return f"{state.name}.run(…) still calls the function from before; {state.name}.last_good is its result."
+    return f"{state.name}.last_good is the function from before, until this one is ready."
 
 
 def _what_failed(state: CardState) -> str:

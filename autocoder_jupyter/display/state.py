@@ -93,6 +93,7 @@ class CardState:
         is_kept: whether the function was there already, and is only verified anew.
         kept: what it was verified on, when it held.
         limit: the setting that ended it, such as `max_cost`; "" when none did.
+        has_before: whether the name had a good function before this run.
         outputs: what the function put out on the sample, in little; None until it has.
     """
 
@@ -130,6 +131,7 @@ class CardState:
     is_kept: bool = False
     kept: str = ""
     limit: str = ""
+    has_before: bool = False
     outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
     sent: str = ""
@@ -225,7 +227,7 @@ def _(event: events.StageFinished, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.VersionBegun, state: CardState) -> CardState:
-    state = replace(state, why=event.why, is_kept=event.kept)
+    state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before)
     if not event.kept:
         return _noted(state, f"version {event.version} is made{_detail(event.why)}")
     for stage in ("plan", "code", "tests"):

@@ -207,12 +207,14 @@ class OpinionGiven:
 class VersionBegun:
     """Which version is made, or verified anew, and why the model is asked for it; told again when that changes.
 
-    `kept` is True for one that is there already: nothing is asked as long as it holds.
+    `kept` is True for one that is there already: nothing is asked as long as it holds. `has_before` says that the name
+    had a good version, which stays callable.
     """
 
     version: str
     why: str = ""
     kept: bool = False
+    has_before: bool = False
 
 
 @dataclass(frozen=True)

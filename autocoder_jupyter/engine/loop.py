@@ -183,7 +183,8 @@ class _Generation:
             record = request_record(work.request, work.config, work.prepared.key)
             journal.write_request(record, work.prepared.context.sent())
         self._tell_notes()
-        work.emit(VersionBegun(start.version, start.why, kept=start.kept is not None))
+        is_kept = start.kept is not None
+        work.emit(VersionBegun(start.version, start.why, kept=is_kept, has_before=start.has_before))
 
     async def _make_draft(self) -> None:
         """What the first attempt is made with: what is there already, else what the model is asked for."""

@@ -57,6 +57,7 @@ class Start:
         kept: the version that is there already and is only verified anew.
         why: the model is asked, or another version is made; one line, "" when nothing was there before.
         parent: the version that it is made from; "" for none.
+        has_before: whether the name had a good version.
     """
 
     version: str
@@ -64,6 +65,7 @@ class Start:
     kept: Version | None = None
     why: str = ""
     parent: str = ""
+    has_before: bool = False
 
     @property
     def as_is(self) -> bool:
@@ -74,7 +76,7 @@ class Start:
         """The start of a version that is made from the kept one, because that does not hold on this data."""
         assert self.kept is not None and self.draft is not None
         why = f"version {self.kept.number} does not hold on this data: {visible(' '.join(failure.split()))}"
-        return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id)
+        return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id, has_before=True)
 
 
 def start_of(
@@ -89,23 +91,37 @@ def start_of(
         versions: of the name.
         given: the function that somebody gave; it comes before all that is kept.
     """
-    key = prepared.key.id
-    if given is not None:
-        version = edited_id(key, given.code, given.tests) if given.author == "you" else versions.free_id(key)
-        return Start(version, given, why=given.change, parent=given.parent)
-    parent = request.earlier.version if request.earlier else ""
-    if config.cache == "disable":
-        return Start(unrecorded_id(key), why="nothing recorded is used (--cache disable)", parent=parent)
     known = versions.all()
-    if config.cache == "override":
-        return Start(versions.free_id(key), why="asked anew (--refresh)" if known else "", parent=parent)
+    if given is not None:
+        start = _given(given, prepared, versions)
+    elif config.cache == "auto":
+        start = _kept_for(request, prepared, versions, known) or Start(
+            prepared.key.id, why=_why(request, config, prepared, versions, known)
+        )
+    elif config.cache == "override":
+        start = Start(versions.free_id(prepared.key.id), why="asked anew (--refresh)" if known else "")
+    else:
+        start = Start(unrecorded_id(prepared.key.id), why="nothing recorded is used (--cache disable)")
+    parent = request.earlier.version if request.earlier and start.draft is None else start.parent
+    return replace(start, parent=parent, has_before=any(version.is_good for version in known))
+
+
+def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:
+    key = prepared.key.id
+    version = edited_id(key, given.code, given.tests) if given.author == "you" else versions.free_id(key)
+    return Start(version, given, why=given.change, parent=given.parent)
+
+
+def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: list[Version]) -> Start | None:
+    """The start from a version that is there already, if one counts for the request."""
+    key = prepared.key.id
     if (pinned := versions.pinned()) is not None and pinned.is_good:
         return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
-    if (kept := versions.chosen(key) or _kept_for_other_columns(request, prepared, versions, known)) is not None:
-        return _kept(kept)
-    if request.earlier is not None:
-        return Start(key, why=f"refined: {visible(' '.join(request.wishes[-1].split()))}", parent=parent)
-    return Start(key, why=_what_changed(request, config, prepared, versions, known))
+    kept = versions.chosen(key) or _kept_for_other_columns(request, prepared, versions, known)
+    if kept is None:
+        return None
+    is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
+    return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
 
 
 def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
@@ -151,10 +167,10 @@ def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], 
     return any(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", words) for label in new)
 
 
-def _what_changed(
-    request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
-) -> str:
+def _why(request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]) -> str:
     """What the request asks for otherwise than the version before; "" when it is the first."""
+    if request.earlier is not None:
+        return f"refined: {visible(' '.join(request.wishes[-1].split()))}"
     before = next((version for version in reversed(known) if version.is_good), None)
     if before is None:
         return ""

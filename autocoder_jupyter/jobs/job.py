@@ -7,7 +7,9 @@ import concurrent.futures
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from autocoder_jupyter import background
@@ -21,6 +23,7 @@ from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution, State
+from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import PlanQuestion, Report
@@ -43,22 +46,32 @@ class Job:
         journal_root: the `.autocode` folder.
         listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
             last, the result can be read; before that, reading its fields there raises RuntimeError.
+        older: the job that had the name before.
     """
 
     def __init__(
-        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+        self,
+        request: Request,
+        config: AgentConfig,
+        *,
+        journal_root: Path,
+        listeners: Sequence[Emit] = (),
+        older: Job | None = None,
     ) -> None:
         self.request = request
         self.config = config
         self._journal = Journal(journal_root, request.name)
         self._progress = Progress()
         self._pending = Pending(lambda: self._state, self.cancel, self._awaited)
+        self._before = _Before(older, journal_root, request.name, config)
         self.result = CodeGenEvalResult(
             request.name,
             self._pending,
             samples=request.samples,
             options=CallOptions.of(config),
             root=journal_root,
+            before=self._before,
+            answers_meanwhile=config.cache == "override" and _same_wording(request, older),
             declared=Interface(
                 f"{request.name} is not ready yet. It was asked for:\n{request.prompt.strip()}",
                 settle_inputs(request),
@@ -141,6 +154,8 @@ class Job:
         error = resolution.exception
         reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         finished = self._finished or Finished(resolution.state, reason)
+        if resolution.state == "ready":
+            self._before.forget()
         self._pending.resolve(resolution, tell=lambda: self._tell_all(finished))
 
     def _resolution(self, task: asyncio.Task[Report]) -> Resolution:
@@ -272,6 +287,30 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<job {self.name} {self.state}>"
+
+
+class _Before:
+    """The good result that a name had before: of an older job of this kernel, else from disk."""
+
+    def __init__(self, older: Job | None, root: Path, name: str, config: AgentConfig) -> None:
+        self._older = older.result if older is not None else None
+        self._recorded: Callable[[], CodeGenEvalResult | None] = partial(last_good, root, name, CallOptions.of(config))
+
+    def __call__(self) -> CodeGenEvalResult | None:
+        return self._recorded() if self._older is None else self._older.last_good
+
+    def forget(self) -> None:
+        """Let go of it, and of its samples: there is a better one."""
+        self._older, self._recorded = None, _nothing
+
+
+def _nothing() -> None:
+    return None
+
+
+def _same_wording(request: Request, older: Job | None) -> bool:
+    """Whether the same is asked for, of whatever data, as by the job before."""
+    return older is not None and replace(request, samples={}) == replace(older.request, samples={})
 
 
 def _tell(listener: Emit, event: Event) -> None:

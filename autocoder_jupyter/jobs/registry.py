@@ -23,9 +23,9 @@ def submit(request: Request, config: AgentConfig, *, journal_root: Path, listene
         journal_root: the `.autocode` folder.
         listeners: are told every event, on the background thread.
     """
-    job = Job(request, config, journal_root=journal_root, listeners=listeners)
     with _lock:
         older = _jobs.pop(request.name, None)
+        job = Job(request, config, journal_root=journal_root, listeners=listeners, older=older)
         _jobs[request.name] = job
     if older is not None:
         older.cancel(f"A newer run of {request.name} took over.")

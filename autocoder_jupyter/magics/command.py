@@ -87,7 +87,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
         refine=bool(given.get("refine")),
-        settings={option: value for option, value in given.items() if option in SETTINGS},
+        settings=_settings(given),
     )
     _refuse_doubled_names(command)
     return command
@@ -103,6 +103,14 @@ def split_cell(line: str, body: str) -> tuple[str, str]:
     while count < len(lines) and _OPTION_LINE.match(lines[count]):
         count += 1
     return "\n".join([line, *(text.strip() for text in lines[:count])]), "".join(lines[count:]).strip("\n")
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {option: value for option, value in given.items() if option in SETTINGS}
+    if given.get("refresh") and settings.setdefault("cache", "override") != "override":
+        policy = settings["cache"]
+        raise InvalidRequest(f"--refresh and --cache {policy} exclude each other.", hint="Keep one of them.")
+    return settings
 
 
 def _the_name(positional: Sequence[str]) -> str:

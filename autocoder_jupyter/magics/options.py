@@ -413,6 +413,13 @@ OPTIONS: tuple[Option, ...] = (
         rule="free",
     ),
     Option(
+        "refresh",
+        "ask the model anew although a function is kept; the same as --cache override",
+        flags=("--refresh",),
+        kind="flag",
+        is_setting=False,
+    ),
+    Option(
         "dry_run",
         "show what would be sent to the model, and send nothing",
         flags=("--dry-run",),

@@ -45,6 +45,8 @@ class PendingDisplay:
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."
+        if result.last_good is not None:
+            words += f" {result.name}.last_good is the function from before."
         html = pending_html(words, waits=result.state.startswith("waiting"))
         handle.display({**self._for_page(result), "text/html": html, "text/plain": words}, raw=True)
         result.on_done(lambda: self._show_soon(result, handle))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,18 @@ class CodeGenEvalResult(ReportFields):
     other field waits too, and can be read after any ending. `run()` raises `GenerationFailed` when there is no
     function that can be trusted.
 
+    A name that had a good function keeps it: `last_good` is the result from before until this one is ready. What
+    `run()` does meanwhile:
+
+    - While this run is in work it waits, so that *Run All* never gives the cells below the function of another
+      request. Only where the same request is asked anew (`--refresh`, `%autocode retry`) the function from before
+      answers at once; it does what is asked for.
+    - When this run has failed or was cancelled, it calls the function from before. A call that had begun to wait for
+      the new one gets the error instead.
+
+    Each call that the function from before answers gives an `EarlierVersionWarning`, and the defaults of its arguments
+    are the samples of this run, never those of the earlier one.
+
     Args:
         name: what the person calls it.
         pending: where the outcome will be.
@@ -38,11 +51,23 @@ class CodeGenEvalResult(ReportFields):
         options: how the function is called.
         root: the `.autocode` folder.
         declared: how the function will be called, as far as that is known before there is one.
+        before: gives the result that the name had before, when there was a good one.
+        answers_meanwhile: whether the function from before answers calls while this run is in work.
     """
 
     __doc__ = DocumentationOfInstance(__doc__)
 
-    __slots__ = ("_declared", "_function", "_options", "_pending", "_root", "_samples", "name")
+    __slots__ = (
+        "_answers_meanwhile",
+        "_before",
+        "_declared",
+        "_function",
+        "_options",
+        "_pending",
+        "_root",
+        "_samples",
+        "name",
+    )
 
     def __init__(
         self,
@@ -53,6 +78,8 @@ class CodeGenEvalResult(ReportFields):
         options: CallOptions | None = None,
         root: Path = Path(".autocode"),
         declared: Interface | None = None,
+        before: Callable[[], CodeGenEvalResult | None] = lambda: None,
+        answers_meanwhile: bool = False,
     ) -> None:
         self.name = name
         self._pending = pending
@@ -60,6 +87,8 @@ class CodeGenEvalResult(ReportFields):
         self._options = options or CallOptions()
         self._root = root
         self._declared = declared or Interface(f"{name} is not ready yet.")
+        self._before = before
+        self._answers_meanwhile = answers_meanwhile
         self._function: Function | None = None
 
     # The life of the generation
@@ -127,6 +156,15 @@ class CodeGenEvalResult(ReportFields):
         """The `.autocode` folder that its run was recorded in."""
         return self._root
 
+    @property
+    def last_good(self) -> CodeGenEvalResult | None:
+        """The good result of the name: this one when it is ready, else the one from before, if any. Never waits."""
+        return self if self._is_good else self._before()
+
+    @property
+    def _is_good(self) -> bool:
+        return self.done and self.report.success
+
     # The function
 
     @Live
@@ -143,7 +181,14 @@ class CodeGenEvalResult(ReportFields):
         or `DataDrift` when the arguments do not fit (nothing ran), and `SandboxError` when the program or its
         sandbox failed.
         """
-        return Run(self.name, self.interface, self._options, self._ready, self._task)
+        stand_in = self._stand_in()
+        if stand_in is None:
+            return Run(self.name, self.interface, self._options, self._ready, self._task)
+
+        async def from_before() -> Function:
+            return stand_in
+
+        return Run(self.name, stand_in.interface, self._options, from_before, self._task)
 
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """The same as `run(…)`."""
@@ -154,10 +199,26 @@ class CodeGenEvalResult(ReportFields):
     @property
     def interface(self) -> Interface:
         """How the function is called, with its docstring: of what was declared, until it is ready; never waits."""
+        if (stand_in := self._stand_in()) is not None:
+            return stand_in.interface
         if not self.done:
             return self._declared
         report = self.report
         return self._built().interface if report.success and report.solution else self._declared
+
+    def _stand_in(self) -> Function | None:
+        """The function from before, where it is to answer a call that begins now."""
+        if self._is_good or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
+            return None
+        state = {"cancelled": "was cancelled", "running": "is being made anew"}.get(self.state, "has failed")
+        function = Function.of(before.report, self._samples, self._root)
+        inputs = {spec.name for spec in function.inputs}
+        told = f"{self.name} {state}; this call went to the function from before (version {before.report.run_id})."
+        return replace(
+            function,
+            samples={name: value for name, value in self._samples.items() if name in inputs},
+            caution=told,
+        )
 
     def _task(self) -> Task:
         if not self.done:
@@ -338,6 +399,8 @@ class CodeGenEvalResult(ReportFields):
             options=self._options,
             root=self._root,
             declared=self._declared,
+            before=self._before,
+            answers_meanwhile=self._answers_meanwhile,
         )
         twin._function = self._function
         return twin

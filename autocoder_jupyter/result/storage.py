@@ -78,16 +78,19 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
         check_report(resolution.report)
         if trusted:
             return resolution, replace(options, withheld=())
-        report = resolution.report
-        strange = _strange(report.pins)
-        if strange:  # the versions of what is well known are then found anew
-            resolution = replace(resolution, report=report.model_copy(update={"lock": ()}))
-        withheld = (*_strange(report.detected_packages), *report.detected_system_packages)
-        return resolution, replace(_held_inside(options), withheld=withheld)
+        report, withheld = without_strange_packages(resolution.report)
+        return replace(resolution, report=report), replace(_held_inside(options), withheld=withheld)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(
             "This is not the JSON of a result.", why=str(error), hint="Write it anew with save() or model_dump_json()."
         ) from None
+
+
+def without_strange_packages(report: Report) -> tuple[Report, tuple[str, ...]]:
+    """A stranger's report, and the packages that nobody agreed to: while there are any, it is not called."""
+    if _strange(report.pins):  # the versions of what is well known are then found anew
+        report = report.model_copy(update={"lock": ()})
+    return report, (*_strange(report.detected_packages), *report.detected_system_packages)
 
 
 def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> Path:

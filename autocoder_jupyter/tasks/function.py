@@ -29,6 +29,7 @@ class Function:
         samples: default arguments.
         shapes: what each frame looked like when the function was built, for noticing drift.
         root: the `.autocode` folder; `File` and `Dir` outputs go below it.
+        caution: what whoever calls it should know, in a sentence; each call warns of it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Function:
     samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     root: Path = Path(".autocode")
+    caution: str = ""
 
     @classmethod
     def of(cls, report: Report, samples: Mapping[str, Any], root: Path) -> Function:

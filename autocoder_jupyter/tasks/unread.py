@@ -1,4 +1,4 @@
-"""A word, once, about columns that changed but are not read: the call goes on, and the person may want to know."""
+"""A word about a call that goes on: columns changed that are not read (once), a function from before (each time)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.errors import DriftWarning
+from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning
 from autocoder_jupyter.tasks.function import Function
 
 _told: set[tuple[str, str]] = set()
@@ -16,6 +16,8 @@ _told: set[tuple[str, str]] = set()
 
 def warn_of_unread(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     """Warn, on the line of whoever calls us from outside of this package, of what was not said before."""
+    if function.caution:
+        warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_frames_of_ours() + 1)
     for sentence in _changes(function, positional, keywords):
         if (function.code, sentence) not in _told:
             _told.add((function.code, sentence))

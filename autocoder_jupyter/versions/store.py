@@ -120,10 +120,32 @@ class Versions:
         )
 
     def last_good(self) -> Version | None:
-        """The good version that was made last; the pinned one when there is one."""
+        """The good version that counts for the last request; the pinned one when there is one."""
         pinned = self.pinned()
+        if pinned is not None and pinned.is_good:
+            return pinned
         good = [version for version in self.all() if version.is_good]
-        return pinned if pinned is not None and pinned.is_good else good[-1] if good else None
+        return self.chosen(key_of(good[-1])) or good[-1] if good else None
+
+    def numbered(self, word: str) -> Version | None:
+        """The version that a person means by a number, or by the beginning of its folder's name."""
+        known = self.all()
+        if word.isdigit() and 0 < int(word) <= len(known) and len(word) < 6:
+            return known[int(word) - 1]
+        meant = [version for version in known if version.id == word] or [
+            version for version in known if version.id.startswith(word) and len(word) > 3
+        ]
+        return meant[0] if len(meant) == 1 else None
+
+    def restore(self, version: Version) -> None:
+        """Let a version count again: for its own request, and in place of the newest one's for the request of that.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        choice = self.choice.choosing(key_of(version), version.id)
+        newest = next((known for known in reversed(self.all()) if known.is_good), version)
+        choice.choosing(key_of(newest), version.id).write(self._files, self._home)
 
     def free_id(self, request_key: str) -> str:
         """The name of the next version of a request: its key, then `-2`, `-3` …"""

@@ -395,6 +395,15 @@ def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_m
     assert "&lt;b&gt;2 of 5" in render_html(anew)
 
 
+def test_a_good_function_from_before_is_spoken_of_until_there_is_a_newer_one() -> None:
+    begun = VersionBegun("b2", "new wording", has_before=True)
+    assert "growth.last_good is the function from before, until" in render_text(folded(begun))
+    failed = folded(begun, Finished("failed", "Not solved."))
+    assert "growth.run(…) still calls the function from before" in render_html(failed)
+    assert "before" not in render_text(folded(begun, Finished("ready")))
+    assert "before" not in render_text(folded(VersionBegun("b2", kept=True, has_before=True)))
+
+
 def folded(*events: Event) -> CardState:
     state = CardState("growth")
     for event in events:

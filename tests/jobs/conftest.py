@@ -28,7 +28,14 @@ class StandInEngine:
         self.context: Any = None
 
     async def __call__(
-        self, request: Request, config: AgentConfig, *, journal: Any, emit: Callable[[Event], None], approve: Any
+        self,
+        request: Request,
+        config: AgentConfig,
+        *,
+        journal: Any,
+        emit: Callable[[Event], None],
+        approve: Any,
+        ask: Any = None,
     ) -> Report:
         for stage, reached in self.stage_reached.items():
             emit(StageStarted(stage, 1, 1))  # type: ignore[arg-type]

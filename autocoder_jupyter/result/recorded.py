@@ -1,0 +1,34 @@
+"""A version that is on disk as a result that can be called: after a restart, and when a run has none of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from autocoder_jupyter.result.handle import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.result.storage import without_strange_packages
+from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.versions import Version, Versions
+
+
+def result_of(version: Version, root: Path, options: CallOptions, *, trusted: bool = False) -> CodeGenEvalResult:
+    """The result of a recorded version. Its samples are not recorded, so a call needs all inputs.
+
+    Args:
+        version: that was read.
+        root: the `.autocode` folder.
+        options: of calls.
+        trusted: whether packages that are not well known may be installed; the folder may be a stranger's.
+    """
+    report, withheld = (version.report, ()) if trusted else without_strange_packages(version.report)
+    resolution = Resolution("ready" if report.success else "failed", report)
+    return CodeGenEvalResult(
+        report.name, Pending.resolved(resolution), options=replace(options, withheld=withheld), root=root
+    )
+
+
+def last_good(root: Path, name: str, options: CallOptions) -> CodeGenEvalResult | None:
+    """The good version of a name that counts, from disk; None when there is none."""
+    version = Versions(root, name).last_good()
+    return None if version is None else result_of(version, root, options)
