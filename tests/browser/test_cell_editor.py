@@ -206,6 +206,43 @@ def test_data_that_comes_into_being_is_known_at_once(notebook: Open) -> None:
     page.cell(2).locator(".cm-lintRange-warning").wait_for(state="detached", timeout=SOON)
 
 
+def test_values_names_and_words_are_marked_while_they_are_typed(notebook: Open) -> None:
+    page = notebook("limit = 5", "")
+    page.run(1)
+    text = '%%autocode limit --max-cost abc\n--check "total >"\nGrowth of sales above @limit.'
+    cell = write(page, 2, text)
+    cell.locator(".cm-lintRange-error", has_text="abc").wait_for(timeout=SOON)
+    cell.locator(".cm-lintRange-error").nth(1).wait_for(timeout=SOON)
+    cell.locator(".cm-lintRange-warning", has_text="limit").nth(1).wait_for(timeout=SOON)
+    page.page.keyboard.press("Control+Shift+m")
+    page.page.locator(".cm-panel-lint li").nth(4).wait_for(timeout=SOON)
+    said = "\n".join(page.page.locator(".cm-panel-lint li").all_inner_texts())
+    page.page.screenshot(path=ARTIFACTS / "marks.png")
+    for words in (
+        "'limit' is already a variable of the notebook (int).",
+        "--max-cost takes a number, 0 or more, not 'abc'.",
+        "--check 'total >' is not a Python expression.",
+        "@limit is an int; a request can refer to a DataFrame",
+        '-i "limit: int = …", or write the value itself.',
+        "sales is a DataFrame of the notebook, and the request does not hand it over.",
+    ):
+        assert words in said
+    page.page.get_by_role("button", name="Write @sales").first.click()
+    assert "Growth of @sales above" in text_of(page, 2)
+
+
+@pytest.mark.own_kernel
+def test_a_cell_says_that_the_extension_is_not_loaded(notebook: Open) -> None:
+    page = notebook("%unload_ext autocoder_jupyter", "%%autocode growth\nGrowth of it.")
+    page.run(1)
+    cell = page.cell(2)
+    cell.locator(".cm-lintRange-warning", has_text="%%autocode").wait_for(timeout=SOON)
+    cell.locator(".cm-lintRange-warning").first.hover()
+    page.page.locator(".cm-diagnostic", has_text="Run a cell with %load_ext autocoder_jupyter first.").wait_for(
+        timeout=SOON
+    )
+
+
 @pytest.mark.own_kernel
 def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook: Open) -> None:
     page = notebook("%%autocode growth\nWords", "import sys; hasattr(sys.modules.get('litellm'), 'acompletion')")
