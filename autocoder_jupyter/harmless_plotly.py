@@ -19,7 +19,7 @@ _TRACES = frozenset(_TRACE_NAMES.split())
 
 _LEFT_OUT = frozenset({"images", "updatemenus", "sliders", "geo", "map", "mapbox", "meta", "source", "href", "src"})
 _TAGS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNORECASE)
+_ADDRESS = re.compile(r"//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNORECASE)
 
 
 def harmless(spec: Mapping[str, Any]) -> dict[str, Any] | None:
