@@ -47,6 +47,8 @@ class AgentConfig:
         block_network: no network while generated code runs. Off only by choice.
         sandbox: `docker`, `local`, or the best that answers.
         share: how much of the data the model may see.
+        hide: columns of the samples that the model is not told of; they are in the data all the same.
+        mask: columns of the samples of which the model is told no value.
         max_cost: US dollars at most for one generation.
         max_tokens: tokens, in and out, at most for one generation.
         max_seconds: wall-clock seconds at most for one generation.
@@ -80,6 +82,8 @@ class AgentConfig:
     block_network: bool = True
     sandbox: SandboxChoice = "auto"
     share: Share = "rows"
+    hide: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
     max_cost: float | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None

@@ -61,6 +61,8 @@ class AutoCoderAgent(AgentConfig):
         block_network: bool = AgentConfig.block_network,
         sandbox: SandboxChoice = AgentConfig.sandbox,
         share: Share = AgentConfig.share,
+        hide: Iterable[str] | None = None,
+        mask: Iterable[str] | None = None,
         max_cost: float | None = None,
         max_tokens: int | None = None,
         max_seconds: float | dt.timedelta | None = None,
@@ -94,6 +96,8 @@ class AutoCoderAgent(AgentConfig):
             block_network: no network while generated code runs.
             sandbox: `docker`, `local`, or `auto` for the best that answers.
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
+            hide: columns of the samples that the model is not told of; the function gets them all the same.
+            mask: columns of the samples of which the model is told no value.
             max_cost: US dollars at most for one generation.
             max_tokens: tokens, in and out, at most for one generation.
             max_seconds: wall-clock seconds at most for one generation.

@@ -95,6 +95,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "block_network": check.flag,
     "sandbox": _choice(SandboxChoice),
     "share": _choice(Share),
+    "hide": check.texts,
+    "mask": check.texts,
     "max_cost": _optional(check.positive),
     "max_tokens": _optional(_counted(1)),
     "max_seconds": _optional(check.seconds),

@@ -21,6 +21,7 @@ from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cos
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.schema import schema_source
 from autocoder_jupyter.data.text_formats import percent
+from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, KeptBack, Withheld
 from autocoder_jupyter.discretion.masking import Masker, count_masked
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example, Share
@@ -89,6 +90,7 @@ def build_context(
     checks: Sequence[ColumnCheck] = (),
     request: str = "",
     examples: Sequence[Example] = (),
+    withheld: Withheld = NOTHING_WITHHELD,
 ) -> DataContext:
     """Describe samples.
 
@@ -99,15 +101,17 @@ def build_context(
         checks: conditions on the samples; the text says whether the sample satisfies each.
         request: what the person wrote; columns that it names are told in full, wherever they stand.
         examples: of an input and its output; told below the samples.
+        withheld: columns of which nothing, or no value, may be told.
 
     Raises:
         InvalidRequest: a sample is of another kind, or its file does not exist.
     """
     masker = Masker()
     max_sample_rows = max(0, max_sample_rows)
+    whole, samples = samples, withheld.told(samples)
     described = dict(list(samples.items())[:MAX_SAMPLES])
     sections = {
-        name: _section(name, value, share, max_sample_rows, masker, checks, request)
+        name: _section(name, value, share, max_sample_rows, masker, checks, request, withheld.of_table(whole[name]))
         for name, value in described.items()
     }
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
@@ -120,7 +124,7 @@ def build_context(
     return DataContext(
         text=text,
         schemas={name: schema_source(samples[name], _checks_on(name, checks)) for name in frames},
-        shapes={name: shape_of(samples[name]) for name in frames},
+        shapes={name: shape_of(whole[name]) for name in frames},
         masked=count_masked(text),
         left_out={name: part.left_out for name, part in rendered.items() if part.left_out},
         share=share,
@@ -135,17 +139,19 @@ def _section(
     masker: Masker,
     checks: Sequence[ColumnCheck],
     request: str,
+    kept_back: KeptBack,
 ) -> _Section:
     if isinstance(value, File | Dir):
         return PathText(describe_path(value), share, masker, max_rows, request)
     if isinstance(value, pd.DataFrame | pd.Series):
         frame = as_frame(value)
         rows = sample_rows(frame, max_rows) if share == "rows" else None
-        remarks = tuple(filter(None, (_check_text(check, value, masker, share) for check in _checks_on(name, checks))))
+        quotes = share == "rows" and not kept_back
+        remarks = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
         origin = f"came as a {came_as(value)}, and is handed over as this table of pandas" if came_as(value) else ""
-        said = (*filter(None, [origin]), *(remarks if share != "schema" else ()))
-        profile = profile_frame(value, named=mentioned(frame.columns, request))
-        view = TableView(profile, rows, said)
+        said = (*filter(None, [origin]), *map(neutral, kept_back.notes), *(remarks if share != "schema" else ()))
+        profile = kept_back.profile(profile_frame(value, named=mentioned(frame.columns, request)))
+        view = TableView(profile, None if rows is None else kept_back.rows(rows), said)
         return TableText(view, share, masker, max_rows)
     raise InvalidRequest(
         f"The sample {name!r} cannot be a {type(value).__name__}.", why="Samples are DataFrame, Series, File or Dir."
@@ -156,9 +162,9 @@ def _checks_on(name: str, checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:
     return [check for check in checks if check.target == name]
 
 
-def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker: Masker, share: Share) -> str:
+def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker: Masker, quotes: bool) -> str:
     try:
-        outcome = evaluate(check, value, show_values=share == "rows")
+        outcome = evaluate(check, value, show_values=quotes)
     except Undecided:
         return ""
     verdict = "holds on this sample" if outcome.passed else f"does NOT hold on this sample: {outcome.message}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.models.dialect import response_format
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 
 
 def preview(request: Request, config: AgentConfig) -> str:
-    """The first question to the model, each message byte for byte under its role, and what was masked.
+    """The first question to the model, each message byte for byte under its role, the answer's schema, what was masked.
 
     Every later question begins with the same request and data, and adds only what the model itself wrote and what
     came out of running that.
@@ -26,4 +29,7 @@ def preview(request: Request, config: AgentConfig) -> str:
         f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
     )
-    return "\n\n".join([head, *(f"───── {message['role']} ─────\n{message['content']}" for message in messages)])
+    schema = json.dumps(response_format("json_schema", PlanAnswer), ensure_ascii=False)
+    parts = [(message["role"], message["content"]) for message in messages]
+    parts.append(("response_format, where the model takes one", schema))
+    return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])

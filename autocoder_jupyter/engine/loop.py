@@ -198,7 +198,7 @@ class _Generation:
         work = self._work
         work.plan = draft.plan
         work.emit(PlanReady(draft.plan))
-        work.constraints = Constraints.read(work.request.constraints, work.request.samples, draft.plan)
+        work.constraints = Constraints.read(work.request.constraints, work.told_samples, draft.plan)
         work.constraints.recall(work.services.journal)
         if draft.tests:
             work.set_suite(read_suite(draft.tests))
@@ -213,7 +213,7 @@ class _Generation:
             group.create_task(self._packages.provide_base())
             work.plan = plan = await work.stage("plan", drafter.plan)
             work.emit(PlanReady(plan))
-            work.constraints = Constraints.read(work.request.constraints, work.request.samples, plan)
+            work.constraints = Constraints.read(work.request.constraints, work.told_samples, plan)
             group.create_task(work.constraints.ask_about_the_rest(work.talk, work.services.journal))
             code = group.create_task(work.stage("code", drafter.code))
             if not work.config.skip_tests:

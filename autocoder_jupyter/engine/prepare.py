@@ -9,6 +9,7 @@ from typing import Any
 from autocoder_jupyter.data.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
+from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
@@ -43,7 +44,12 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     secret_values(config.secrets)  # only the sandbox needs them, but who lacks one hears it before paying for a plan
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
-    reading = read_constraints(request.constraints, tables_of(request.samples, request.outputs))
+    withheld = Withheld.of(config.hide, config.mask)
+    columns = (column.name for output in request.outputs for column in output.columns)
+    withheld.require_possible(request.samples, (words_of(request), *request.wishes, *columns))
+    for example in request.examples:
+        withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
+    reading = read_constraints(request.constraints, tables_of(withheld.told(request.samples), request.outputs))
     check_examples(request.examples, inputs, request.outputs, request.samples)
     context = build_context(
         request.samples,
@@ -52,6 +58,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         checks=reading.checks,
         request=words_of(request),
         examples=request.examples,
+        withheld=withheld,
     )
     return Prepared(inputs, context, RequestKey.of(request, config, inputs))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from autocoder_jupyter.data.constraints import tables_of
+from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
@@ -18,7 +19,7 @@ from autocoder_jupyter.engine.start import Start
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.request import AgentConfig, Request, secret_values
+from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Changes, CodePlan, Exchange, SecondOpinion, TestChoice
 
@@ -78,11 +79,22 @@ class Work:
     @property
     def discretion(self) -> Discretion:
         """What may be told of a run of the present solution on the real sample."""
-        tables = tables_of(self.request.samples, self.plan.outputs).columns
+        tables = tables_of(self.told_samples, self.plan.outputs).columns
         columns = [column for names in tables.values() for column in names]
         inputs, outputs = self.plan.inputs, self.plan.outputs
         names = (*(spec.name for spec in inputs), *(spec.name for spec in outputs), *columns)
-        return Discretion.over(self.config.share, self.code, names)
+        return Discretion.over(self.share_of_runs, self.code, names)
+
+    @property
+    def told_samples(self) -> Mapping[str, Any]:
+        """The samples as far as the model may know of them."""
+        return Withheld.of(self.config.hide, self.config.mask).told(self.request.samples)
+
+    @property
+    def share_of_runs(self) -> Share:
+        """How much the words of a run may tell: where something is held back of the data, no value of a cell."""
+        held_back = self.config.hide or self.config.mask
+        return "stats" if held_back and self.config.share == "rows" else self.config.share
 
     @property
     def sources(self) -> tuple[str, ...]:

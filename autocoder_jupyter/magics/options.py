@@ -16,7 +16,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal[
-    "text", "integer", "number", "choice", "flag", "names", "mapping", "variable", "variables", "size", "version"
+    "text",
+    "integer",
+    "number",
+    "choice",
+    "flag",
+    "names",
+    "columns",
+    "mapping",
+    "variable",
+    "variables",
+    "size",
+    "version",
 ]
 
 Rule = Literal["free", "stricter", "asks"]
@@ -40,7 +51,8 @@ class Option:
         name: its name as a trait, as a key in pyproject.toml and, upper-cased after `AUTOCODE_`, in the environment.
         help: what it does, one line.
         flags: how it is written in a cell; empty for what only makes sense as a setting.
-        kind: what its value is; `names` is a tuple of words, `mapping` a dictionary, `variable` an environment
+        kind: what its value is; `names` is a tuple of words, `columns` of names with
+            blanks, `mapping` a dictionary, `variable` an environment
             variable's name, `variables` a tuple of them, `size` an amount of memory, `version` a Python as `3.12`.
         placeholder: what stands for its value in the help text.
         choices: the values of a `choice`.
@@ -90,6 +102,7 @@ class Option:
             "number": "a number",
             "flag": "true or false",
             "names": "a list of names",
+            "columns": "a list of columns",
             "mapping": "a dictionary",
             "variable": "the name of an environment variable",
             "variables": "a list of names of environment variables",
@@ -125,6 +138,8 @@ class Option:
             return folded in TRUE_WORDS
         if self.kind in ("names", "variables"):
             return self.check(tuple(text.replace(",", " ").split()))
+        if self.kind == "columns":
+            return self.check(tuple(name.strip() for name in text.split(",") if name.strip()))
         if self.kind == "mapping":
             raise ValueError("a dictionary cannot be written as text; use %config or pyproject.toml")
         return self.check(text)
@@ -155,7 +170,7 @@ class Option:
             return self._size(value)
         if self.kind == "version" and isinstance(value, str) and _PYTHON.fullmatch(value):
             return value
-        if self.kind == "names" and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+        if self.kind in ("names", "columns") and isinstance(value, list | tuple) and all(map(_is_text, value)):
             return tuple(value)
         if self.kind == "mapping" and isinstance(value, Mapping):
             return dict(value)
@@ -184,6 +199,10 @@ class Option:
         if self.minimum is not None and value < self.minimum:
             raise ValueError(self.expects)
         return value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_variable(value: object) -> bool:
@@ -394,6 +413,28 @@ OPTIONS: tuple[Option, ...] = (
         rule="stricter",
         order=("rows", "stats", "schema"),
         risk="the model sees more of your data",
+    ),
+    Option(
+        "hide",
+        "a column that the model is not told of; the function gets it all the same",
+        flags=("--hide",),
+        kind="columns",
+        placeholder="COLUMN",
+        repeatable=True,
+        field="hide",
+        rule="asks",
+        risk="other columns may be told of than you said",
+    ),
+    Option(
+        "mask",
+        "a column of which the model is told no value",
+        flags=("--mask",),
+        kind="columns",
+        placeholder="COLUMN",
+        repeatable=True,
+        field="mask",
+        rule="asks",
+        risk="values of other columns may be told than you said",
     ),
     Option(
         "allow_network",

@@ -40,7 +40,7 @@ class Dialect:
             "stream_options": {"include_usage": True},
         }
         if structured and question.answer_type is not None and self.format != "text":
-            arguments["response_format"] = _response_format(self.format, question.answer_type)
+            arguments["response_format"] = response_format(self.format, question.answer_type)
         return {name: value for name, value in arguments.items() if name not in self._refused}
 
     def learn(self, error: Exception, offered: dict[str, Any]) -> bool:
@@ -80,7 +80,8 @@ def _best_format(model: str, litellm: ModuleType) -> Format:
     return "json_object" if "response_format" in taken else "text"
 
 
-def _response_format(format: Format, answer_type: type[BaseModel]) -> dict[str, Any]:
+def response_format(format: Format, answer_type: type[BaseModel]) -> dict[str, Any]:
+    """How a record is asked for beside the words of the prompt, where the model takes that."""
     if format == "json_object":
         return {"type": "json_object"}
     strict = strict_schema(answer_type)

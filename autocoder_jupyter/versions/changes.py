@@ -12,6 +12,8 @@ _SETTINGS = {
     "model": "the model",
     "system_prompt": "the system prompt",
     "share": "how much is shared",
+    "hide": "the hidden columns",
+    "mask": "the masked columns",
     "max_sample_rows": "the number of sample rows",
     "skip_tests": "whether there are tests",
     "base_packages": "the packages",

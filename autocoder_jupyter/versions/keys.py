@@ -57,6 +57,8 @@ class RequestKey:
             "litellm_params": dict(config.litellm_params),
             "system_prompt": config.system_prompt,
             "share": config.share,
+            "hide": sorted(config.hide),
+            "mask": sorted(config.mask),
             "max_sample_rows": config.max_sample_rows,
             "skip_tests": config.skip_tests,
             "base_packages": config.base_packages,

@@ -15,7 +15,7 @@ from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
 from tests.scripted_model import Answer, prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
+from tests.theatre import CODE, MARKERS, PLAN, TESTS, Theatre, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -709,3 +709,34 @@ async def test_nothing_that_varies_is_in_a_prompt(theatre: Theatre, tmp_path):
         return sorted(json.dumps(request["messages"]) for request in played.model.requests)
 
     assert asked(first) == asked(second)
+
+
+async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_sent(theatre: Theatre):
+    data = sales().assign(ssn=["canary-1", "canary-2", "canary-3"], wage=[871001.5, 871002.5, 871003.5])
+    leaky = CODE.replace(
+        "    return", "    if len(sales.columns) == 4:\n        raise ValueError(sales.to_json())\n    return"
+    )
+    settings = {"hide": ("ssn",), "mask": ("wage",), "second_opinion": "on"}
+    samples = {"sales": data}
+    second = {"second": [fenced(CODE)] * 3} if "second" in MARKERS else {}
+    played = await play(
+        theatre,
+        leaky,
+        samples=samples,
+        settings=settings,
+        diagnose=[diagnosis()],
+        fix_code=[fix("runs on the sample", find="4", replace="5")],
+        **second,
+    )
+    assert played.report.success, played.report.error  # the function got all four columns, and raised first
+    assert played.report.attempts == 2
+    sent = json.dumps(played.model.requests)
+    assert "canary" not in sent and "ssn" not in sent and "87100" not in sent
+    assert "wage" in sent
+
+
+def test_a_preview_shows_the_answers_schema_too() -> None:
+    request = Request(name="growth", prompt="Total revenue of @sales.", samples={"sales": sales()})
+    shown = preview(request, AgentConfig())
+    schema = json.loads(shown.rpartition("─────\n")[2])
+    assert schema["type"] == "json_schema" and "outputs" in schema["json_schema"]["schema"]["properties"]

@@ -166,7 +166,9 @@ class Adviser:
 
     def _may_be_told(self, smallest: Smallest) -> bool:
         """Whether the model may see the input: made-up values always, those of the data as far as rows are shared."""
-        return not smallest.own_values or self._work.config.share == "rows"
+        if self._work.config.hide:
+            return False  # its source names every column
+        return not smallest.own_values or self._work.share_of_runs == "rows"
 
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))

@@ -1,0 +1,186 @@
+"""Columns that the model is not told of, and columns of which it is told no value.
+
+A hidden column is in the data that the function gets, and in nothing that is sent: not its name, not its values. The
+model only knows that there are columns beside those described, so that it keeps to names. Of a masked column it knows
+name, dtype and how many values are missing or different.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.profile import FrameProfile
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Dir, File
+
+MASKED = "<masked>"
+"""Stands in rows for each value of a masked column."""
+
+HIDDEN_NOTE = (
+    "there {is_are} {count} that {is_are} not described: take columns by name, never by position or number, and where "
+    "rows are kept whole, keep all their columns"
+)
+_MASKED_NOTE = "values of {names} are withheld"
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """What a person holds back of their samples.
+
+    Args:
+        hidden: names of columns that are not told at all.
+        masked: names of columns of which no value is told.
+    """
+
+    hidden: frozenset[str] = frozenset()
+    masked: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, hide: Iterable[str], mask: Iterable[str]) -> Withheld:
+        """From the settings."""
+        return cls(frozenset(hide), frozenset(mask))
+
+    def __bool__(self) -> bool:
+        return bool(self.hidden or self.masked)
+
+    def require_possible(self, samples: Mapping[str, Any], words: Iterable[str]) -> None:
+        """See to it that nothing of a hidden column goes out in another way.
+
+        Args:
+            samples: by input name.
+            words: what the person wrote, which goes out as it stands.
+
+        Raises:
+            InvalidRequest: there is no such column, a hidden one is named in the request or is an index, or a sample is
+                a file, whose columns are not looked for.
+        """
+        if not self:
+            return
+        files = [name for name, value in samples.items() if isinstance(value, File | Dir)]
+        if files:
+            raise InvalidRequest(
+                f"Columns of {files[0]} cannot be hidden or masked: it is handed over as a file.",
+                hint="Read it into a DataFrame first, or say --share schema.",
+            )
+        columns = [str(label) for value in samples.values() for label in _columns(value)]
+        levels = [str(name) for value in samples.values() for name in value.index.names if name is not None]
+        for name in sorted(self.hidden | self.masked):
+            if name not in (*columns, *levels):
+                close = difflib.get_close_matches(name, [*columns, *levels], n=1)
+                hint = f"Did you mean {close[0]}?" if close else "Name a column of the data that the cell refers to."
+                raise InvalidRequest(f"There is no column {name!r} to hide or mask.", hint=hint)
+        text = "\n".join(words)
+        for name in sorted(self.hidden):
+            if name in levels:
+                raise InvalidRequest(
+                    f"{name} is an index, which cannot be hidden.", hint=f"Say --mask {name}, or reset_index() first."
+                )
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+                raise InvalidRequest(
+                    f"{name} is to be hidden, and the request names it.",
+                    why="The words of a request go to the model as they stand.",
+                    hint=f"Take it out of the request, or say --mask {name}: then only its values are withheld.",
+                )
+
+    def require_absent(self, example: str, values: Iterable[Any]) -> None:
+        """See to it that no table of an example, which is told whole, has such a column.
+
+        Args:
+            example: as the person wrote it.
+            values: that it gives or expects.
+
+        Raises:
+            InvalidRequest: one has.
+        """
+        tables = (value for value in values if isinstance(value, pd.DataFrame | pd.Series))
+        names = (str(name) for table in tables for name in (*_columns(table), *table.index.names))
+        if found := next((name for name in names if name in self.hidden | self.masked), None):
+            raise InvalidRequest(
+                f"The example {example[:80]!r} holds the column {found}, which is to be hidden or masked.",
+                why="Examples go to the model as they stand.",
+                hint=f"Drop it in the example: .drop(columns={found!r}).",
+            )
+
+    def told(self, samples: Mapping[str, Any]) -> dict[str, Any]:
+        """The samples without hidden columns."""
+        return {name: self._without_hidden(value) for name, value in samples.items()}
+
+    def of_table(self, value: Any) -> KeptBack:
+        """What of it concerns one sample."""
+        if not isinstance(value, pd.DataFrame | pd.Series):
+            return KeptBack()
+        labels = list(map(str, _columns(value)))
+        levels = [str(name) for name in value.index.names if name is not None]
+        return KeptBack(
+            hidden=sum(label in self.hidden for label in labels),
+            masked=tuple(dict.fromkeys(name for name in (*labels, *levels) if name in self.masked)),
+            index=any(level in self.masked for level in levels),
+        )
+
+    def _without_hidden(self, value: Any) -> Any:
+        if not isinstance(value, pd.DataFrame):
+            return value
+        return value.loc[:, [str(label) not in self.hidden for label in value.columns]]
+
+
+NOTHING_WITHHELD = Withheld()
+
+
+@dataclass(frozen=True)
+class KeptBack:
+    """What is withheld of one table.
+
+    Args:
+        hidden: how many columns are not told at all.
+        masked: names of columns and levels of the index of which no value is told.
+        index: whether the index is among them.
+    """
+
+    hidden: int = 0
+    masked: tuple[str, ...] = ()
+    index: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.hidden or self.masked)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the model is told of it."""
+        several = "1 more column" if self.hidden == 1 else f"{self.hidden} more columns"
+        hidden = HIDDEN_NOTE.format(count=several, is_are="is" if self.hidden == 1 else "are") if self.hidden else ""
+        masked = _MASKED_NOTE.format(names=", ".join(self.masked)) if self.masked else ""
+        return tuple(filter(None, (hidden, masked)))
+
+    def profile(self, profile: FrameProfile) -> FrameProfile:
+        """A profile without the values of masked columns."""
+        if not self.masked:
+            return profile
+        detailed = tuple(
+            replace(column, low="", high="", quartiles=(), top=(), examples=(), contents=(), rarest=0)
+            if str(column.label) in self.masked
+            else column
+            for column in profile.detailed
+        )
+        return replace(profile, detailed=detailed, index_examples=() if self.index else profile.index_examples)
+
+    def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with a placeholder for each value of a masked column."""
+        if not self.masked:
+            return rows
+        rows, placeholders = rows.copy(deep=False), [MASKED] * len(rows)
+        if self.index:
+            rows.index = pd.Index(placeholders, dtype=object)
+        for place, label in enumerate(rows.columns):
+            if str(label) in self.masked:
+                rows.isetitem(place, placeholders)
+        return rows
+
+
+def _columns(value: pd.DataFrame | pd.Series[Any]) -> list[Any]:
+    return list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]

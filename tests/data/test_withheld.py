@@ -1,0 +1,105 @@
+"""Columns that are hidden or masked: nothing of the first and no value of the second is told, at any level."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.data.context import build_context
+from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import File
+
+SALES = pd.DataFrame(
+    {
+        "price": [10.0, 20.0, 30.0, 20.0],
+        "salary band": ["canary-A", "canary-B", "canary-A", "canary-C"],
+        "margin": [871.5, 872.5, 873.5, None],
+        "code": pd.Categorical(["k1x", "k2x", "k1x", "k1x"]),
+    }
+)
+
+
+def told(value=SALES, *, hide=(), mask=(), share="rows"):
+    return build_context({"sales": value}, share=share, withheld=Withheld.of(hide, mask)).text
+
+
+@pytest.mark.parametrize("share", ["rows", "stats", "schema"])
+def test_of_a_hidden_column_neither_name_nor_value_is_told(share):
+    text = told(hide=["salary band"], share=share)
+    assert "salary" not in text and "canary" not in text
+    assert "there is 1 more column that is not described: take columns by name" in text
+    assert "price" in text and "margin" in text
+
+
+@pytest.mark.parametrize("share", ["rows", "stats", "schema"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("salary band", ("canary",)), ("margin", ("871", "872", "873")), ("code", ("k1x", "k2x"))],
+)
+def test_of_a_masked_column_no_value_is_told(share, column, values):
+    text = told(mask=[column], share=share)
+    assert not any(value in text for value in values)
+    assert column in text and f"values of {column} are withheld" in text
+
+
+def test_rows_hold_a_placeholder_for_each_masked_value_and_keep_the_others():
+    lines = told(mask=["margin"]).splitlines()
+    assert any(line.startswith("10,canary-A,<masked>,k1x") for line in lines)
+
+
+def test_what_is_missing_or_different_in_a_masked_column_is_still_counted():
+    (line,) = [line for line in told(mask=["margin"]).splitlines() if line.startswith("'margin'")]
+    assert "float64" in line and "1 missing" in line
+
+
+def test_an_index_can_be_masked():
+    text = told(SALES.set_index("salary band"), mask=["salary band"])
+    assert "canary" not in text and "salary band" in text
+
+
+def test_a_series_can_be_masked():
+    assert "871" not in told(SALES["margin"], mask=["margin"])
+
+
+def test_the_data_themselves_stay_as_they_are():
+    before = SALES.copy(deep=True)
+    told(hide=["salary band"], mask=["margin", "code"])
+    pd.testing.assert_frame_equal(SALES, before)
+
+
+def test_where_nothing_is_withheld_the_text_is_as_ever():
+    assert told() == build_context({"sales": SALES}).text
+
+
+def test_drift_is_noticed_in_hidden_columns_too():
+    context = build_context({"sales": SALES}, withheld=Withheld.of(["salary band"], []))
+    assert len(context.shapes["sales"]["columns"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("hide", "mask", "words", "message"),
+    [
+        (["salry band"], [], "Total.", r"no column 'salry band'.*\n?Did you mean salary band"),
+        ([], ["x"], "Total.", "no column 'x'"),
+        (["margin"], [], "Total margin.", "margin is to be hidden, and the request names it"),
+    ],
+)
+def test_what_cannot_be_withheld_is_said(hide, mask, words, message):
+    with pytest.raises(InvalidRequest, match=message):
+        Withheld.of(hide, mask).require_possible({"sales": SALES}, [words])
+
+
+def test_an_index_cannot_be_hidden_and_a_file_is_not_looked_into(tmp_path):
+    with pytest.raises(InvalidRequest, match="margin is an index"):
+        Withheld.of(["margin"], []).require_possible({"sales": SALES.set_index("margin")}, [])
+    with pytest.raises(InvalidRequest, match="handed over as a file"):
+        Withheld.of(["margin"], []).require_possible({"sales": SALES, "other": File(tmp_path / "a.csv")}, [])
+    Withheld.of([], []).require_possible({"other": File(tmp_path / "a.csv")}, [])
+
+
+def test_an_example_that_would_tell_it_is_refused():
+    withheld = Withheld.of(["salary band"], ["margin"])
+    with pytest.raises(InvalidRequest, match=r"The example 'sales -> 5' holds the column salary band"):
+        withheld.require_absent("sales -> 5", [SALES, 5.0])
+    withheld.require_absent("sales -> 5", [SALES[["price"]], 5.0])
