@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -124,6 +125,16 @@ class Kernel:
                 answered.seconds = time.monotonic() - began
                 self._unanswered.discard(message_id)
                 return answered
+
+    def inspected(self, code: str) -> str:
+        """What Shift-Tab shows at the end of a line, without colours."""
+        reply = self.client.inspect(code, reply=True, timeout=PATIENCE)
+        return re.sub(r"\x1b\[[\d;]*m", "", reply["content"]["data"].get("text/plain", ""))
+
+    def completed(self, code: str) -> set[str]:
+        """What Tab offers at the end of a line: what would stand after its last dot or bracket."""
+        reply = self.client.complete(code, reply=True, timeout=PATIENCE)
+        return {re.split(r"[.(]", match)[-1] for match in reply["content"]["matches"]}
 
     def card(self) -> str:
         """The HTML of the newest card, as it stands now."""

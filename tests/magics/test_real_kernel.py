@@ -139,6 +139,22 @@ def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, p
     assert kernel.finish(later).text.strip() == "30"
 
 
+def test_shift_tab_and_tab_show_the_function_before_it_is_ready_and_after(kernel: Kernel, play: Play) -> None:
+    release, answer = held()
+    play(code=lambda request: answer)
+    kernel.run(CELL)
+    kernel.wait_for_card("Writing code")
+    assert "growth(sales: pandas.DataFrame = <sample>) -> int" in kernel.inspected("growth")
+    assert "It was asked for:" in kernel.inspected("growth.run")
+    assert {"run", "state", "wait"} <= kernel.completed("growth.")
+    assert "sales=" in kernel.completed("growth.run(sa")
+    release.set()
+    assert kernel.printed("growth(sales.head(1)), growth()") == "10 30"
+    assert "Total of the amounts." in kernel.inspected("growth.run.aio")
+    assert "sum of all amounts" in kernel.inspected("growth")
+    assert "sales=" in kernel.completed("growth(sa") & kernel.completed("growth.run.aio(sa")
+
+
 def test_a_frame_is_captured_when_the_cell_runs(kernel: Kernel, play: Play) -> None:
     release, answer = held()
     play(code=lambda request: answer)
