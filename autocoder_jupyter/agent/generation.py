@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter import background
 from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, StageStarted
@@ -13,6 +14,9 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import FinalState, Resolution
 from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.types import PlanQuestion, Report
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.start import Draft
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
@@ -26,6 +30,7 @@ async def generate_report(
     emit: Emit,
     approve: Approve,
     ask: Ask | None = None,
+    draft: Draft | None = None,
 ) -> Report:
     """Run the engine. Cancelling stops the model's answer and kills the sandbox.
 
@@ -36,6 +41,7 @@ async def generate_report(
         emit: is told every event.
         approve: asks a person about packages.
         ask: puts the questions of a plan to a person; None where there is nobody.
+        draft: what to start from in place of what is kept; one that is tested as it is needs no model.
 
     Raises:
         AutocodeError: what keeps a generation from being done at all: no key, no sandbox, data that cannot cross.
@@ -57,7 +63,8 @@ async def generate_report(
         )
 
     model = client(reached(config, config.model))
-    if isinstance(model, LiteLLMModel) and (config.cache != "auto" or not journal.has_runs):
+    asks = draft is None or not draft.as_is
+    if asks and isinstance(model, LiteLLMModel) and (config.cache != "auto" or not journal.has_runs):
         await model.preflight()  # before all that takes longer
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import nobody
@@ -73,7 +80,7 @@ async def generate_report(
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or nobody,
     )
-    return await engine.generate(request, config, services)
+    return await engine.generate(request, config, services, draft)
 
 
 def _require_lock_can_hold(config: AgentConfig) -> None:

@@ -156,6 +156,7 @@ def _facts(state: CardState) -> list[str]:
     slow = state.phase == "running" and state.seconds >= SLOW_SECONDS and state.attempt <= 1
     facts = (
         _what_failed(state),
+        "edited by you" if state.author == "you" else "",
         f"{state.passed} of {state.test_count} tests passed" if state.test_count else "",
         _attempts(state),
         duration(state.seconds) if state.finished else "",

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
 from autocoder_jupyter.types import (
+    Author,
     Changes,
     CodePlan,
     ErrorDiagnosis,
@@ -86,6 +87,7 @@ class CardState:
         building: the last lines of what is done to the environment; empty when it stands.
         questions: what the plan asks the person at this moment.
         replies: what the person answered, a line each.
+        author: who wrote the code or the tests last.
         wish: what is to be otherwise than in the version that it starts from.
         changes: what is otherwise in the end.
         loading: whether the model's client is imported at this moment.
@@ -124,6 +126,7 @@ class CardState:
     building: tuple[str, ...] = ()
     questions: tuple[PlanQuestion, ...] = ()
     replies: tuple[str, ...] = ()
+    author: Author = "model"
     wish: str = ""
     changes: Changes | None = None
     loading: bool = False
@@ -227,7 +230,7 @@ def _(event: events.StageFinished, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.VersionBegun, state: CardState) -> CardState:
-    state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before)
+    state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before, author=event.author)
     if not event.kept:
         return _noted(state, f"version {event.version} is made{_detail(event.why)}")
     for stage in ("plan", "code", "tests"):

@@ -8,6 +8,7 @@ from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.types import (
+    Author,
     Changes,
     CodePlan,
     ErrorDiagnosis,
@@ -208,13 +209,14 @@ class VersionBegun:
     """Which version is made, or verified anew, and why the model is asked for it; told again when that changes.
 
     `kept` is True for one that is there already: nothing is asked as long as it holds. `has_before` says that the name
-    had a good version, which stays callable.
+    had a good version, which stays callable. `author` wrote it last.
     """
 
     version: str
     why: str = ""
     kept: bool = False
     has_before: bool = False
+    author: Author = "model"
 
 
 @dataclass(frozen=True)

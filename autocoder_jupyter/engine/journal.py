@@ -172,6 +172,12 @@ class Journal:
             record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
+    def write_draft(self, code: str, tests: str) -> None:
+        """Keep what a person wrote, before anything is done with it."""
+        for name, text in (("solution.py", code), ("test_solution.py", tests)):
+            if text:
+                self._run.write(name, text)
+
     def write_sources(self, report: Report, *, anew: bool = False) -> None:
         """Keep code and tests; where they are already and can be read, only when they are new."""
         code = report.solution.code if report.solution else ""

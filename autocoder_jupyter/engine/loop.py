@@ -184,7 +184,8 @@ class _Generation:
             journal.write_request(record, work.prepared.context.sent())
         self._tell_notes()
         is_kept = start.kept is not None
-        work.emit(VersionBegun(start.version, start.why, kept=is_kept, has_before=start.has_before))
+        author = start.draft.author if start.draft is not None else "model"
+        work.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author))
 
     async def _make_draft(self) -> None:
         """What the first attempt is made with: what is there already, else what the model is asked for."""
@@ -196,6 +197,8 @@ class _Generation:
 
     def _take(self, draft: Draft) -> None:
         work = self._work
+        if draft.author == "you" and work.start.kept is None:
+            work.services.journal.write_draft(draft.code, draft.tests)
         work.plan = draft.plan
         work.emit(PlanReady(draft.plan))
         work.constraints = Constraints.read(work.request.constraints, work.told_samples, draft.plan)
@@ -261,6 +264,8 @@ class _Generation:
         work, turn = self._work, self._turns[-1]
         if work.request.earlier is None:
             return
+        if (kept := work.start.kept) is not None and kept.report.changes is not None:
+            work.choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
         work.changes = await changes_since(work, work.request.earlier, values, turn.tests)
         work.emit(Compared(work.changes))

@@ -125,7 +125,8 @@ def kept_report(report: Report, work: Work, kept: Version) -> Report:
             "attempts": recorded.attempts,
             "history": recorded.history,
             "second_opinion": recorded.second_opinion,
-            "changes": recorded.changes,
+            "changes": report.changes or recorded.changes,
+            "answers": recorded.answers,
             "conversation_history": conversation(journal.root, journal.name, kept.id),
         }
     )

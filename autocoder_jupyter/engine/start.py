@@ -15,10 +15,15 @@ import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.prepare import Prepared, request_record
+from autocoder_jupyter.engine.tests import read_suite, suite_problem
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parsing import complaint
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
 from autocoder_jupyter.versions.changes import changes
+from autocoder_jupyter.versions.edits import Edit, edit_of
 from autocoder_jupyter.versions.keys import schema_of
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrecorded_id
 from autocoder_jupyter.visible import visible
@@ -45,6 +50,41 @@ class Draft:
     parent: str = ""
     change: str = ""
     as_is: bool = False
+
+
+EDITED = "edited by you"
+"""Why there is a version that a person wrote."""
+
+
+def edited_draft(edit: Edit) -> Draft:
+    """What a person wrote, to be tested as it is: nobody but the person changes it.
+
+    Raises:
+        InvalidRequest: it cannot be run at all; says what is wrong.
+    """
+    plan = edit.version.report.plan
+    if plan is None:
+        raise InvalidRequest("There is no plan yet that your code could keep to.", hint="Run the cell again.")
+    problem = interface_problem(edit.code, plan)
+    if problem:
+        raise InvalidRequest(
+            f"Your code cannot be tested: {problem}.",
+            why="It has to be a module that defines the function of the plan.",
+            hint="Mend it, then test it again. Delete the file to take your edit back.",
+        )
+    if edit.tests and (problem := tests_problem(edit.tests)):
+        raise InvalidRequest(
+            f"Your tests cannot be run: {problem}", hint="Mend them, or delete the file to take your edit back."
+        )
+    return Draft(plan, edit.code, edit.tests, author="you", parent=edit.version.id, change=EDITED, as_is=True)
+
+
+def tests_problem(source: str) -> str:
+    """Why a module of tests proves nothing; "" when it may."""
+    try:
+        return suite_problem(read_suite(source))
+    except SyntaxError as error:
+        return f"they do not parse: {complaint(error)}."
 
 
 @dataclass(frozen=True)
@@ -118,10 +158,24 @@ def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: l
     if (pinned := versions.pinned()) is not None and pinned.is_good:
         return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
     kept = versions.chosen(key) or _kept_for_other_columns(request, prepared, versions, known)
+    if (edited := _taken_up(versions, key, kept or versions.get(key))) is not None:
+        return edited
     if kept is None:
         return None
     is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
     return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
+
+
+def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:
+    """The start of a version that a person wrote into the files of another one. Each edit is taken up once.
+
+    Without this, running the cell would pass over it, or write what the model says now in its place.
+    """
+    edit = edit_of(versions, version) if version is not None else None
+    if edit is None or versions.get(edited_id(key, edit.code, edit.tests)) is not None:
+        return None
+    draft = edited_draft(edit)
+    return Start(edited_id(key, draft.code, draft.tests), draft, why=draft.change, parent=draft.parent)
 
 
 def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter import background
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
@@ -28,6 +29,9 @@ from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import PlanQuestion, Report
 
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.start import Draft
+
 EVENTS_KEPT = 2000
 """What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
 
@@ -44,6 +48,7 @@ class Job:
         request: what to build.
         config: how.
         journal_root: the `.autocode` folder.
+        draft: what to start from in place of what is kept.
         listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
             last, the result can be read; before that, reading its fields there raises RuntimeError.
         older: the job that had the name before.
@@ -57,9 +62,11 @@ class Job:
         journal_root: Path,
         listeners: Sequence[Emit] = (),
         older: Job | None = None,
+        draft: Draft | None = None,
     ) -> None:
         self.request = request
         self.config = config
+        self._draft = draft
         self._journal = Journal(journal_root, request.name)
         self._progress = Progress()
         self._pending = Pending(lambda: self._state, self.cancel, self._awaited)
@@ -135,6 +142,7 @@ class Job:
             emit=self._emit,
             approve=self._asked,
             ask=self._questioned,
+            draft=self._draft,
         )
 
     def cancel(self, reason: str = CANCELLED) -> None:

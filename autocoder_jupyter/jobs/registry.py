@@ -5,16 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.engine.events import Emit
 from autocoder_jupyter.jobs.job import Job
 from autocoder_jupyter.request import AgentConfig, Request
 
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.start import Draft
+
 _lock = threading.Lock()
 _jobs: dict[str, Job] = {}
 
 
-def submit(request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()) -> Job:
+def submit(
+    request: Request,
+    config: AgentConfig,
+    *,
+    journal_root: Path,
+    listeners: Sequence[Emit] = (),
+    draft: Draft | None = None,
+) -> Job:
     """Start a generation and return at once. A running job of the same name is cancelled.
 
     Args:
@@ -22,10 +33,11 @@ def submit(request: Request, config: AgentConfig, *, journal_root: Path, listene
         config: how.
         journal_root: the `.autocode` folder.
         listeners: are told every event, on the background thread.
+        draft: what to start from in place of what is kept.
     """
     with _lock:
         older = _jobs.pop(request.name, None)
-        job = Job(request, config, journal_root=journal_root, listeners=listeners, older=older)
+        job = Job(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=older)
         _jobs[request.name] = job
     if older is not None:
         older.cancel(f"A newer run of {request.name} took over.")

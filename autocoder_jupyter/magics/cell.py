@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import render_text, status_line
@@ -23,6 +24,9 @@ from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
 from autocoder_jupyter.magics.wishes import notice
 from autocoder_jupyter.request import AgentConfig, Request
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.start import Draft
 
 
 def run_cell(notebook: Notebook, line: str, body: str) -> None:
@@ -91,22 +95,38 @@ def waits(notebook: Notebook, settings: Settings) -> bool:
 
 
 def launch(
-    notebook: Notebook, request: Request, config: AgentConfig, *, waits: bool, said: tuple[str, ...] = ()
+    notebook: Notebook,
+    request: Request,
+    config: AgentConfig,
+    *,
+    waits: bool,
+    said: tuple[str, ...] = (),
+    draft: Draft | None = None,
+    views: tuple[View, ...] | None = None,
 ) -> None:
     """Start a job, bind its name to the pending result at once, and show its card, with what is to be said before.
+
+    Args:
+        notebook: where it is started.
+        request: what to build.
+        config: how.
+        waits: whether the cell waits for the end.
+        said: what the person should know before.
+        draft: what to start from in place of what is kept.
+        views: show the card, in place of an output of the cell.
 
     Raises:
         GenerationFailed, Cancelled: the cell waited, and that is how it ended.
     """
     root = notebook.journal_root
-    wish = request.wishes[-1] if request.wishes else ""
+    wish = request.wishes[-1] if request.wishes and draft is None else ""
     state = CardState(request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish)
     card = LiveCard(state, sent=lambda: read_sent(root, request.name, job.run_id))
-    job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,))
+    job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
     notebook.namespace[request.name] = job.result
     started = Launch(job, card, notebook.cell_id)
     notebook.launched[request.name] = started
-    for view in _views(notebook, started):
+    for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
         card.add_view(view)
     card.start()
     if notebook.is_terminal:  # before it waits, not with the card at the end

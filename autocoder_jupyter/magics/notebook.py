@@ -19,6 +19,7 @@ from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard
     from autocoder_jupyter.engine.events import Emit
+    from autocoder_jupyter.engine.start import Draft
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import PlanQuestion
@@ -91,9 +92,15 @@ class Jobs(Protocol):
     """The room that runs them; `autocoder_jupyter.jobs` is one."""
 
     def submit(
-        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+        self,
+        request: Request,
+        config: AgentConfig,
+        *,
+        journal_root: Path,
+        listeners: Sequence[Emit] = (),
+        draft: Draft | None = None,
     ) -> Job:
-        """Start one; an older one of the same name gives way."""
+        """Start one, from a draft where there is one; an older one of the same name gives way."""
         ...
 
     def prepare(self, model: str) -> None:

@@ -8,9 +8,11 @@ from typing import TypeVar
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.present import Present, earlier, earlier_of, present
 from autocoder_jupyter.magics.references import collect_samples, read_schema
-from autocoder_jupyter.request import Earlier, Request
-from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.versions import Versions
 
 
 def refined_request(command: CellCommand, notebook: Notebook) -> Request:
@@ -22,10 +24,10 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     Raises:
         InvalidRequest: there is no function of that name, or none that can be trusted.
     """
-    base, report = _present(notebook, command.name)
-    wish = command.prompt.strip()
-    if wish not in base.wishes:
-        base = replace(base, wishes=(*base.wishes, wish), answers=report.answers, earlier=_earlier(report))
+    found = present(notebook, command.name, good=True)
+    if found is None:
+        raise _nothing_to_refine(notebook, command.name)
+    base = _with_wish(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
     return replace(
         base,
         samples={**base.samples, **collect_samples(command, notebook.namespace)},
@@ -37,29 +39,35 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     )
 
 
-def _present(notebook: Notebook, name: str) -> tuple[Request, Report]:
-    """The function that has the name: what was asked, and what came of it."""
+def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:
     job = notebook.jobs.current(name)
-    if job is None:
-        raise InvalidRequest(
-            f"There is no function named {name!r} to refine.",
-            hint=f"Run a cell with %%autocode {name}, without --refine, first.",
-        )
-    result = job.result
-    if not result.success:
-        raise InvalidRequest(
+    if job is not None:
+        return InvalidRequest(
             f"{name} is not ready, so there is nothing to refine.",
-            why=result.error or "",
+            why=job.result.error or "",
             hint="Change the request in its own cell.",
         )
-    return job.request, result.report
+    return InvalidRequest(
+        f"There is no function named {name!r} to refine.",
+        hint=f"Run a cell with %%autocode {name}, without --refine, first.",
+    )
 
 
-def _earlier(report: Report) -> Earlier:
-    """A function to start from."""
-    assert report.plan is not None and report.solution is not None
-    key = report.request_key or report.run_id
-    return Earlier(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
+def _with_wish(found: Present, wish: str, versions: Versions) -> Request:
+    """The request with the wish as its last; of one that was granted on the way here, the request from then."""
+    request, report = found.request, found.report
+    if wish not in request.wishes:
+        return replace(request, wishes=(*request.wishes, wish), earlier=earlier(report))
+    wishes = request.wishes[: request.wishes.index(wish) + 1]
+    if wishes == request.wishes:
+        return request
+    before, seen = versions.get(report.parent), {report.run_id}
+    while before is not None and before.report.wishes != wishes and before.id not in seen:
+        seen.add(before.id)
+        before = versions.get(before.report.parent)
+    if before is None or before.report.wishes != wishes:
+        return replace(request, wishes=(*request.wishes, wish), earlier=earlier(report))
+    return replace(request, wishes=wishes, earlier=earlier_of(versions, before.id))
 
 
 Spec = TypeVar("Spec", bound=InputSpec | OutputSpec)

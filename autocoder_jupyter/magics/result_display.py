@@ -13,7 +13,33 @@ from autocoder_jupyter.magics.notebook import Notebook
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
+    from autocoder_jupyter.display.live import View
     from autocoder_jupyter.result import CodeGenEvalResult
+
+
+class NotebookEditor:
+    """The way of what a person writes in an inspector to its test.
+
+    Args:
+        notebook: where it is tested.
+        result: whose code and tests are edited.
+    """
+
+    def __init__(self, notebook: Notebook, result: CodeGenEvalResult) -> None:
+        self._notebook = notebook
+        self._result = result
+
+    def sources(self) -> tuple[str, str]:
+        """Code and tests, as they are on disk now."""
+        from autocoder_jupyter.magics.retesting import sources
+
+        return sources(self._notebook, self._result.report)
+
+    def retest(self, code: str, tests: str, view: View) -> None:
+        """Begin to test them; the name is bound to the result."""
+        from autocoder_jupyter.magics.retesting import retest
+
+        retest(self._notebook, self._result.name, code, tests, views=(view,))
 
 
 class ResultDisplay:
@@ -47,7 +73,7 @@ class ResultDisplay:
         if self._notebook.is_headless:
             return None
         with contextlib.suppress(ImportError):  # without ipywidgets the static form is all there is
-            return self._inspectors.of(result, self._notebook.namespace)
+            return self._inspectors.of(result, self._notebook.namespace, NotebookEditor(self._notebook, result))
         return None
 
     def close(self) -> None:

@@ -24,6 +24,8 @@ class StandInEngine:
         self.outcome: Report | Exception | None = None
         self.asks: tuple[str, ...] = ()
         self.answer: bool | None = None
+        self.questions: tuple[Any, ...] = ()
+        self.answers: tuple[str, ...] | None = None
         self.stop_at: str | None = None
         self.context: Any = None
 
@@ -36,6 +38,7 @@ class StandInEngine:
         emit: Callable[[Event], None],
         approve: Any,
         ask: Any = None,
+        draft: Any = None,
     ) -> Report:
         for stage, reached in self.stage_reached.items():
             emit(StageStarted(stage, 1, 1))  # type: ignore[arg-type]
@@ -44,6 +47,8 @@ class StandInEngine:
                 await background.call_blocking(lambda: self.go_on.wait(30), on_cancel=self.killed.set)
         if self.asks:
             self.answer = await approve(self.asks)
+        if self.questions:
+            self.answers = await ask(self.questions)
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome or done(request.name)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from autocoder_jupyter import jobs
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.types import PlanQuestion
 
 
 def test_a_name_is_bound_at_once_and_filled_later(engine: Any, submit: Any) -> None:
@@ -278,3 +280,22 @@ def _until_asked(job: Any) -> None:
     while job.pending_approval is None:
         assert not job.done
         tick.wait(0.01)
+
+
+def test_questions_of_the_plan_wait_for_answers_and_not_for_ever_for_a_cancelled_job(engine, submit):
+    questions = engine.questions = (PlanQuestion(text="Which date?", options=("a", "b")),)
+    job = submit()
+    while job.pending_questions is None:
+        time.sleep(0.01)
+    assert (job.state, job.pending_questions) == ("waiting for answers", questions)
+    assert "%autocode answer growth" in job.obstacle()
+    assert job.answer(["b"]) is True
+    job.result.wait(30)
+    assert engine.answers == ("b",) and job.pending_questions is None and job.answer(["a"]) is False
+    other = submit()
+    while other.pending_questions is None:
+        time.sleep(0.01)
+    other.cancel()
+    with pytest.raises(Cancelled):
+        other.result.wait(30)
+    assert other.pending_questions is None

@@ -34,6 +34,7 @@ class PlayedJob:
         self.result = CodeGenEvalResult(request.name, self.pending, samples=request.samples, root=root)
         self.pending_approval: tuple[str, ...] | None = None
         self.pending_questions: Any = None
+        self.draft: Any = None
         self.asked: list[Any] = []
         self.listeners = listeners
 
@@ -98,9 +99,16 @@ class PlayedJobs:
         self.prepared.append((model, threading.current_thread().name))
 
     def submit(
-        self, request: Request, config: AgentConfig, *, journal_root: Path, listeners: Sequence[Emit] = ()
+        self,
+        request: Request,
+        config: AgentConfig,
+        *,
+        journal_root: Path,
+        listeners: Sequence[Emit] = (),
+        draft: Any = None,
     ) -> PlayedJob:
         job = PlayedJob(request, config, listeners, journal_root)
+        job.draft = draft
         self.submitted.append(job)
         if self.ending:
             self.ending(job)

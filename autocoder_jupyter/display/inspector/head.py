@@ -34,6 +34,7 @@ def facts(subject: Subject) -> list[str]:
     """Tests, attempts, time, money, sandbox."""
     report = subject.report
     said = (
+        "edited by you" if report.author == "you" else "",
         _tests(subject),
         counted(report.attempts, "attempt") if report.attempts else "",
         duration(report.seconds) if report.seconds else "",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.overview import Excerpt, Overview
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result.pending import FinalState
@@ -57,6 +58,22 @@ class Variable:
     name: str
     about: str = ""
     misfit: str = ""
+
+
+class Editor(Protocol):
+    """The way of what a person writes to its test."""
+
+    def sources(self) -> tuple[str, str]:
+        """Code and tests, as they are on disk now."""
+        ...
+
+    def retest(self, code: str, tests: str, view: Callable[[CardState], None]) -> None:
+        """Begin to test them, and show the card to `view`; returns at once.
+
+        Raises:
+            AutocodeError: they cannot be tested at all.
+        """
+        ...
 
 
 class Caller(Protocol):

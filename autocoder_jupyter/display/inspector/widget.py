@@ -16,6 +16,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
 from autocoder_jupyter.display.inspector.data import data_tab
+from autocoder_jupyter.display.inspector.edit import EditForm
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import function_section
@@ -25,7 +26,7 @@ from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.display.inspector.static import render_html
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Caller, Subject
+    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject
 
 HEIGHT = "34em"
 """Of every page; what is longer scrolls."""
@@ -37,12 +38,13 @@ class Inspector:
     Args:
         subject: the result.
         caller: the way to the function; None when there is none that can be called.
+        editor: the way to test what a person writes; None where there is nothing to edit.
 
     Raises:
         ImportError: ipywidgets is not installed.
     """
 
-    def __init__(self, subject: Subject, caller: Caller | None) -> None:
+    def __init__(self, subject: Subject, caller: Caller | None, editor: Editor | None = None) -> None:
         self._ipywidgets: Any = importlib.import_module("ipywidgets")
         self.subject = subject
         self._caller = caller
@@ -58,6 +60,8 @@ class Inspector:
         }
         if caller is not None:
             sections["Run"] = self._run
+        if editor is not None:
+            sections["Edit"] = lambda: (EditForm(editor).widget,)
         self._makers = list(sections.values())
         pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)

@@ -60,6 +60,7 @@ _ALL = (
     ),
     Subcommand("wait", "control", "NAME", "wait until it is done", 1, 1, True),
     Subcommand("retry", "control", "NAME", "the same request again, with new answers", 1, 1, True),
+    Subcommand("retest", "edits", "NAME", "test code and tests as you edited them, without a model", 1, 1, True),
     Subcommand("approve", "control", "NAME [PACKAGES]", "allow the packages that it waits for", 1, 99, True),
     Subcommand("decline", "control", "NAME", "refuse them", 1, 1, True),
     Subcommand("answer", "control", "NAME [ANSWERS]", "answer what its plan asks, by number or in words", 1, 4, True),

@@ -1,0 +1,102 @@
+"""*Edit*: code and tests of a version in two fields, and what testing them showed. A person's text is never lost:
+it becomes a version of its own before anything is done with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.card import render_html
+from autocoder_jupyter.display.inspector.outputs import error_html
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.visible import visible_block
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Editor
+    from autocoder_jupyter.display.state import CardState
+
+_STYLE = (
+    "<style>.autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
+    "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}</style>"
+)
+_HELP = (
+    "What you write is tested as it is, in the sandbox; no model is asked and nothing is mended. It becomes a version "
+    "of its own, and the one before stays."
+)
+
+_HIDDEN = "It holds characters that hide, or that change what it looks like: Function and Evidence spell them out."
+
+
+class EditForm:
+    """The fields and the button. `widget` is what to show.
+
+    Args:
+        editor: gives the sources, and tests what became of them.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._editor = editor
+        self._recorded = editor.sources()
+        self._code, self._tests = (
+            _field(ipywidgets, text, words) for text, words in zip(self._recorded, ("Code", "Tests"), strict=True)
+        )
+        self._retest = ipywidgets.Button(
+            description="Re-test", button_style="primary", tooltip=_HELP, layout={"width": "auto"}
+        )
+        self._undo = ipywidgets.Button(
+            description="Undo", tooltip="Take back what was not tested", layout={"width": "auto"}
+        )
+        self._retest.on_click(lambda _: self.retest())
+        self._undo.on_click(lambda _: self.undo())
+        self._shown = ipywidgets.HTML(layout={"flex": "none"})
+        titles = [ipywidgets.HTML(f'<div style="{markup.FONT}">{words}</div>') for words in ("Code", "Tests")]
+        hidden = _HIDDEN if any(visible_block(text) != text for text in self._recorded) else ""
+        warning = f" {markup.coloured(hidden, markup.WARN)}" if hidden else ""
+        intro = ipywidgets.HTML(
+            f'{_STYLE}<div style="{markup.FONT}">{markup.muted(_HELP)}{warning}</div>', layout={"flex": "none"}
+        )
+        buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
+        rows = (intro, titles[0], self._code, titles[1], self._tests, buttons, self._shown)
+        self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
+
+    def retest(self) -> None:
+        """Test what the fields hold now."""
+        written = self._code.value, self._tests.value
+        if written == self._recorded:
+            self._say(markup.muted("Nothing was edited yet."))
+            return
+        try:
+            self._editor.retest(*written, self.show)
+        except AutocodeError as error:
+            self._say(error_html(error))
+
+    def undo(self) -> None:
+        """Put back what there was."""
+        self._code.value, self._tests.value = self._recorded
+        self._say("")
+
+    def show(self, state: CardState) -> None:
+        """The card of the test, as far as it is; called from the thread that shows it."""
+        self._retest.disabled = not state.finished
+        self._say(render_html(state))
+
+    def _say(self, html: str) -> None:
+        self._shown.value = f'<div style="{markup.FONT};line-height:1.5">{html}</div>' if html else ""
+
+
+def _field(ipywidgets: Any, text: str, words: str) -> Any:
+    field = ipywidgets.Textarea(
+        value=text,
+        continuous_update=False,
+        tooltip=words,
+        rows=min(max(text.count("\n") + 2, 8), 24),
+        layout={"width": "100%", "flex": "none"},
+    )
+    field.add_class("autocode-editor")
+    return field

@@ -1,0 +1,108 @@
+"""The function that a name has: what was asked for it and what came of it, of this kernel or as it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.references import kind_of
+from autocoder_jupyter.request import Earlier, Request
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.versions import Version, Versions
+
+
+@dataclass(frozen=True)
+class Present:
+    """A function, and the request that it was made for.
+
+    Args:
+        request: with data: that of this kernel's run, else the variables of the notebook that have the names.
+        report: of the version.
+    """
+
+    request: Request
+    report: Report
+
+
+def present(notebook: Notebook, name: str, *, good: bool) -> Present | None:
+    """The version of a name that counts here: that of this kernel, else the newest on disk. None when there is none.
+
+    Waits for one that is in the making.
+
+    Args:
+        notebook: where it is looked for.
+        name: of the function.
+        good: whether only one that passed will do; else the newest, which may be an attempt that failed.
+
+    Raises:
+        InvalidRequest: it was made on data that the notebook does not have.
+    """
+    job = notebook.jobs.current(name)
+    if job is not None and (job.result.success or not good) and job.result.report.plan is not None:
+        return Present(replace(job.request, answers=job.result.report.answers), job.result.report)
+    versions = Versions(notebook.journal_root, name)
+    version = versions.last_good() if good else next(iter(reversed(versions.all())), None)
+    if version is None or version.report.plan is None:
+        return None
+    return Present(recorded_request(versions, version, notebook.namespace), version.report)
+
+
+def recorded_request(versions: Versions, version: Version, namespace: Mapping[str, Any]) -> Request:
+    """What a version was asked for, on the variables that have the names of its samples now.
+
+    The record may be a stranger's: what is not as we write it is left out.
+
+    Raises:
+        InvalidRequest: a variable is not there, or is no data.
+    """
+    from autocoder_jupyter.data.capture import capture
+
+    record, report = versions.request(version.id), version.report
+    samples = {}
+    for sample in record["samples"] if isinstance(record.get("samples"), dict) else ():
+        if kind_of(namespace.get(sample)) is None:
+            raise InvalidRequest(
+                f"{versions.name} was made on {sample}, and the notebook has no such data.",
+                hint=f"Run the cell that makes {sample} first.",
+            )
+        samples[sample] = capture(namespace[sample])
+    schema = record.get("schema")
+    return Request(
+        versions.name,
+        report.prompt,
+        samples=samples,
+        inputs=tuple(InputSpec.model_validate(spec) for spec in _list(record, "inputs")),
+        outputs=tuple(OutputSpec.model_validate(spec) for spec in _list(record, "outputs")),
+        constraints=_texts(record, "constraints"),
+        checks=_texts(record, "checks"),
+        schema=schema if isinstance(schema, str) else None,
+        wishes=report.wishes,
+        answers=report.answers,
+        earlier=earlier_of(versions, version.id) if report.wishes else None,
+    )
+
+
+def earlier_of(versions: Versions, version: str) -> Earlier | None:
+    """What the request of a version started from; None when it is gone."""
+    recorded = versions.request(version).get("earlier")
+    known = versions.get(recorded) if isinstance(recorded, str) else None
+    return earlier(known.report) if known is not None and known.is_good else None
+
+
+def earlier(report: Report) -> Earlier:
+    """A good version as something to start from."""
+    assert report.plan is not None and report.solution is not None, "a good version has both"
+    key = report.request_key or report.run_id
+    return Earlier(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
+
+
+def _list(record: Mapping[str, Any], key: str) -> list[Any]:
+    found = record.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _texts(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(text for text in _list(record, key) if isinstance(text, str))

@@ -1,0 +1,70 @@
+"""Testing what a person wrote: the whole evidence in the sandbox, and no model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autocoder_jupyter.display.live import View
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.present import Present, present
+from autocoder_jupyter.types import Report
+from autocoder_jupyter.versions import Version, Versions
+from autocoder_jupyter.versions.edits import Edit, edit_of, file_of
+from autocoder_jupyter.visible import visible
+
+
+def retest(
+    notebook: Notebook,
+    name: str,
+    code: str | None = None,
+    tests: str | None = None,
+    views: tuple[View, ...] | None = None,
+) -> None:
+    """Start the test of a person's code and tests; the name is bound to its result.
+
+    Args:
+        notebook: where it is started.
+        name: of the function.
+        code: the module; what is on disk now by default.
+        tests: its tests; what is on disk now by default.
+        views: show it, in place of a card in the output of the cell.
+
+    Raises:
+        InvalidRequest: there is no such function, nothing was edited, or what was written cannot be tested at all.
+    """
+    from autocoder_jupyter.engine.start import edited_draft
+
+    found = present(notebook, name, good=False)
+    if found is None:
+        raise InvalidRequest(f"There is no function named {name!r} to test.", hint=f"Run %%autocode {name} first.")
+    draft = edited_draft(_edit(notebook, found, code, tests))
+    job = notebook.jobs.current(name)
+    settings = notebook.settings()
+    config = job.config if job is not None else settings.agent_config()
+    # `auto`: what is written is recorded, also where the run before was to ask anew.
+    config = replace(config, cache="auto", ask=False)
+    launch(notebook, found.request, config, waits=views is None and waits(notebook, settings), draft=draft, views=views)
+
+
+def sources(notebook: Notebook, report: Report) -> tuple[str, str]:
+    """Code and tests of a version as they are on disk now: what a person goes on editing."""
+    versions = Versions(notebook.journal_root, report.name)
+    edit = edit_of(versions, Version(report.run_id, 0, report))
+    return (edit.code, edit.tests) if edit else (report.solution.code if report.solution else "", report.tests)
+
+
+def _edit(notebook: Notebook, found: Present, code: str | None, tests: str | None) -> Edit:
+    versions = Versions(notebook.journal_root, found.request.name)
+    report = found.report
+    version = versions.get(report.run_id) or Version(report.run_id, 0, report)
+    if code is not None:
+        return Edit(version, code, report.tests if tests is None else tests)
+    edit = edit_of(versions, version)
+    if edit is None:
+        raise InvalidRequest(
+            f"Nothing of {report.name} was edited.",
+            hint=f"Edit {visible(file_of(versions, version))}, or the tests beside it, and test it then.",
+        )
+    return edit

@@ -1,0 +1,121 @@
+"""What a person writes into the files of a version is tested as it is, kept, and never written over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.engine.events import VersionBegun
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Report
+from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.edits import edit_of, file_of
+from tests.scripted_model import prompt_of
+from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+
+SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+EDITED = CODE.replace("return float(", "total = float(") + "\n    return total"
+
+
+def files(theatre: Theatre) -> tuple[Versions, Path, Path]:
+    versions = Versions(theatre.root, "growth")
+    version = versions.all()[-1]
+    return versions, file_of(versions, version), file_of(versions, version, "test_solution.py")
+
+
+async def play(theatre: Theatre, script=None) -> Report:
+    played = await theatre.play(script or {})
+    return played.report
+
+
+@pytest.mark.local_sandbox
+async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(theatre: Theatre):
+    first = await play(theatre, SCRIPT)
+    _, code, _ = files(theatre)
+    code.write_text(EDITED)
+    played = await theatre.play({})
+    report = played.report
+    assert report.success and played.asked == []
+    assert (report.author, report.parent, report.change) == ("you", first.run_id, "edited by you")
+    assert report.run_id.startswith(f"{first.run_id}-") and report.solution.code == EDITED
+    assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
+    assert code.read_text() == EDITED  # the file that was edited is as it was left
+    again = await theatre.play({})
+    assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
+    assert again.of(VersionBegun)[0].author == "you"
+
+
+@pytest.mark.local_sandbox
+async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre):
+    first = await play(theatre, SCRIPT)
+    _, _, tests = files(theatre)
+    tests.write_text(TESTS.replace("== 8.0", "== 9.0"))
+    played = await theatre.play({})
+    assert not played.report.success and played.asked == [] and played.report.author == "you"
+    assert "test_sum" in (played.report.error or "")
+    assert "== 9.0" in tests.read_text()
+    after = await theatre.play({})  # it was taken up once; what passed before counts
+    assert after.report.success and after.report.run_id == first.run_id and after.asked == []
+
+
+@pytest.mark.local_sandbox
+async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(theatre: Theatre):
+    wrong = CODE.replace(' * sales["quantity"]', "")
+    await theatre.play({**SCRIPT, "code": [fenced(wrong)]}, settings={"max_iterations": 1})
+    _, code, _ = files(theatre)
+    code.write_text(CODE)
+    played = await theatre.play({}, settings={"max_iterations": 1})
+    assert played.report.success and played.report.author == "you" and played.asked == []
+    assert code.read_text() == CODE
+
+
+@pytest.mark.local_sandbox
+async def test_half_an_edit_is_told_and_left_as_it_is(theatre: Theatre):
+    await play(theatre, SCRIPT)
+    _, code, tests = files(theatre)
+    code.write_text("def run(sales:\n")
+    with pytest.raises(InvalidRequest, match=r"cannot be tested.*does not parse"):
+        await theatre.play({})
+    assert code.read_text() == "def run(sales:\n"
+    code.write_text(CODE)
+    tests.write_text("def helper():\n    return 1\n")
+    with pytest.raises(InvalidRequest, match="holds no test function"):
+        await theatre.play({})
+
+
+@pytest.mark.local_sandbox
+async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre):
+    await play(theatre, SCRIPT)
+    versions, code, tests = files(theatre)
+    version = versions.all()[-1]
+    code.write_bytes(CODE.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+    assert edit_of(versions, version) is None
+    code.write_text(f"<<<<<<< HEAD\n{CODE}\n=======\n{CODE}\n>>>>>>> other\n")
+    assert edit_of(versions, version) is None
+    tests.unlink()
+    assert edit_of(versions, version) is None
+    code.write_bytes(b"\xff\x00")
+    assert edit_of(versions, version) is None
+    code.write_text(EDITED)
+    assert edit_of(versions, version).code.rstrip() == EDITED and edit_of(versions, version).tests.rstrip() == TESTS
+
+
+@pytest.mark.local_sandbox
+async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre):
+    from autocoder_jupyter.magics.present import earlier
+
+    await play(theatre, SCRIPT)
+    _, code, _ = files(theatre)
+    code.write_text(EDITED)
+    edited = await play(theatre)
+    sorting = '{"verdicts": []}'
+    further = "from solution import run\n\n\ndef test_more():\n    assert run(sales=None) is None"
+    played = await theatre.play(
+        {**SCRIPT, "sort_tests": [sorting], "tests": [fenced(further)]},
+        wishes=("Also more.",),
+        earlier=earlier(edited),
+        settings={"max_iterations": 1},
+    )
+    assert "total = float(" in prompt_of(played.model.requests[0])
+    assert played.report.parent == edited.run_id

@@ -1,0 +1,90 @@
+"""`%autocode retest` and the inspector's *Edit*: what a person wrote, on its way to the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display.inspector.edit import EditForm
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.result_display import NotebookEditor
+from autocoder_jupyter.magics.retesting import sources
+from autocoder_jupyter.types import CodePlan, CodeSolution, OutputSpec, Report
+
+PLAN = CodePlan(description="Total.", approach="Add.", outputs=(OutputSpec(name="total", type="float"),))
+CODE = "def run():\n    return 1.0\n"
+TESTS = "from solution import run\n\n\ndef test_it():\n    assert run() == 1.0\n"
+
+
+@pytest.fixture
+def growth(shell: Any, jobs: Any, here: Path) -> Path:
+    """The folder of a version that is ready."""
+    shell.run("%%autocode growth --max-cost 1\nTotal.")
+    fields = {"plan": PLAN, "tests": TESTS, "solution": CodeSolution(code=CODE)}
+    jobs.last.end(**fields)
+    folder = here / ".autocode" / "growth" / "run-1"
+    folder.mkdir(parents=True)
+    report = Report(name="growth", run_id="run-1", prompt="Total.", success=True, **fields)
+    (folder / "report.json").write_text(report.model_dump_json())
+    (folder / "solution.py").write_text(CODE)
+    (folder / "test_solution.py").write_text(TESTS)
+    return folder
+
+
+def test_what_is_on_disk_is_tested_as_it_is_with_the_settings_of_the_run(shell: Any, jobs: Any, growth: Path) -> None:
+    (growth / "solution.py").write_text(CODE.replace("1.0", "2.0"))
+    shell.run("%autocode retest growth")
+    draft = jobs.last.draft
+    assert draft.code == CODE.replace("1.0", "2.0") and draft.tests == TESTS
+    assert (draft.author, draft.parent, draft.change, draft.as_is) == ("you", "run-1", "edited by you", True)
+    assert jobs.last.config.max_cost == 1 and jobs.last.request.prompt == "Total."
+    assert shell.user_ns["growth"] is jobs.last.result
+
+
+def test_where_to_edit_is_said_when_nothing_was_edited(shell: Any, jobs: Any, growth: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"Nothing of growth was edited[\s\S]*run-1/solution.py"):
+        shell.run("%autocode retest growth")
+    with pytest.raises(InvalidRequest, match="no function named 'total'"):
+        shell.run("%autocode retest total")
+    (growth / "solution.py").write_text("def other():\n    return 1\n")
+    with pytest.raises(InvalidRequest, match="defines no function `run`"):
+        shell.run("%autocode retest growth")
+    assert len(jobs.submitted) == 1
+
+
+def test_a_version_of_another_day_is_tested_without_its_job(shell: Any, jobs: Any, growth: Path) -> None:
+    jobs.submitted.clear()
+    del shell.user_ns["growth"]
+    (growth / "test_solution.py").write_text(TESTS.replace("1.0", "1"))
+    shell.run("%autocode retest growth")
+    assert jobs.last.draft.tests == TESTS.replace("1.0", "1") and jobs.last.request.prompt == "Total."
+
+
+def test_the_form_tests_what_it_holds_and_shows_the_card(shell: Any, jobs: Any, growth: Path) -> None:
+    magics = shell.magics_manager.registry["AutocodeMagics"]
+    result = shell.user_ns["growth"]
+    form = EditForm(NotebookEditor(magics.notebook, result))
+    assert (form._code.value, form._tests.value) == (CODE, TESTS)
+    form.retest()
+    assert "Nothing was edited yet" in form._shown.value and len(jobs.submitted) == 1
+    form._code.value = "def run(:\n"
+    form.retest()
+    assert "does not parse" in form._shown.value and len(jobs.submitted) == 1
+    shown = len(shell.display_pub.outputs)
+    form._code.value = CODE.replace("1.0", "3.0")
+    form.retest()
+    assert jobs.last.draft.code == CODE.replace("1.0", "3.0")
+    assert len(shell.display_pub.outputs) == shown  # the card is in the form, and nowhere else
+    jobs.last.end(plan=PLAN)
+    assert jobs.last.listeners[0].wait(5)
+    assert "autocode-card" in form._shown.value and "Ready" in form._shown.value
+    form.undo()
+    assert (form._code.value, form._shown.value) == (CODE, "")
+
+
+def test_the_form_begins_with_what_is_on_disk(shell: Any, jobs: Any, growth: Path) -> None:
+    (growth / "solution.py").write_text("# half\n")
+    notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+    assert sources(notebook, shell.user_ns["growth"].report) == ("# half\n", TESTS)
