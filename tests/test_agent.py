@@ -328,3 +328,9 @@ def test_the_journal_is_beside_the_notebook_when_it_is_known(monkeypatch: pytest
     assert journal_root() == tmp_path / "nb" / ".autocode"
     monkeypatch.setenv("JPY_SESSION_NAME", "nb/a.ipynb")
     assert journal_root() == tmp_path / ".autocode"
+
+
+def test_a_mistyped_package_is_refused_as_soon_as_it_is_named() -> None:
+    with pytest.raises(InvalidRequest, match="Did you mean 'requests'"):
+        AutoCoderAgent(base_packages=["tabulate", "requets"])
+    assert AutoCoderAgent(base_packages=["requets==1.0"]).base_packages == ("requets==1.0",)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from autocoder_jupyter import parameters as check
+from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, SandboxChoice, Share, Switch
 from autocoder_jupyter.types import ImageConfig, Resources
@@ -56,6 +57,12 @@ def _image_config(name: str, value: Any) -> ImageConfig:
     return image_config
 
 
+def _requirements(name: str, value: Any) -> tuple[str, ...]:
+    requirements = check.requirements(name, value)
+    refuse_lookalikes(requirements)
+    return requirements
+
+
 def _timeout(name: str, value: Any) -> float:
     return AgentConfig.timeout if value is None else check.seconds(name, value)
 
@@ -77,7 +84,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "api_key": check.variable_name,
     "api_base": _optional(check.address),
     "litellm_params": check.mapping,
-    "base_packages": check.requirements,
+    "base_packages": _requirements,
     "resources": _resources,
     "image_config": _image_config,
     "max_iterations": _counted(1),

@@ -151,7 +151,7 @@ def _section(
         origin = f"came as a {came_as(value)}, and is handed over as this table of pandas" if came_as(value) else ""
         said = (*filter(None, [origin]), *map(neutral, kept_back.notes), *(remarks if share != "schema" else ()))
         profile = kept_back.profile(profile_frame(value, named=mentioned(frame.columns, request)))
-        view = TableView(profile, None if rows is None else kept_back.rows(rows), said)
+        view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)
         return TableText(view, share, masker, max_rows)
     raise InvalidRequest(
         f"The sample {name!r} cannot be a {type(value).__name__}.", why="Samples are DataFrame, Series, File or Dir."

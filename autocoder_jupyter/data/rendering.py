@@ -58,12 +58,18 @@ class TableView:
         rows: sampled rows, or None when none may be shown; with the original index.
         remarks: phrases for the head (of a file: how to read it).
         total_rows: when the profile saw only the beginning of something longer.
+        places: where its columns stand in the table that the function gets, when that has more of them.
     """
 
     profile: FrameProfile
     rows: pd.DataFrame | None = None
     remarks: tuple[str, ...] = ()
     total_rows: int | None = None
+    places: tuple[int, ...] = ()
+
+    def place(self, column: ColumnProfile) -> int:
+        """By which the function can take a column."""
+        return self.places[column.position] if self.places else column.position
 
 
 @dataclass(frozen=True)
@@ -198,7 +204,7 @@ class TableText:
 
     def _tells_every_value(self, column: ColumnProfile) -> bool:
         """Whether the values that are told say how many there are, and how far they reach."""
-        return self._share == "rows" and column.complete and column.distinct != 1
+        return self._share == "rows" and column.complete and column.distinct != 1 and bool(column.top)
 
     def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
         if column.low == "" or (column.exact and self._tells_every_value(column)):
@@ -299,8 +305,8 @@ class TableText:
         literal, whole = label_literal(column.label), self._plain(label_literal(column.label))
         name = whole if column.position in self._view.profile.named else shorten(whole, _NAME_CHARACTERS)
         if self._mask_name(literal) != literal:
-            return f"{name} (a private name; say columns[{column.position}])"
-        return name if name == neutral(literal) else f"{name} (cut; say columns[{column.position}])"
+            return f"{name} (a private name; say columns[{self._view.place(column)}])"
+        return name if name == neutral(literal) else f"{name} (cut; say columns[{self._view.place(column)}])"
 
     def _name(self, label: Any) -> str:
         return shorten(self._plain(label_literal(label)), _NAME_CHARACTERS)

@@ -121,6 +121,7 @@ class Withheld:
             hidden=sum(label in self.hidden for label in labels),
             masked=tuple(dict.fromkeys(name for name in (*labels, *levels) if name in self.masked)),
             index=any(level in self.masked for level in levels),
+            places=tuple(place for place, label in enumerate(labels) if label not in self.hidden),
         )
 
     def _without_hidden(self, value: Any) -> Any:
@@ -140,11 +141,13 @@ class KeptBack:
         hidden: how many columns are not told at all.
         masked: names of columns and levels of the index of which no value is told.
         index: whether the index is among them.
+        places: where the columns that are told stand in the whole table.
     """
 
     hidden: int = 0
     masked: tuple[str, ...] = ()
     index: bool = False
+    places: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.hidden or self.masked)

@@ -11,7 +11,6 @@ from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.examples import check_examples
-from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.types import InputSpec, TypeName, type_name
@@ -38,9 +37,8 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
 
     Raises:
         UnsupportedData: a sample cannot cross into a sandbox unchanged.
-        InvalidRequest: a sample does not fit its declared input, a secret is not set, or a package's name is mistyped.
+        InvalidRequest: a sample does not fit its declared input, or a secret is not set.
     """
-    refuse_lookalikes(config.base_packages)
     secret_values(config.secrets)  # only the sandbox needs them, but who lacks one hears it before paying for a plan
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)

@@ -103,3 +103,14 @@ def test_an_example_that_would_tell_it_is_refused():
     with pytest.raises(InvalidRequest, match=r"The example 'sales -> 5' holds the column salary band"):
         withheld.require_absent("sales -> 5", [SALES, 5.0])
     withheld.require_absent("sales -> 5", [SALES[["price"]], 5.0])
+
+
+def test_a_cut_name_has_its_place_in_the_whole_table():
+    long = "How satisfied are you with the service that you received from our team in the last year? " * 2
+    text = build_context({"t": SALES.assign(**{long: 1})}, withheld=Withheld.of(["salary band"], [])).text
+    assert f"(cut; say columns[{SALES.shape[1]}])" in text
+
+
+def test_of_a_masked_column_it_is_told_how_many_values_differ():
+    frame = pd.DataFrame({"code": ["a", "b", "a", "b"]})
+    assert "'code' str | 2 distinct" in build_context({"t": frame}, withheld=Withheld.of([], ["code"])).text

@@ -228,11 +228,6 @@ async def test_a_mistyped_package_is_asked_about_by_nobody_and_the_real_one_is_n
     assert "-p pandsa" not in str(played.report.error)
 
 
-async def test_a_mistyped_package_of_the_person_is_refused_before_any_question(theatre: Theatre):
-    with pytest.raises(InvalidRequest, match="Did you mean 'requests'"):
-        await play(theatre, plan=[], settings={"base_packages": ("requets",)})
-
-
 async def test_a_package_that_does_not_exist_does_not_poison_later_attempts(theatre: Theatre):
     code = CODE.replace("import pandas as pd", "import pandas as pd\nimport turbo_frames_zz")
     played = await play(
