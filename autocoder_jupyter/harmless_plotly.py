@@ -22,7 +22,7 @@ _TAGS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORE
 _ADDRESS = re.compile(r"//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNORECASE)
 
 
-def harmless(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any] | None:
     """Traces and layout alone, without pictures, maps, buttons, links and addresses; None when a trace is of none such.
 
     Args:

@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.harmless_plotly import PLOTLY, harmless
+from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
+from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
 
 TypeName = Literal[
     "str",
@@ -101,8 +102,11 @@ class Figure:
         return self.png or None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        shown = harmless(self.spec) if self.kind == "plotly" else None
-        return {} if shown is None else {PLOTLY: shown}
+        shown = {
+            PLOTLY: harmless_traces(self.spec) if self.kind == "plotly" else None,
+            VEGALITE: harmless_chart(self.spec) if self.kind == "altair" else None,
+        }
+        return {mime: spec for mime, spec in shown.items() if spec is not None}
 
     def __repr__(self) -> str:
         if self.png:

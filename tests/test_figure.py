@@ -5,11 +5,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import altair as alt
+import pandas as pd
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.harmless_plotly import PLOTLY, harmless
+from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
+from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
 from autocoder_jupyter.types import Figure
 
 PICTURE = Figure(b"\x89PNG\r\n", 640, 480)
@@ -40,9 +43,83 @@ def test_a_figure_of_plotly_is_shown_by_the_page_and_saved_as_data(tmp_path: Pat
         figure.save(tmp_path / "chart.png")
 
 
-def test_a_figure_of_altair_is_its_data_where_nothing_drew_it() -> None:
-    figure = Figure(b"", 0, 0, kind="altair", spec={"mark": "bar"}, data=[{"a": 1}])
-    assert figure._repr_png_() is None and figure._repr_mimebundle_() == {}
+def altair_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    return json.loads(chart.to_json())
+
+
+SALES = pd.DataFrame({"month": ["Jan", "Feb"], "revenue": [1.5, 2.0]})
+BARS = alt.Chart(SALES, title="Sales").mark_bar(color="teal").encode(x="month:N", y=alt.Y("sum(revenue)", title="EUR"))
+
+
+def test_a_chart_of_altair_is_built_anew_for_the_page() -> None:
+    figure = Figure(b"", 0, 0, kind="altair", spec=altair_spec(BARS), data=[{"month": "Jan"}])
+    assert figure._repr_png_() is None
+    assert figure._repr_mimebundle_() == {
+        VEGALITE: {
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "title": "Sales",
+            "data": {"values": [{"month": "Jan", "revenue": 1.5}, {"month": "Feb", "revenue": 2.0}]},
+            "mark": {"type": "bar", "color": "teal"},
+            "encoding": {
+                "x": {"field": "month", "type": "nominal"},
+                "y": {"aggregate": "sum", "field": "revenue", "title": "EUR", "type": "quantitative"},
+            },
+        }
+    }
+
+
+def test_layers_rows_and_charts_that_move_are_shown_too() -> None:
+    for chart in (
+        BARS + BARS.mark_line(),
+        BARS | BARS,
+        BARS & BARS,
+        BARS.interactive(),
+        BARS.encode(tooltip=["month"]),
+    ):
+        shown = harmless_chart(altair_spec(chart))
+        assert shown is not None and "params" not in json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"data": {"url": "https://evil.example/x.json"}},
+        {"data": {"sequence": {"start": 0, "stop": 1e12}}},
+        {"transform": [{"calculate": "alert(1)", "as": "x"}]},
+        {"mark": "image"},
+        {"mark": {"type": "bar", "color": "url(https://evil.example#x)"}},
+        {"encoding": {"color": {"value": "URL(//evil.example)"}}},
+        {"encoding": {"x": {"field": "x", "bin": {"step": 1e-300}}}},
+        {"encoding": {"x": {"field": "x", "bin": {"maxbins": 1e9}}}},
+        {"width": 1e9},
+        {"height": {"step": -1}},
+        {"mark": "geoshape"},
+        {"mark": {"type": "bar", "color": {"expr": "alert(1)"}}},
+        {"encoding": {"href": {"field": "x"}}},
+        {"encoding": {"url": {"field": "x"}}},
+        {"encoding": {"x": {"field": {"repeat": "row"}}}},
+        {"layer": [{"mark": "bar", "data": {"url": "/api/x"}}]},
+        {"repeat": ["a"]},
+        {"projection": {"type": "mercator"}},
+        {"encoding": 1},
+        {"layer": 1},
+        {"data": {"values": [1]}},
+        {"data": {"values": [{"a": {"b": 1}}]}},
+    ],
+)
+def test_a_chart_that_needs_more_than_marks_fields_and_rows_is_data_alone(more: dict[str, Any]) -> None:
+    assert harmless_chart({**altair_spec(BARS), **more}) is None
+
+
+def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out() -> None:
+    hostile = {
+        **altair_spec(BARS),
+        "usermeta": {"embedOptions": {"loader": {"target": "_top"}, "editorUrl": "https://evil.example"}},
+        "params": [{"name": "x", "expr": "alert(1)"}],
+        "config": {"axis": {"labelExpr": "alert(1)"}},
+        "encoding": {"x": {"field": "month", "axis": {"labelExpr": "alert(1)"}, "condition": {"test": "alert(1)"}}},
+    }
+    assert "alert" not in json.dumps(harmless_chart(hostile)) and "evil" not in json.dumps(harmless_chart(hostile))
 
 
 @pytest.mark.parametrize(
@@ -50,8 +127,8 @@ def test_a_figure_of_altair_is_its_data_where_nothing_drew_it() -> None:
     [{"type": "scattermapbox"}, {"type": "choropleth"}, {"type": "image", "source": "/x"}, {"type": "scattergeo"}, "x"],
 )
 def test_a_chart_that_fetches_is_not_shown(trace: Any) -> None:
-    assert harmless({"data": [trace]}) is None
-    assert harmless({"data": trace}) is None and harmless({}) is None
+    assert harmless_traces({"data": [trace]}) is None
+    assert harmless_traces({"data": trace}) is None and harmless_traces({}) is None
 
 
 def test_nothing_in_a_chart_fetches_links_or_runs() -> None:
@@ -80,7 +157,7 @@ def test_nothing_in_a_chart_fetches_links_or_runs() -> None:
         "config": {"plotlyServerURL": "https://evil.example", "topojsonURL": "https://evil.example"},
         "frames": [{}],
     }
-    assert harmless(hostile) == {
+    assert harmless_traces(hostile) == {
         "data": [
             {
                 "type": "bar",
