@@ -71,7 +71,7 @@ def render_html(state: CardState) -> str:
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
         markup.row("Before", markup.text(_before(state))),
-        markup.row("Because", markup.text(markup.clipped(state.why, 600))),
+        markup.row("Because", markup.text(markup.clipped(state.why, 600)) + _offer_html(state)),
         markup.row("Fails", _failures_html(state)),
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
@@ -98,6 +98,8 @@ def render_text(state: CardState) -> str:
         lines.append(f"  {_before(state)}")
     if state.why:
         lines.append(f"  because: {state.why}")
+    if state.is_new_request:
+        lines.append(f"  {_FROM_NOTHING} {_FROM_BEFORE}")
     lines.extend(f"  {line}" for line in state.notice)
     lines.extend(f"  {line}" for line in question_lines(state.questions, state.name))
     lines.extend(f"  answered: {line}" for line in state.replies)
@@ -271,6 +273,18 @@ def _questions_html(state: CardState) -> str:
         return ""
     lines = question_lines(state.questions, state.name)
     return "".join(f'<div style="white-space:pre-wrap">{markup.text(line)}</div>' for line in lines)
+
+
+def _offer_html(state: CardState) -> str:
+    """The request was edited: starting from the function that is there keeps its tests, and is cheaper."""
+    if not state.is_new_request:
+        return ""
+    told = markup.muted(f"{_FROM_NOTHING} {_FROM_BEFORE}")
+    return f"<div>{told} {parts.wish_button('Refine it instead', 'autocode-refine-cell')}</div>"
+
+
+_FROM_NOTHING = "It is written from nothing."
+_FROM_BEFORE = "With --refine in the first line it starts from the function that is there, and keeps its tests."
 
 
 def _evidence_html(state: CardState) -> str:

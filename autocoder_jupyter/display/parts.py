@@ -37,7 +37,7 @@ def assumptions(plan: CodePlan | None, name: str = "") -> str:
     """
     if plan is None:
         return ""
-    change = f" {_wish_button('Change')}" if name else ""
+    change = f" {wish_button('Change')}" if name else ""
     shown = [f"{markup.text(markup.clipped(assumption))}{change}" for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
     more = len(plan.assumptions) - MOST_ASSUMPTIONS
     listed = markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
@@ -46,7 +46,7 @@ def assumptions(plan: CodePlan | None, name: str = "") -> str:
 
 def refining(name: str) -> str:
     """Where a person says what should be different; nothing without our extension, which shows the button."""
-    return f'<div {_refinable(name)} style="margin-top:6px">{_wish_button("Refine")}</div>'
+    return f'<div {_refinable(name)} style="margin-top:6px">{wish_button("Refine")}</div>'
 
 
 def _refinable(name: str) -> str:
@@ -54,9 +54,9 @@ def _refinable(name: str) -> str:
     return f'data-autocode-refines="{markup.text(name)}"'
 
 
-def _wish_button(words: str) -> str:
-    """A button that our extension shows, and that opens a box; it has a label and no text, and looks as it says."""
-    return f'<button hidden class="autocode-wish" aria-label="{words}"></button>'
+def wish_button(words: str, kind: str = "autocode-wish") -> str:
+    """A button that our extension shows; it has a label and no text, and looks as that says."""
+    return f'<button hidden class="{kind}" aria-label="{words}"></button>'
 
 
 def plan_parts(plan: CodePlan) -> str:

@@ -95,6 +95,7 @@ class CardState:
         is_kept: whether the function was there already, and is only verified anew.
         kept: what it was verified on, when it held.
         limit: the setting that ended it, such as `max_cost`; "" when none did.
+        is_new_request: whether it is written from nothing although there is a version that it could start from.
         has_before: whether the name had a good function before this run.
         outputs: what the function put out on the sample, in little; None until it has.
     """
@@ -135,6 +136,7 @@ class CardState:
     kept: str = ""
     limit: str = ""
     has_before: bool = False
+    is_new_request: bool = False
     outputs: SampleOutputs | None = None
     log: tuple[LogLine, ...] = ()
     sent: str = ""
@@ -231,6 +233,7 @@ def _(event: events.StageFinished, state: CardState) -> CardState:
 @_after.register
 def _(event: events.VersionBegun, state: CardState) -> CardState:
     state = replace(state, why=event.why, is_kept=event.kept, has_before=event.has_before, author=event.author)
+    state = replace(state, is_new_request=event.is_new_request)
     if not event.kept:
         return _noted(state, f"version {event.version} is made{_detail(event.why)}")
     for stage in ("plan", "code", "tests"):

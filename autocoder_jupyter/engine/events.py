@@ -210,6 +210,8 @@ class VersionBegun:
 
     `kept` is True for one that is there already: nothing is asked as long as it holds. `has_before` says that the name
     had a good version, which stays callable. `author` wrote it last.
+    `is_new_request` says that a model writes from nothing because the request is another one than that of a version
+    before, from which one could start as well.
     """
 
     version: str
@@ -217,6 +219,7 @@ class VersionBegun:
     kept: bool = False
     has_before: bool = False
     author: Author = "model"
+    is_new_request: bool = False
 
 
 @dataclass(frozen=True)

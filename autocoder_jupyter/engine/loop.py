@@ -185,7 +185,9 @@ class _Generation:
         self._tell_notes()
         is_kept = start.kept is not None
         author = start.draft.author if start.draft is not None else "model"
-        work.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author))
+        is_new = start.has_before and start.draft is None and work.request.earlier is None
+        is_new = is_new and work.config.cache == "auto"
+        work.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new))
 
     async def _make_draft(self) -> None:
         """What the first attempt is made with: what is there already, else what the model is asked for."""

@@ -62,7 +62,7 @@ class EditForm:
             f'{_STYLE}<div style="{markup.FONT}">{markup.muted(_HELP)}{warning}</div>', layout={"flex": "none"}
         )
         buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
-        rows = (intro, titles[0], self._code, titles[1], self._tests, buttons, self._shown)
+        rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)
         self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
 
     def retest(self) -> None:
@@ -95,8 +95,8 @@ def _field(ipywidgets: Any, text: str, words: str) -> Any:
         value=text,
         continuous_update=False,
         tooltip=words,
-        rows=min(max(text.count("\n") + 2, 8), 24),
-        layout={"width": "100%", "flex": "none"},
+        rows=min(max(text.count("\n") + 2, 8), 20),
+        layout={"width": "98%", "flex": "none"},
     )
     field.add_class("autocode-editor")
     return field

@@ -32,6 +32,24 @@ export function haveBelow(panel: NotebookPanel, index: number, source: string): 
   }
 }
 
+/** Run a `%%autocode` cell again so that it starts from the function that has its name. */
+export function refineCell(panel: NotebookPanel, index: number): void {
+  const { content: notebook } = panel;
+  const model = notebook.widgets[index]?.model.sharedModel;
+  if (model === undefined || panel.model?.readOnly) {
+    return;
+  }
+  model.setSource(refining(model.getSource()));
+  notebook.deselectAll();
+  notebook.activeCellIndex = index;
+  void NotebookActions.run(notebook, panel.sessionContext);
+}
+
+/** The text of a `%%autocode` cell with `--refine` in its first line. */
+export function refining(source: string): string {
+  return source.replace(/^(\s*%%autocode[ \t]+\S+)(?![^\n]*--refine\b)/, '$1 --refine');
+}
+
 /** Put code into a new cell at the end. */
 export function insertAtEnd(panel: NotebookPanel, source: string): void {
   insertBelow(panel, panel.content.widgets.length - 1, source);

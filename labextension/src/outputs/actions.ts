@@ -12,11 +12,13 @@ export class ActionListener implements IDisposable {
    * @param node where clicks are listened for
    * @param insert puts a source text into a new cell, given the button
    * @param grant puts a cell that grants a wish into the notebook and runs it, given the button
+   * @param refineCell runs the cell of a button again, from the function that is there
    */
   constructor(
     private readonly _node: HTMLElement,
     private readonly _insert: (source: string, button: HTMLElement) => void,
-    private readonly _grant: (source: string, button: HTMLElement) => void
+    private readonly _grant: (source: string, button: HTMLElement) => void,
+    private readonly _refineCell: (button: HTMLElement) => void = () => undefined
   ) {
     _node.addEventListener('click', this._onClick);
   }
@@ -32,7 +34,14 @@ export class ActionListener implements IDisposable {
 
   private readonly _onClick = (event: MouseEvent): void => {
     const button =
-      (event.target as Element | null)?.closest?.<HTMLElement>('button.autocode-action, button.autocode-wish') ?? null;
+      (event.target as Element | null)?.closest?.<HTMLElement>(
+        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell'
+      ) ?? null;
+    if (button?.classList.contains('autocode-refine-cell')) {
+      event.preventDefault();
+      this._refineCell(button);
+      return;
+    }
     if (button !== null && wishButton(button) !== null) {
       event.preventDefault();
       toggleWishBox(button, cell => this._grant(cell, button));

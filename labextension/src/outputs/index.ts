@@ -3,7 +3,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { DisposableDelegate } from '@lumino/disposable';
 
-import { insertBelow, runBelow } from '../cells/place';
+import { insertBelow, refineCell, runBelow } from '../cells/place';
 import { ILink } from '../link/tokens';
 import { ActionListener } from './actions';
 import { followedFactory } from './followed';
@@ -31,7 +31,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
         (source, button) => {
           insertBelow(panel, cellAround(panel, button), source);
         },
-        (source, button) => runBelow(panel, cellAround(panel, button), source)
+        (source, button) => runBelow(panel, cellAround(panel, button), source),
+        button => refineCell(panel, cellAround(panel, button))
       );
       return new DisposableDelegate(() => listener.dispose());
     };

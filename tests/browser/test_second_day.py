@@ -1,0 +1,98 @@
+"""What comes after the first green tick: questions before the code, another assumption, an edit of one's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.scripted_model import prompt_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+
+PATIENCE = 90_000
+
+ASSUMPTION = "Orders without a revenue count as orders, with a revenue of 0."
+INSTEAD = "Orders without a revenue are left out."
+QUESTIONS = [
+    {"text": "What is a month?", "options": ["calendar month of order_date", "30 days"], "assumed": "30 days"},
+    {"text": "Which growth?", "options": ["over the month before", "year on year"], "assumed": "over the month before"},
+]
+MODULE = plays.MODULE.replace('sales.assign(revenue=sales["revenue"].fillna(0.0))', 'sales.dropna(subset="revenue")')
+FURTHER = '''\
+from solution import run
+
+
+def test_orders_without_a_revenue_are_left_out():
+    """Orders without a revenue are left out."""
+    frame = orders(m01=[10, 20, 30], m02=[60])
+    frame.loc[0, "revenue"] = None
+    assert run(sales=frame, min_orders=1)[0]["orders"].tolist() == [2, 1]
+'''
+
+
+def answer(request: dict[str, Any]) -> str:
+    """The usual answers, with questions where they are wanted, and what becomes of them after a wish."""
+    prompt = prompt_of(request)
+    if "You decide which tests of a function still hold" in prompt:
+        return json.dumps({"verdicts": []})
+    stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt)
+    plan = json.loads(plays.PLAN)
+    if "put up to three questions" in prompt:
+        return json.dumps({**plan, "questions": QUESTIONS})
+    if "<wishes>" in prompt:
+        assumptions = [INSTEAD if line == ASSUMPTION else line for line in plan["assumptions"]]
+        return {
+            "plan": json.dumps({**plan, "assumptions": assumptions}),
+            "code": plays.fenced(MODULE),
+            "tests": plays.fenced(FURTHER),
+        }.get(stage) or plays.answer(request)
+    return plays.answer(request)
+
+
+def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(notebook: Open, play: Play) -> None:
+    model = play(answer)
+    page = notebook(plays.CELL.replace("growth -o", "growth --ask -o"), "growth")
+    keyboard = page.page.keyboard
+    page.run(1)
+
+    strip = page.output(1).locator(".autocode-questions")
+    strip.get_by_text("1. What is a month?").wait_for(timeout=PATIENCE)
+    assert strip.get_by_label("30 days").is_checked()
+    page.output(1).screenshot(path=ARTIFACTS / "second-day-questions.png")
+    strip.get_by_label("calendar month of order_date").check()
+    strip.get_by_role("button", name="Answer").focus()
+    keyboard.press("Enter")
+    card = page.card(1)
+    card.get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    assert "What is a month? calendar month of order_date" in card.inner_text()
+    assert "Which growth? over the month before" in prompt_of(model.requests[-1])
+
+    line = card.get_by_role("listitem").filter(has_text=ASSUMPTION)
+    line.get_by_role("button", name="Change").focus()
+    keyboard.press("Enter")
+    keyboard.type(INSTEAD)
+    page.output(1).screenshot(path=ARTIFACTS / "second-day-change.png")
+    keyboard.press("Enter")
+    page.cell(2).get_by_text("--refine").wait_for()
+    refined = page.card(2)
+    refined.get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    shown = refined.inner_text()
+    assert f'Instead of "{ASSUMPTION}": {INSTEAD}' in shown
+    assert "6 tests of before kept" in shown and "monthly, best_month: as before" in shown
+    page.output(2).screenshot(path=ARTIFACTS / "second-day-refined.png")
+
+    page.run(3)
+    inspector = page.output(3)
+    inspector.get_by_role("tab", name="Edit").click(timeout=PATIENCE)
+    asked = len(model.requests)
+    code = inspector.locator("textarea").first
+    code.fill(MODULE.replace("grew most.", "grew most, by me."))
+    inspector.get_by_role("button", name="Re-test").click()
+    inspector.get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    assert "edited by you" in inspector.locator(".autocode-card").inner_text()
+    assert len(model.requests) == asked
+    inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
