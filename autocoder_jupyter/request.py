@@ -41,6 +41,7 @@ class AgentConfig:
         env_vars: environment variables of the sandbox.
         secrets: environment variables of the notebook that the sandbox may see.
         cache: `auto` replays model answers from the journal, `override` asks anew and records, `disable` does neither.
+        log: file to which the events of generations are written as JSON lines; none by default.
         locked: ask no model; what is not recorded is an error that names the question.
         backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
         agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
@@ -77,6 +78,7 @@ class AgentConfig:
     secrets: tuple[Secret, ...] = ()
     cache: CachePolicy = "auto"
     locked: bool = False
+    log: str | None = None
     backend: Backend = "litellm"
     agent_max_turns: int = 50
     block_network: bool = True

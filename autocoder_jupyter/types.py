@@ -493,6 +493,22 @@ Author = Literal["model", "you"]
 """Who wrote a version's code or tests last."""
 
 
+class Step(_Record):
+    """One step of a generation and its time: a stage of the loop, a question to the model, work in the sandbox.
+
+    `begin` is in seconds since the generation began, `seconds` what it took; both are 0 or more.
+    """
+
+    kind: Literal["stage", "model", "sandbox"]
+    name: str
+    attempt: Count = 1
+    begin: float = Field(default=0.0, ge=0, le=1e9)
+    seconds: float = Field(default=0.0, ge=0, le=1e9)
+    ok: bool = True
+    replayed: bool = False
+    detail: str = ""
+
+
 class Report(_Record):
     """Everything that a generation produced, as plain data that survives a round trip through JSON.
 
@@ -542,6 +558,7 @@ class Report(_Record):
     wishes: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     changes: Changes | None = None
+    timeline: tuple[Step, ...] = ()
 
     @property
     def pins(self) -> tuple[str, ...]:

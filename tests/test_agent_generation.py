@@ -60,8 +60,11 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
 ) -> None:
     sales = pd.DataFrame({"v": [1.0, 2.5]})
     with ScriptedModel(answer) as model:
-        agent = AutoCoderAgent(**model.settings, sandbox="local")
+        agent = AutoCoderAgent(**model.settings, sandbox="local", log=str(tmp_path / "events.jsonl"))
         result = agent.generate("The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        logged = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+        assert logged[-1]["event"] == "Finished" and logged[-1]["state"] == "ready"
+        assert {"TokensUsed", "EnvironmentReady", "TestReported"} <= {record["event"] for record in logged}
         assert (result.success, result.error) == (True, None)
         assert [result.run(), result.run(pd.DataFrame({"v": [10.0]}))] == [3.5, 10.0]
         asked = len(model.requests)

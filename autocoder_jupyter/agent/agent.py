@@ -56,6 +56,7 @@ class AutoCoderAgent(AgentConfig):
         secrets: Iterable[Secret | str] | None = None,
         cache: CachePolicy = AgentConfig.cache,
         locked: bool = AgentConfig.locked,
+        log: str | None = None,
         backend: Backend = AgentConfig.backend,
         agent_max_turns: int = AgentConfig.agent_max_turns,
         block_network: bool = AgentConfig.block_network,
@@ -90,6 +91,7 @@ class AutoCoderAgent(AgentConfig):
             env_vars: environment variables of the sandbox.
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.
             cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
+            log: file to which the events of generations are written as JSON lines, masked; none by default.
             locked: ask no model; what the journal has no answer to raises `Locked`.
             backend: `litellm`. `claude`, the Claude Agent SDK, is refused in this version.
             agent_max_turns: turns of the Claude backend; without effect on the loop of this package.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter import background
-from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, StageStarted
+from autocoder_jupyter.agent.event_log import EventLog
+from autocoder_jupyter.agent.tracing import export_spans
+from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, Noticed, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
@@ -51,6 +54,7 @@ async def generate_report(
     from autocoder_jupyter.models.replay import ReplayingModel
 
     _require_lock_can_hold(config)
+    emit = _logged(emit, request, config, journal)
 
     def client(model: ModelConfig) -> ConfiguredModel:
         if config.locked:
@@ -80,7 +84,22 @@ async def generate_report(
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or nobody,
     )
-    return await engine.generate(request, config, services, draft)
+    report = await engine.generate(request, config, services, draft)
+    export_spans(report)
+    return report
+
+
+def _logged(emit: Emit, request: Request, config: AgentConfig, journal: Journal) -> Emit:
+    """The same, with the log hearing it too, where one is wanted."""
+    if not config.log:
+        return emit
+    log = EventLog(Path(config.log), request.name, lambda: journal.run_id, on_fault=lambda text: emit(Noticed(text)))
+
+    def both(event: Event) -> None:
+        emit(event)
+        log(event)
+
+    return both
 
 
 def _require_lock_can_hold(config: AgentConfig) -> None:

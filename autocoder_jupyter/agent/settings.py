@@ -97,6 +97,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "secrets": check.secrets,
     "cache": _choice(CachePolicy),
     "locked": check.flag,
+    "log": _optional(check.text),
     "backend": _backend,
     "agent_max_turns": _counted(1),
     "block_network": check.flag,

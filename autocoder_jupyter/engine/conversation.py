@@ -50,7 +50,8 @@ class Conversation:
         """
         exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=meter or self._budget)
         self.exchanges.append(exchange)
-        self._emit(TokensUsed(cast(Stage, question.stage), exchange.usage, self._budget.used))
+        stage, used = cast(Stage, question.stage), self._budget.used
+        self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
         return exchange
 
     def recalls(self, question: Question) -> bool:

@@ -65,11 +65,13 @@ class TextStreamed:
 
 @dataclass(frozen=True)
 class TokensUsed:
-    """An exchange with the model ended; `total` is the sum so far."""
+    """An exchange with the model ended; `total` is the sum so far, `seconds` the latency of the call."""
 
     stage: Stage
     usage: Usage
     total: Usage
+    seconds: float = 0.0
+    replayed: bool = False
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ _WAY_OUT: dict[TypeName, str] = {
 def request_record(request: Request, config: AgentConfig, key: RequestKey) -> dict[str, Any]:
     """What was asked, as JSON for the journal: no sample, no secret's value, no address of a service."""
     settings = asdict(config)
-    for private in ("env_vars", "api_base", "litellm_params"):
+    for private in ("env_vars", "api_base", "litellm_params", "log"):
         settings.pop(private)
     settings["secrets"] = [secret.key for secret in config.secrets]
     for record in ("resources", "image_config"):

@@ -110,6 +110,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         wishes=work.request.wishes,
         answers=work.request.answers,
         changes=work.changes,
+        timeline=work.timeline.steps,
     )
 
 

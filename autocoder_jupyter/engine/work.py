@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from autocoder_jupyter.data.constraints import tables_of
@@ -17,6 +18,7 @@ from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Start
 from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
@@ -50,7 +52,8 @@ class Work:
     def __init__(self, request: Request, config: AgentConfig, services: Services) -> None:
         self.request = request
         self.config = config
-        self.services = services
+        self.timeline = Timeline(services.emit)
+        self.services = services = replace(services, emit=self.timeline)
         self.budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
         self.talk = Conversation(services.model, self.budget, services.emit)
         self.second_talk = Conversation(services.second_model or services.model, self.budget, services.emit)
@@ -73,7 +76,7 @@ class Work:
     @property
     def judges_context(self) -> str:
         """The same for who decides between code and tests: the person's own tests too, as far as they may be shown."""
-        told = (self.context, for_judges(self.request.own_tests, self.config.share))
+        told = (self.context, for_judges(self.request.own_tests, self.share_of_runs))
         return "\n\n".join(text for text in told if text)
 
     @property

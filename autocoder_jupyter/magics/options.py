@@ -526,6 +526,13 @@ OPTIONS: tuple[Option, ...] = (
         risk="these go with every request; an address or a key among them takes the place of yours",
     ),
     Option(
+        "log",
+        "file to which the events of generations are written as JSON lines, masked; none by default",
+        field="log",
+        rule="asks",
+        risk="a file of this name is written",
+    ),
+    Option(
         "system_prompt",
         "instructions to the writer of code, in place of ours",
         field="system_prompt",

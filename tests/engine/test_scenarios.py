@@ -66,6 +66,8 @@ async def test_a_right_answer_succeeds_at_the_first_attempt_with_three_questions
     assert played.report.usage.input_tokens > 0 and played.report.usage.cost is None
     assert played.of(Finished)[-1].state == "ready"
     assert [report.outcome.id for report in played.of(TestReported)] == ["test_sum", "test_empty"]
+    steps = {(step.kind, step.name) for step in played.report.timeline}
+    assert steps >= {("stage", "plan"), ("model", "code"), ("sandbox", "environment"), ("sandbox", "test_sum")}
     assert played.of(SampleOutputs) == [SampleOutputs((Glimpse("total", "140"),))]
 
 

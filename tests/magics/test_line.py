@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.events import StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, TestOutcome, Usage
+from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage
 
 CELL = "%%autocode growth\nWords"
 
@@ -305,3 +305,14 @@ def test_pruning_keeps_what_is_new_and_every_function(
     assert "Runs that gave no function: 1 run removed." in said
     assert (stored / ".autocode" / "growth" / "run-1").exists()
     assert not (stored / ".autocode" / "growth" / "run-2").exists()
+
+
+def test_the_timeline_of_a_result_is_shown_and_one_without_times_says_why(shell: Any, jobs: Any) -> None:
+    shell.run(CELL)
+    jobs.last.end(seconds=4.0, timeline=(Step(kind="model", name="plan", begin=0.0, seconds=2.0),))
+    shell.run("%autocode show growth --timeline")
+    assert "growth: 4.0 s; 1 question to the model 2.0 s" in shell.shown
+    shell.run(CELL)
+    jobs.last.end()
+    with pytest.raises(InvalidRequest, match="Nobody noted how long the steps of growth took"):
+        shell.run("%autocode show growth --timeline")

@@ -40,12 +40,17 @@ _ALL = (
     Subcommand(
         "show",
         "results",
-        "NAME [--code|--tests|--report]",
+        "NAME [--code|--tests|--report|--timeline]",
         "the function and what its success rests on",
         1,
         1,
         True,
-        (_flag("code", "the code only"), _flag("tests", "the tests only"), _flag("report", "the evidence only")),
+        (
+            _flag("code", "the code only"),
+            _flag("tests", "the tests only"),
+            _flag("report", "the evidence only"),
+            _flag("timeline", "what took how long"),
+        ),
     ),
     Subcommand("diff", "results", "NAME [A B]", "what changed between two attempts, or two runs", 1, 3, True),
     Subcommand(

@@ -8,6 +8,8 @@ from typing import Any
 from autocoder_jupyter.display.diff import render_text as render_diff
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
+from autocoder_jupyter.display.timeline import render_html as timeline_html
+from autocoder_jupyter.display.timeline import render_text as timeline_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.inserting import insertable
@@ -23,8 +25,14 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     """The inspector of a result, as its name in the last line of a cell shows it; or one side of it, as it is."""
     result = find_result(notebook, arguments.positional[0])
     parts = [part for part in _PARTS if arguments.given.get(part)]
-    if len(parts) > 1:
-        raise InvalidRequest("--code, --tests and --report exclude each other.", hint="Without any, all is shown.")
+    timeline = bool(arguments.given.get("timeline"))
+    if len(parts) + timeline > 1:
+        raise InvalidRequest(
+            "--code, --tests, --report and --timeline exclude each other.", hint="Without any, all is shown."
+        )
+    if timeline:
+        _show_timeline(notebook, arguments.positional[0], result)
+        return
     part = parts[0] if parts else "all"
     pending = not getattr(result, "done", True)
     if is_result(result) and part == "all" and not notebook.is_terminal:
@@ -38,6 +46,19 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         return
     subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
     notebook.show(render_html(subject, part), render_text(subject, part))
+
+
+def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
+    report = _finished(result, name)
+    report = report.report if is_result(report) else report
+    if not report.timeline:
+        raise InvalidRequest(
+            f"Nobody noted how long the steps of {name} took.",
+            why="It was recorded by an earlier version, or ended before its first step.",
+            hint="Run its cell again: what was answered is replayed, and the rest is timed.",
+        )
+    told = name, report.timeline, report.seconds
+    notebook.show(timeline_html(*told), timeline_text(*told))
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:

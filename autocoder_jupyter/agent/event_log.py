@@ -1,0 +1,97 @@
+"""The events of generations as JSON lines in a file that the person names: off by default, no value of the data in it.
+
+Of each event the fields are chosen here, one by one. Words that somebody else wrote (a service, a program) are masked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.engine import events
+from autocoder_jupyter.engine.events import Event
+from autocoder_jupyter.folder import Folder
+
+_LONGEST = 500
+
+
+class EventLog:
+    """A listener that writes.
+
+    Args:
+        path: of the file; it is made when it is missing, and never through a link.
+        name: of the result.
+        run_id: of the run, once it is known.
+        on_fault: is told once, in a sentence, that the file cannot be written; it is not tried again.
+    """
+
+    def __init__(
+        self, path: Path, name: str, run_id: Callable[[], str], on_fault: Callable[[str], object] = lambda text: None
+    ) -> None:
+        self._path = path.expanduser().absolute()
+        self._name = name
+        self._run_id = run_id
+        self._on_fault = on_fault
+        self._masker = Masker()
+        self._lines: list[str] = []
+        self._lock = threading.Lock()
+        self._broken = False
+
+    def __call__(self, event: Event) -> None:
+        """Take an event; what was taken is on disk at the end of each stage."""
+        fields = self._fields(event)
+        if fields is None or self._broken:
+            return
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        record = {"time": now, "name": self._name, "run": self._run_id(), "event": type(event).__name__, **fields}
+        with self._lock:
+            self._lines.append(json.dumps(record, ensure_ascii=False))
+            if isinstance(event, events.StageFinished | events.Finished | events.Noticed):
+                self._write()
+
+    def _write(self) -> None:
+        content = "".join(f"{line}\n" for line in self._lines).encode()
+        self._lines.clear()
+        try:
+            Folder(self._path.parent).append(self._path.name, content)
+        except OSError as error:
+            self._broken = True
+            self._on_fault(f"The log {self._path} is not written: {error.strerror or error}.")
+
+    def _fields(self, event: Event) -> dict[str, Any] | None:
+        """What is told of an event; None for those that are left out: sources, plans, texts, outputs."""
+        match event:
+            case events.StageStarted():
+                return {"stage": event.stage, "attempt": event.attempt, "of": event.of}
+            case events.StageFinished():
+                return {"stage": event.stage, "attempt": event.attempt, "ok": event.ok, "replayed": event.replayed}
+            case events.TokensUsed():
+                used = event.usage.model_dump()
+                return {"stage": event.stage, **used, "seconds": event.seconds, "replayed": event.replayed}
+            case events.Retrying():
+                return {"stage": event.stage, "reason": self._masked(event.reason), "seconds": event.seconds}
+            case events.EnvironmentReady():
+                return {"image": event.image, "packages": len(event.packages), "seconds": event.seconds}
+            case events.TestReported(outcome=outcome):
+                return {"test": outcome.id, "outcome": outcome.outcome, "seconds": outcome.seconds}
+            case events.EvidenceGathered(evidence=evidence):
+                passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)
+                failed = [check.name for check in evidence.checks if not check.passed]
+                return {"attempt": event.attempt, "passed": passed, "tests": len(evidence.tests), "failed": failed}
+            case events.ApprovalNeeded():
+                return {"packages": list(event.packages)}
+            case events.ApprovalGiven():
+                return {"packages": list(event.packages), "approved": event.approved}
+            case events.Noticed():
+                return {"text": self._masked(event.text)}
+            case events.Finished():
+                return {"state": event.state, "reason": self._masked(event.reason)}
+        return None
+
+    def _masked(self, text: str) -> str:
+        return self._masker.mask(text)[:_LONGEST]

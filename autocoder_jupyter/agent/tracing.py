@@ -1,0 +1,47 @@
+"""Spans of OpenTelemetry for a finished generation, where the process uses OpenTelemetry; nothing is imported for it.
+
+Who configures it has imported it. Spans hold names of stages and tests, times and numbers of tokens, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from autocoder_jupyter.types import Report
+from autocoder_jupyter.version import VERSION
+
+
+def export_spans(report: Report) -> None:
+    """Hand the timeline of a report to the tracer that is configured, if one is. Never raises."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None or report.started is None:
+        return
+    with suppress(Exception):  # whatever somebody's exporter does, the function is there
+        began = report.started.timestamp()
+        tracer = trace.get_tracer("autocoder_jupyter", VERSION)
+        whole = tracer.start_span(f"autocode {report.name}", start_time=_nanoseconds(began))
+        whole.set_attributes(
+            {
+                "autocode.success": report.success,
+                "autocode.version": report.run_id,
+                "autocode.attempts": report.attempts,
+                "gen_ai.usage.input_tokens": report.usage.input_tokens,
+                "gen_ai.usage.output_tokens": report.usage.output_tokens,
+            }
+        )
+        inside = trace.set_span_in_context(whole)
+        for step in report.timeline:
+            start, end = began + step.begin, began + step.begin + step.seconds
+            span = tracer.start_span(f"{step.kind} {step.name}", context=inside, start_time=_nanoseconds(start))
+            span.set_attributes({"autocode.attempt": step.attempt, "autocode.replayed": step.replayed})
+            if not step.ok:
+                span.set_status(trace.StatusCode.ERROR)
+            span.end(_nanoseconds(end))
+        if not report.success:
+            whole.set_status(trace.StatusCode.ERROR)
+        whole.end(_nanoseconds(began + report.seconds))
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)

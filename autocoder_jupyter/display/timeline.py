@@ -1,0 +1,83 @@
+"""What took how long in a generation: as text, and as a small chart that needs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted, duration
+from autocoder_jupyter.types import Step
+
+SHOWN = 120
+"""Steps that are drawn; the longest of them, where there are more."""
+
+_WIDTH = 40
+_COLOURS = {"stage": markup.BUSY, "model": markup.WARN, "sandbox": markup.GOOD}
+_WHAT = {"stage": "stage", "model": "model", "sandbox": "sandbox"}
+
+
+def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
+    """A line a step: when it began, a bar, what it is, how long it took."""
+    shown, whole = _shown(steps), _whole(steps, seconds)
+    rows = [
+        (f"{step.begin:.1f} s", _bar(step, whole), _WHAT[step.kind], _label(step), _took(step), step.detail)
+        for step in shown
+    ]
+    return "\n".join([markup.plain(summary(name, steps, seconds)), markup.columns(rows)])
+
+
+def render_html(name: str, steps: Sequence[Step], seconds: float) -> str:
+    """The same, with bars that are drawn."""
+    shown, whole = _shown(steps), _whole(steps, seconds)
+    drawn = "".join(_drawn(step, whole) for step in shown)
+    legend = " ".join(f'<span style="color:{_COLOURS[kind]}">■</span> {words}' for kind, words in _WHAT.items())
+    return markup.frame(
+        "autocode-timeline",
+        markup.QUIET,
+        f"<div>{markup.text(summary(name, steps, seconds))}</div><div>{legend}</div>",
+        f'<div role="list" aria-label="{markup.text(f"Timeline of {name}")}">{drawn}</div>',
+    )
+
+
+def summary(name: str, steps: Sequence[Step], seconds: float) -> str:
+    """One sentence: the whole, the model's part, the environment's."""
+    asked = [step for step in steps if step.kind == "model" and not step.replayed]
+    built = sum(step.seconds for step in steps if step.name == "environment" and step.kind == "sandbox")
+    model = f"{counted(len(asked), 'question')} to the model {duration(sum(step.seconds for step in asked))}"
+    return f"{name}: {duration(seconds)}; {model}, environments {duration(built)}"
+
+
+def _shown(steps: Sequence[Step]) -> list[Step]:
+    longest = sorted(steps, key=lambda step: step.seconds, reverse=True)[:SHOWN]
+    return sorted(longest, key=lambda step: step.begin)
+
+
+def _whole(steps: Sequence[Step], seconds: float) -> float:
+    return max([seconds, *(step.begin + step.seconds for step in steps), 0.001])
+
+
+def _bar(step: Step, whole: float) -> str:
+    begin = min(int(_WIDTH * step.begin / whole), _WIDTH - 1)
+    length = max(1, min(round(_WIDTH * step.seconds / whole), _WIDTH - begin))
+    return (" " * begin + "█" * length).ljust(_WIDTH, "·")
+
+
+def _drawn(step: Step, whole: float) -> str:
+    left, width = 100 * step.begin / whole, max(100 * step.seconds / whole, 0.3)
+    colour = _COLOURS[step.kind] if step.ok else markup.BAD
+    bar = f"margin-left:{min(left, 99.7):.2f}%;width:{min(width, 100 - left):.2f}%;background:{colour};height:10px"
+    label = "flex:0 0 38%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+    return (
+        f'<div role="listitem" style="display:flex;align-items:center;gap:8px" title="{markup.text(step.detail)}">'
+        f'<div style="{label}">{markup.text(f"{_label(step)} {_took(step)}")}</div>'
+        f'<div style="flex:1"><div style="{bar}"></div></div></div>'
+    )
+
+
+def _label(step: Step) -> str:
+    attempt = f" (attempt {step.attempt})" if step.attempt > 1 else ""
+    return f"{step.name}{attempt}"
+
+
+def _took(step: Step) -> str:
+    return "replayed" if step.replayed else duration(step.seconds) if step.ok else f"{duration(step.seconds)}, failed"
