@@ -90,7 +90,7 @@ class AgentConfig:
     max_tokens: int | None = None
     max_seconds: float | None = None
     approved_packages: tuple[str, ...] = ()
-    second_opinion: Switch = "off"
+    second_opinion: Switch = "on"
     second_model: str | None = None
     ask: bool = False
 

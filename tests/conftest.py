@@ -77,6 +77,10 @@ def room_of(nodeid: str) -> str:
 LendKernel = Callable[[dict[str, str]], AbstractContextManager[Kernel]]
 
 
+ONE_OPINION = {"AUTOCODE_SECOND_OPINION": "off"}
+"""Most scripts of a model have no second solution."""
+
+
 @pytest.fixture(scope="session")
 def warm_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmKernel]:
     warm = WarmKernel(tmp_path_factory.mktemp("kernel"))
@@ -91,7 +95,7 @@ def lend_kernel(warm_kernel: WarmKernel, tmp_path: Path, request: pytest.Fixture
     def lend(env: dict[str, str]) -> AbstractContextManager[Kernel]:
         (tmp_path / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
         if request.node.get_closest_marker("own_kernel"):
-            return Kernel(tmp_path, {**SOURCES, **env})
-        return warm_kernel.lent(tmp_path, env)
+            return Kernel(tmp_path, {**SOURCES, **ONE_OPINION, **env})
+        return warm_kernel.lent(tmp_path, {**ONE_OPINION, **env})
 
     return lend

@@ -120,12 +120,17 @@ class ScriptedModel:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What an `AgentConfig` or a `ModelConfig` needs to reach it. An own address needs no key."""
+        """What an `AgentConfig` needs to reach it, and to ask nothing that few scripts answer. No key is needed."""
+        return {**self.place, "second_opinion": "off"}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What a `ModelConfig` needs to reach it."""
         return {"model": "openai/scripted", "api_base": self.url}
 
     def config(self, **changes: Any) -> ModelConfig:
         """A `ModelConfig` that reaches it."""
-        return ModelConfig(**{**self.settings, **changes})
+        return ModelConfig(**{**self.place, **changes})
 
     def wait_for_requests(self, count: int, timeout: float = 30.0) -> None:
         """Wait until so many requests have arrived."""

@@ -238,8 +238,8 @@ def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple
         return "✗", markup.BAD
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
-    if state.phase in ("cancelled", "over_budget"):
-        return "–", markup.QUIET  # it was stopped; it did not fail
+    if state.phase in ("cancelled", "over_budget") or (stage == "second" and state.finished):
+        return "–", markup.QUIET  # it was stopped, or not needed any more; it did not fail
     return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
 
 

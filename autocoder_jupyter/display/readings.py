@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import spending
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, SecondOpinion
@@ -24,7 +25,7 @@ def opinion_html(name: str, opinion: SecondOpinion | None) -> str:
     if opinion is None:
         return ""
     lines = "".join(f"<div>{line}</div>" for line in _html_lines(opinion))
-    return lines + markup.muted(_not_compared(opinion))
+    return lines + markup.muted(" ".join(filter(None, (_not_compared(opinion), _cost(opinion)))))
 
 
 def _html_lines(opinion: SecondOpinion) -> Iterator[str]:
@@ -57,12 +58,13 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
         return [f"second opinion: none. {opinion.note}"]
     lines = [*_found_wrong(opinion)]
     if opinion.state == "agree":
-        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion))]
+        return [f"second opinion: {line}" for line in (*lines, _agrees(opinion), _cost(opinion)) if line]
     for number, reading in enumerate(opinion.readings, 1):
         lines.append(_read(opinion, number))
         lines.extend([f"it hangs on: {reading.assumption}"] if reading.assumption else [])
     lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])
     lines.extend(_judged(opinion))
+    lines.extend(filter(None, (_cost(opinion),)))
     return [f"second opinion: {line}" for line in lines]
 
 
@@ -108,6 +110,11 @@ def _judged(opinion: SecondOpinion) -> Iterator[str]:
 def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
     if opinion.tests:
         yield f"It found an input on which the code was wrong. That is a test now: {', '.join(opinion.tests)}."
+
+
+def _cost(opinion: SecondOpinion) -> str:
+    spent = spending(opinion.usage, None)
+    return f"It took {spent}, part of the sum above." if spent else ""
 
 
 def _not_compared(opinion: SecondOpinion) -> str:

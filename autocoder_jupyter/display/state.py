@@ -159,7 +159,9 @@ class CardState:
     @property
     def replayed(self) -> bool:
         """Whether every answer that the model was asked for came from the journal."""
-        asked = [state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix")]
+        asked = [
+            state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix", "second")
+        ]
         return bool(asked) and all(state.replayed for state in asked)
 
     @property

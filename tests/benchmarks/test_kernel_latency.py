@@ -39,6 +39,7 @@ def environment(model: ScriptedModel) -> dict[str, str]:
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_SECOND_OPINION": "off",
         "AUTOCODE_CACHE": "disable",
     }
 

@@ -73,6 +73,7 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_SECOND_OPINION": "off",
         "AUTOCODE_MAX_ITERATIONS": "2",
         "AUTOCODE_CACHE": "disable",
     }

@@ -126,6 +126,7 @@ def kernel(play: Play, model: ScriptedModel, lend_kernel: LendKernel) -> Iterato
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
         "AUTOCODE_SANDBOX": "local",
+        "AUTOCODE_SECOND_OPINION": "off",
         "AUTOCODE_MAX_ITERATIONS": "1",
     }
     with lend_kernel(env) as kernel:

@@ -18,7 +18,7 @@ WANTED: dict[str, Any] = {
     "model": "evil/model",
     "backend": "claude",
     "packages": ["left-pad"],
-    "second_opinion": "on",
+    "second_opinion": "off",
     "second_model": "evil/second",
     "cache": "override",
     "api_key": "DATABASE_PASSWORD",

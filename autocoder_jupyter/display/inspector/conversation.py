@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from autocoder_jupyter.display.amounts import amount, dollars, duration
 from autocoder_jupyter.display.card import LABELS
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import Exchange, Report
+    from autocoder_jupyter.types import Exchange, Report, Usage
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,29 @@ def conversation_section(report: Report, bounds: Bounds) -> str:
         return f"<div>{markup.text(told)} {markup.muted(_where(report)) if report.usage.input_tokens else ''}</div>"
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
     rows = [_facts(number, said) for number, said in enumerate(exchanges, 1)]
-    usage = report.usage
-    rows.append(
-        ("", "all", "", amount(usage.input_tokens), amount(usage.cached_tokens), amount(usage.output_tokens),
-         _cost(usage.cost), duration(sum(said.seconds for said in exchanges)), "")
-    )  # fmt: skip
+    if report.second_opinion is not None:
+        own = [said for said in exchanges if said.stage == "second"]
+        rows.append(_sum("of it, the second opinion", report.second_opinion.usage, own))
+    rows.append(_sum("all", report.usage, exchanges))
     table = f'<div style="overflow-x:auto">{markup.table(headings, rows)}</div>'
     first = max(len(exchanges) - bounds.exchanges, 0)
     words = "".join(_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
     left_out = f"The words of the first {first} are left out here. {_where(report)}" if first else ""
     return table + (f"<div>{markup.muted(left_out)}</div>" if left_out else "") + words
+
+
+def _sum(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
+    return (
+        "",
+        words,
+        "",
+        amount(usage.input_tokens),
+        amount(usage.cached_tokens),
+        amount(usage.output_tokens),
+        _cost(usage.cost),
+        duration(sum(said.seconds for said in exchanges)),
+        "",
+    )
 
 
 def _facts(number: int, said: Exchange) -> tuple[str, ...]:

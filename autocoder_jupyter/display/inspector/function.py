@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.changes import changes_html
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
@@ -28,6 +28,7 @@ def function_section(subject: Subject) -> str:
             markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
             markup.row("Wishes", markup.items(markup.text(wish) for wish in report.wishes)),
             markup.row("Changes", _changes(report)),
+            markup.row("2nd opinion", readings.opinion_html(report.name, report.second_opinion)),
             markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
             parts.refining(report.name) if report.success else "",
             source_block(code_of(report), f"{report.name}.py", report.name),

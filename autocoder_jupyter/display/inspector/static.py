@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.changes import changes_text
 from autocoder_jupyter.display.inspector.attempts import attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
@@ -17,6 +17,7 @@ from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import code_of, function_section, signature
 from autocoder_jupyter.display.inspector.head import colour, facts, head, verdict
+from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.source import source_block
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _sections(subject: Subject) -> str:
     report = subject.report
     folded = {
         "Evidence": evidence_section(report),
+        "Second opinion": opinion_section(report),
         "Attempts": attempts_with_changes(report),
         "Data": data_section(subject, subject.overviews(subject.share)),
         "Conversation": conversation_section(report, SAVED),
@@ -71,6 +73,7 @@ def _evidence_first(subject: Subject) -> str:
             markup.row("Reason", markup.text(report.error or "")),
             markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
             markup.row("Assumes", parts.assumptions(report.plan)),
+            markup.row("2nd opinion", readings.opinion_html(report.name, report.second_opinion)),
             evidence_section(report),
             markup.details("Environment", environment_section(report, subject.options)),
         )
@@ -92,6 +95,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     if report.changes and report.plan:
         lines.extend(f"  {line}" for line in changes_text(report.changes, report.plan, report.evidence.tests))
     lines.extend(f"  your tests: {line}" for line in parts.own_lines(report.evidence))
+    lines.extend(f"  {line}" for line in readings.opinion_lines(report.name, report.second_opinion))
     for outcome in report.evidence.tests:
         lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:

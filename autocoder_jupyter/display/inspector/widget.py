@@ -21,6 +21,7 @@ from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.function import function_section
 from autocoder_jupyter.display.inspector.head import colour, head
+from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.display.inspector.static import render_html
@@ -53,6 +54,7 @@ class Inspector:
         sections: dict[str, Callable[[], tuple[Any, ...]]] = {
             "Function": lambda: (self._html(function_section(subject)),),
             "Evidence": lambda: (self._html(evidence_section(subject.report)),),
+            **self._opinion(),
             "Attempts": self._attempts,
             "Data": self._data,
             "Conversation": lambda: (self._html(conversation_section(subject.report, LIVE)),),
@@ -117,6 +119,13 @@ class Inspector:
 
     def _html(self, content: str) -> Any:
         return self._ipywidgets.HTML(_framed(content), layout={"margin": "0", "min_width": "0", "flex": "none"})
+
+    def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
+        """Its page, where an opinion was sought."""
+        report = self.subject.report
+        if report.second_opinion is None:
+            return {}
+        return {"Second opinion": lambda: (self._html(opinion_section(report)),)}
 
     def _attempts(self) -> tuple[Any, ...]:
         report = self.subject.report

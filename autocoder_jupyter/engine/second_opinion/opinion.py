@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from autocoder_jupyter.engine.events import OpinionGiven
+from autocoder_jupyter.engine.events import OpinionGiven, StageFinished, StageStarted
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import differences_of
@@ -56,6 +56,7 @@ class Adviser:
             self._conclude(SecondOpinion(note="The run was recorded without one."))
             return
         self._wanted = True
+        self._started()
         if work.budget.tokens is None and work.budget.cost is None:
             self._ask()
 
@@ -68,9 +69,12 @@ class Adviser:
         return self._writing
 
     def stop(self) -> None:
-        """Ask no further."""
+        """Ask no further. What was not heard by now is said not to have been."""
         if self._writing is not None:
             self._writing.cancel()
+        if self._wanted and self._work.second_opinion is None:
+            self._without("The function did not come so far that it could be compared.")
+            self._work.emit(StageFinished("second", self._work.attempt, False))
 
     async def weigh(self, verdict: Verdict) -> Verdict:
         """Hear the opinion on a function that is verified.
@@ -81,8 +85,15 @@ class Adviser:
         """
         if not self._wanted:
             return verdict
-        fault = await self._work.stage("second", self._weighed)
+        self._started()
+        fault = await self._weighed()
+        replayed = all(exchange.replayed for exchange in self._work.second_talk.exchanges)
+        self._work.emit(StageFinished("second", self._work.attempt, True, replayed=replayed))
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
+
+    def _started(self) -> None:
+        """It goes on beside the plan, and again when the function is there."""
+        self._work.emit(StageStarted("second", self._work.attempt, self._work.attempts_allowed))
 
     async def _weighed(self) -> TestFailure | None:
         """The fault of the code, if the second opinion found one."""
