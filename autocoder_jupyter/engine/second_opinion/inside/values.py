@@ -27,11 +27,17 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, bool | np.bool_) or isinstance(other, bool | np.bool_):
         return bool(one == other) and isinstance(one, bool | np.bool_) == isinstance(other, bool | np.bool_)
     if is_number(one) and is_number(other):
-        return abs(float(one) - float(other)) <= tolerance([one], [other]) + _near(float(one), float(other))
+        return _close(float(one), float(other))
     if is_time(one) or is_time(other):
         first, second = moment(one), moment(other)
         return first is not None and second is not None and first == second
     return type(one) is type(other) and bool(one == other)
+
+
+def _close(one: float, other: float) -> bool:
+    if one == other or not (math.isfinite(one) and math.isfinite(other)):
+        return one == other
+    return abs(one - other) <= max(tolerance([one], [other]), _RELATIVE * max(1.0, abs(one), abs(other)))
 
 
 def comparable(one: Any, other: Any) -> bool:
@@ -80,12 +86,6 @@ def decimals(numbers: Any) -> int:
         if np.all(np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1.0, np.abs(scaled) * 1e-6)):
             return count
     return 9
-
-
-def _near(one: float, other: float) -> float:
-    if one == other:
-        return math.inf
-    return _RELATIVE * max(1.0, abs(one), abs(other)) if math.isfinite(one) and math.isfinite(other) else 0.0
 
 
 def shown(value: Any) -> str:

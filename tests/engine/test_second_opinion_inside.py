@@ -1,0 +1,186 @@
+"""What runs in the sandbox beside both solutions: comparing, varying, making small, writing down. No sandbox needed."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.second_opinion.inside.comparison import compare
+from autocoder_jupyter.engine.second_opinion.inside.frames import matched_columns
+from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, smallest
+from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
+from autocoder_jupyter.engine.second_opinion.inside.values import same
+from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
+from autocoder_jupyter.engine.second_opinion.inside.written import source
+
+
+def compared(one, other):
+    return compare({"out": one}, {"out": other}, [("out", "out")])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (3, 3.0),
+        (0.1 + 0.2, 0.3),
+        (np.float32(0.5), 0.5),
+        (None, math.nan),
+        (pd.NaT, None),
+        ("2024-03-01", pd.Timestamp("2024-03-01")),
+        (33.33, 33.3333333),
+        (math.inf, math.inf),
+    ],
+)
+def test_values_that_say_the_same_are_the_same(one, other):
+    assert same(one, other) and same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(3, 4), (3.0, 3.25), (0.1, 0.11), (True, 1), ("a", "A"), (None, 0), ("2024-03", "2024-04"), (33.33, 33.34)],
+)
+def test_values_that_differ_are_not_taken_for_rounded_ones(one, other):
+    assert not same(one, other) and not same(other, one)
+
+
+MONTHLY = pd.DataFrame(
+    {"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "revenue": [1.0, 3.0], "growth": [None, 2.0]}
+)
+
+
+def test_frames_are_aligned_by_what_names_a_row_whatever_the_order_and_the_names_of_columns():
+    other = pd.DataFrame({"Month": ["2024-02-01", "2024-01-01"], "total_revenue": [3, 1], "growth_rate": [2.0, None]})
+    found = compared(MONTHLY, other)
+    assert not found.differences and not found.not_compared
+
+
+def test_a_difference_in_a_column_names_row_both_values_and_how_many():
+    (difference,) = compared(MONTHLY, MONTHLY.assign(growth=[None, 0.5])).differences
+    assert (difference.where, difference.at) == ("out.growth", "2024-02-01")
+    assert (difference.first, difference.second, difference.count, difference.of) == ("2", "0.5", 1, 2)
+
+
+def test_rows_that_only_one_side_has_are_told():
+    (difference,) = compared(MONTHLY, MONTHLY.iloc[1:]).differences
+    assert (difference.first, difference.second) == ("2 rows", "1 rows")
+    assert difference.at == "2024-01-01 only in the function"
+
+
+def test_a_column_without_a_counterpart_is_not_compared_and_said():
+    found = compared(MONTHLY.assign(note="x", flag=True), MONTHLY)
+    assert not found.differences
+    assert found.not_compared == [f"out.{name}: no such column in the second solution" for name in ("note", "flag")]
+
+
+def test_columns_of_one_kind_are_told_apart_by_what_is_in_them():
+    one = pd.DataFrame({"k": ["a", "b"], "x": [1.0, 2.0], "y": [5.0, 6.0]})
+    other = pd.DataFrame({"k": ["a", "b"], "first": [5.0, 6.0], "second": [1.0, 2.0]})
+    assert matched_columns(one, other) == {"k": "k", "x": "second", "y": "first"}
+
+
+def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path):
+    nested = compare({"o": {"a": 1, "b": [1, 2]}}, {"o": {"a": 2, "b": [1, 2, 3]}}, [("o", "o")])
+    assert [difference.where for difference in nested.differences] == ["o.a", "o.b"]
+    for name, text in (("one", "a\nb"), ("other", "a\nc")):
+        (tmp_path / name).write_text(text)
+    (difference,) = compared(tmp_path / "one", tmp_path / "other").differences
+    assert (difference.at, difference.first, difference.second) == ("entry 2", "b", "c")
+
+
+def test_what_is_of_another_kind_is_not_compared():
+    assert compared(3, "much").not_compared == ["out: int here, str there"]
+    assert compared(MONTHLY, 3).not_compared == ["out: DataFrame here, int there"]
+
+
+def every_dtype(rows=50):
+    numbers = np.arange(rows)
+    return pd.DataFrame(
+        {
+            "i": numbers.astype("int32"),
+            "I": pd.array(numbers, dtype="Int64"),
+            "f": numbers / 2,
+            "s": [f"s{n % 3}" for n in numbers],
+            "o": pd.Series([f"o{n}" for n in numbers], dtype=object),
+            "c": pd.Categorical([f"c{n % 2}" for n in numbers]),
+            "t": pd.date_range("2024-01-01", periods=rows, tz="Europe/Berlin"),
+            "d": pd.to_timedelta(numbers, unit="h"),
+            "b": numbers % 2 == 0,
+        }
+    )
+
+
+def test_variations_keep_every_dtype_and_are_the_same_each_time():
+    frame = every_dtype()
+    once, again = dict(variations({"x": frame})), dict(variations({"x": frame}))
+    assert list(once) == list(again) and len(once) >= 7
+    for name, tables in once.items():
+        assert tables["x"].dtypes.equals(frame.dtypes), name
+        pd.testing.assert_frame_equal(tables["x"], again[name]["x"])
+    assert once["with missing values"]["x"].drop(columns=["i", "b"]).isna().any().all()
+    assert once["with one s only"]["x"]["s"].nunique() == 1
+    assert len(once["with doubled rows"]["x"]) == 60 and len(once["with a stretch left out"]["x"]) == 40
+
+
+def test_variations_of_large_tables_are_small_and_of_empty_ones_none():
+    tables = {"x": pd.DataFrame({"a": range(5 * ROWS)}), "lookup": pd.DataFrame({"a": [1]})}
+    assert all(len(table["x"]) <= ROWS * 1.2 for _, table in variations(tables))
+    assert list(variations({"x": pd.DataFrame({"a": []})})) == [] == list(variations({}))
+
+
+def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values():
+    frame = pd.DataFrame({"name": ["Ada", "Bo", "Cy", "Di"] * 50, "salary": np.arange(200) + 1234.5})
+
+    def differs(tables):
+        return tables["x"]["name"].duplicated().any()
+
+    rows = smallest({"x": frame}, differs)
+    tables, own = simplified(rows, differs)
+    assert tables["x"].to_dict("list") == {"name": ["a", "a"], "salary": [1.0, 1.0]} and own == ()
+
+
+def test_a_column_whose_own_values_matter_is_named():
+    frame = pd.DataFrame({"code": ["EU-1", "US-2"], "n": [7, 8]})
+    tables, own = simplified({"x": frame}, lambda tables: tables["x"]["code"].str.startswith("EU").any())
+    assert own == ("x.code",) and list(tables["x"]["n"]) == [1, 1]
+
+
+def test_a_small_table_is_written_down_exactly():
+    frame = every_dtype(2).drop(columns=["d"])
+    text = source(frame)
+    pd.testing.assert_frame_equal(eval(text, {"pd": pd}), frame)
+    series = pd.Series([1, None], dtype="Int64", name="x")
+    pd.testing.assert_series_equal(eval(source(series), {"pd": pd}), series)
+    assert source(frame.set_index("s")) == "" and source(pd.DataFrame({"a": range(1000)})) == ""
+
+
+def trial(first, second, frame):
+    outputs = ["out"]
+    body = "import pandas as pd\n\n\ndef run(x):\n    return {}\n"
+    return run_trial((body.format(first), outputs), (body.format(second), outputs), [["out", "out"]], {"x": frame})
+
+
+def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows():
+    frame = pd.DataFrame({"who": ["a", "b", "c", "d"], "points": [3, 3, 1, 1]})
+    first = 'x.loc[x["points"].idxmax(), "who"]'
+    second = 'x.sort_values(["points", "who"], ascending=[False, True])["who"].iloc[0]'
+    found = trial(first, second, frame)
+    assert found["sample"] == [] and found["variations"][0]["name"] == "with shuffled rows"
+    assert found["smallest"]["sources"]["x"].count("'b', 'a'") == 1 and found["smallest"]["own_values"] == []
+
+
+def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference():
+    frame = pd.DataFrame({"n": [1.0, 2.0]})
+    found = trial('int(x["n"].sum())', 'int(x["n"].fillna(0).sum())', frame.assign(n=[1.0, np.nan]).iloc[:0])
+    assert found["sample"] == []
+    found = trial('[v / 0 for v in x["n"]][0]', "1.0 if len(x) else 0.0", frame)
+    assert found["sample"][0]["first"].startswith("an error (ZeroDivisionError")
+
+
+def test_solutions_get_copies_and_what_one_changes_the_other_does_not_see():
+    frame = pd.DataFrame({"n": [1.0, 2.0]})
+    found = trial('float(x.__setitem__("n", 0.0) or x["n"].sum())', 'float(x["n"].sum())', frame)
+    assert found["sample"][0]["second"] == "3" and list(frame["n"]) == [1.0, 2.0]
