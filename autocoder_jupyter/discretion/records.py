@@ -11,6 +11,7 @@ _SAID = frozenset(
         *("error", "output", "message", "error_message", "change"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
         "generated_schemas",  # which name the columns of the data
+        *("first", "second", "at", "not_compared", "smallest", "derivation"),  # of a second opinion
     )
 )
 """Fields of a report that hold words about a run. The others are its sources and what the person wrote."""

@@ -76,12 +76,12 @@ def render_html(state: CardState) -> str:
         markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
-        markup.row("Assumes", parts.assumptions(plan, state.name if state.phase == "ready" else "")),
-        markup.row("2nd opinion", readings.opinion_html(state.name, state.opinion)),
+        markup.row("Assumes", parts.assumptions(plan, _refinable(state))),
+        markup.row("2nd opinion", readings.opinion_html(_refinable(state), state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         markup.row("Your tests", parts.own(state.evidence)),
         _evidence_html(state),
-        parts.refining(state.name) if state.phase == "ready" else "",
+        parts.refining(state.name) if _refinable(state) else "",
         next_steps_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
@@ -113,7 +113,7 @@ def render_text(state: CardState) -> str:
         if state.changes:
             lines.extend(f"  {line}" for line in changes_text(state.changes, state.plan, state.outcomes))
     if state.finished:
-        lines.extend(f"  {line}" for line in readings.opinion_lines(state.name, state.opinion))
+        lines.extend(f"  {line}" for line in readings.opinion_lines(_refinable(state), state.opinion))
     if state.finished and state.evidence:
         lines.extend(f"  your tests: {line}" for line in parts.own_lines(state.evidence))
         label = "rests on" if state.phase == "ready" else "holds"
@@ -212,6 +212,11 @@ def _attempts(state: CardState) -> str:
 def _reason(state: CardState) -> str:
     """The reason, unless the title has said it."""
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
+
+
+def _refinable(state: CardState) -> str:
+    """The name by which it can be refined; "" as long as that cannot be."""
+    return state.name if state.phase == "ready" else ""
 
 
 def _signature(state: CardState) -> str:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import spending
+from autocoder_jupyter.display.inspector.source import action
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import Difference, SecondOpinion
+    from autocoder_jupyter.types import Difference, Reading, SecondOpinion
+
+LONGEST = 400
+"""Characters of a sentence that are shown."""
 
 MOST = 3
 """Differences that are told where no reading explains them."""
@@ -19,18 +23,18 @@ def opinion_html(name: str, opinion: SecondOpinion | None) -> str:
     """A row's content; nothing when no opinion was sought.
 
     Args:
-        name: of the result.
+        name: of the result, when it is ready, so that a reading can be taken; else "".
         opinion: what there is of it.
     """
     if opinion is None:
         return ""
-    lines = "".join(f"<div>{line}</div>" for line in _html_lines(opinion))
+    lines = "".join(f"<div>{line}</div>" for line in _html_lines(name, opinion))
     return lines + markup.muted(" ".join(filter(None, (_not_compared(opinion), _cost(opinion)))))
 
 
-def _html_lines(opinion: SecondOpinion) -> Iterator[str]:
+def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[str]:
     if opinion.state == "none":
-        yield markup.muted(opinion.note)
+        yield markup.muted(markup.clipped(opinion.note, LONGEST))
         return
     yield from map(markup.text, _found_wrong(opinion))
     if opinion.state == "agree":
@@ -39,17 +43,29 @@ def _html_lines(opinion: SecondOpinion) -> Iterator[str]:
     for number, reading in enumerate(opinion.readings, 1):
         yield f"{markup.coloured('≠', markup.WARN)} {markup.text(_read(opinion, number))}"
         if reading.assumption:
-            yield markup.muted(f"It hangs on: {reading.assumption}")
+            yield markup.muted(f"It hangs on: {markup.clipped(reading.assumption, LONGEST)}")
+        if name:
+            yield _use(name, number, reading)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
     yield from (f"{markup.coloured('≠', markup.WARN)} {markup.text(_sentence(entry))}" for entry in rest)
     yield from map(markup.muted, _judged(opinion))
+
+
+def _use(name: str, number: int, reading: Reading) -> str:
+    """The button of our extension, which puts a cell below that says it; elsewhere what can be typed."""
+    cell = f"%%autocode {name} --refine\n{reading.line}"
+    source = f'<span data-autocode-source="" style="display:none">{markup.text(cell)}</span>'
+    typed = f'<span class="autocode-words">{markup.inline_code(f"%autocode reading {name} {number}")}</span>'
+    button = f"{action('grant', 'Use this reading')}{source} {typed}"
+    adds = markup.muted(f"adds to the request: {reading.line}")
+    return f'<span data-autocode-block="">{button} {adds}</span>'
 
 
 def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
     """The same in words, with the command that takes a reading.
 
     Args:
-        name: of the result.
+        name: of the result, when it is ready, so that a reading can be taken; else "".
         opinion: what there is of it.
     """
     if opinion is None:
@@ -62,6 +78,8 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
     for number, reading in enumerate(opinion.readings, 1):
         lines.append(_read(opinion, number))
         lines.extend([f"it hangs on: {reading.assumption}"] if reading.assumption else [])
+        if name:
+            lines.append(f"%autocode reading {name} {number} adds to the request: {reading.line}")
     lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])
     lines.extend(_judged(opinion))
     lines.extend(filter(None, (_cost(opinion),)))
@@ -97,7 +115,8 @@ def _told(difference: Difference) -> str:
         told = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
     else:
         told = f"{where} would be {second} instead of {first}"
-    return f"{difference.on}, {told}" if difference.on else told
+    told = f"{difference.on}, {told}" if difference.on else told
+    return markup.clipped(told, LONGEST)
 
 
 def _judged(opinion: SecondOpinion) -> Iterator[str]:
@@ -121,4 +140,5 @@ def _not_compared(opinion: SecondOpinion) -> str:
     if not opinion.not_compared:
         return ""
     more = f" and {len(opinion.not_compared) - MOST} more" if len(opinion.not_compared) > MOST else ""
-    return f"Not compared: {'; '.join(opinion.not_compared[:MOST])}{more}."
+    shown = "; ".join(markup.clipped(note, LONGEST) for note in opinion.not_compared[:MOST])
+    return f"Not compared: {shown}{more}."

@@ -5,6 +5,8 @@ its assumptions and blind tests, a second solution of the same reading in anothe
 Some first functions have a slip that their tests do not see; it is marked as `slip`.
 """
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from collections.abc import Callable

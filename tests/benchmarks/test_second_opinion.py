@@ -63,7 +63,7 @@ def plan(case: Ambiguous) -> str:
     )
 
 
-def tests(case: Ambiguous) -> str:
+def blind_tests(case: Ambiguous) -> str:
     functions = [
         f'def test_{number}():\n    """{sentence}"""\n{textwrap.indent(body, "    ")}\n'
         for number, (sentence, body) in enumerate(case.tests.items())
@@ -124,7 +124,7 @@ async def played(root: Path, case: Ambiguous, code: str, other: str | None = Non
     script = {
         "plan": plan(case),
         "code": fenced(solution(code)),
-        "tests": tests(case),
+        "tests": blind_tests(case),
         "fix_code": json.dumps(mended),
         "derive": derived(case),
         "name": named(case, other=other == case.other),

@@ -15,11 +15,14 @@ from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,
     ColumnSpec,
+    Difference,
     Evidence,
     InputSpec,
     OutputChange,
     OutputSpec,
     PlanQuestion,
+    Reading,
+    SecondOpinion,
     TestChoice,
     TestOutcome,
     Usage,
@@ -58,7 +61,15 @@ def hostile_state() -> CardState:
         vacuous_tests=(HOSTILE,),
         tests_changed=(HOSTILE,),
     )
+    opinion = SecondOpinion(
+        state="differ",
+        differences=(Difference(where=HOSTILE, first=HOSTILE, second=HOSTILE, at=HOSTILE, count=2, of=3, on=HOSTILE),),
+        readings=(Reading(words=HOSTILE, line=HOSTILE, assumption=HOSTILE),),
+        not_compared=(HOSTILE,),
+        tests=(HOSTILE,),
+    )
     return CardState(
+        opinion=opinion,
         name=HOSTILE,
         notice=(HOSTILE,),
         why=HOSTILE,

@@ -45,7 +45,7 @@ async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre
 async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre):
     played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
     asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
-    told = json.dumps(asked)
+    told = asked
     assert "Total revenue of @sales." in told and "quantity" in told and "total" in told
     assert "count as zero" not in told and "Multiply and sum" not in told and "test_sum" not in told
     assert set(played.asked[:2]) == {"plan", "second"}
@@ -168,3 +168,38 @@ def test_outputs_are_matched_by_name_then_by_type_and_place():
     first = specs(monthly="DataFrame", best="str", worst="str", share="float")
     second = specs(top="str", bottom="str", monthly="DataFrame", a="float", b="float")
     assert matched_outputs(first, second) == {"monthly": "monthly", "best": "top", "worst": "bottom"}
+
+
+def test_a_reading_is_prose_in_a_cell_whatever_the_model_wrote():
+    from autocoder_jupyter.engine.second_opinion.naming import _as_wish
+
+    assert _as_wish("--allow-network\n-p evil use @salaries.") == "allow-network -p evil use salaries."
+    assert _as_wish("%pip install x") == "pip install x" and _as_wish(" @ ") == ""
+
+
+PRIVATE = pd.DataFrame({"price": [10.0, 20.0], "quantity": [1, 2], "who": ["ada@example.com", "bo@example.org"]})
+WITHOUT_COM = 'sales = sales[~sales["who"].str.endswith(".com")]\n    return'
+
+
+@pytest.mark.parametrize(
+    ("settings", "column", "is_told"),
+    [
+        ({"share": "rows"}, "code", True),
+        ({"share": "stats"}, "code", False),
+        ({"share": "rows"}, "who", False),
+        ({"mask": ("code",)}, "code", False),
+        ({"hide": ("code",)}, "code", False),
+    ],
+    ids=["rows", "stats", "an address", "masked", "hidden"],
+)
+async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_masked(theatre, settings, column, is_told):
+    sample = PRIVATE.assign(code=["x.com", "y.org"])
+    second = fenced(AGREEING.replace("return", WITHOUT_COM.replace("who", column)))
+    told = script(second=[second], derive=[derived(2.0)], name=[NAMED])
+    played = await theatre.play(
+        told, settings={**ON, **settings}, samples={"sales": sample[["price", "quantity", column]]}
+    )
+    asked = next(r for r in played.model.requests if "Two analysts" in r["messages"][0]["content"])
+    assert ("<input>" in asked["messages"][1]["content"]) is is_told
+    assert "ada@" not in asked and (".com" in asked["messages"][1]["content"].split("<first>")[1]) is is_told
+    assert played.report.second_opinion.state == "differ" and ("derive" in played.asked) is is_told

@@ -27,7 +27,7 @@ def opinion_section(report: Report) -> str:
     table = f'<div style="overflow-x:auto">{markup.table(headings, rows)}</div>' if rows else ""
     return "".join(
         (
-            readings.opinion_html(report.name, opinion),
+            readings.opinion_html(report.name if report.success else "", opinion),
             table,
             markup.row("Tried", markup.text(", ".join(opinion.tried))),
             markup.row("Smallest", markup.python(opinion.smallest) if opinion.smallest else ""),

@@ -73,7 +73,9 @@ def _evidence_first(subject: Subject) -> str:
             markup.row("Reason", markup.text(report.error or "")),
             markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
             markup.row("Assumes", parts.assumptions(report.plan)),
-            markup.row("2nd opinion", readings.opinion_html(report.name, report.second_opinion)),
+            markup.row(
+                "2nd opinion", readings.opinion_html(report.name if report.success else "", report.second_opinion)
+            ),
             evidence_section(report),
             markup.details("Environment", environment_section(report, subject.options)),
         )
@@ -95,7 +97,9 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     if report.changes and report.plan:
         lines.extend(f"  {line}" for line in changes_text(report.changes, report.plan, report.evidence.tests))
     lines.extend(f"  your tests: {line}" for line in parts.own_lines(report.evidence))
-    lines.extend(f"  {line}" for line in readings.opinion_lines(report.name, report.second_opinion))
+    lines.extend(
+        f"  {line}" for line in readings.opinion_lines(report.name if report.success else "", report.second_opinion)
+    )
     for outcome in report.evidence.tests:
         lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:

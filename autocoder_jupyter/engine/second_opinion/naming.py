@@ -108,9 +108,14 @@ async def name_readings(
     return tuple(
         Reading(
             words=" ".join(named.words.split())[:_LONGEST_WORDS].rstrip("."),
-            line=" ".join(named.line.split())[:_LONGEST_LINE],
+            line=_as_wish(named.line),
             assumption=plan.assumptions[named.assumption - 1] if 0 < named.assumption <= len(plan.assumptions) else "",
         )
         for named in answer.readings[:MOST]
-        if named.words.strip() and named.line.strip()
+        if named.words.strip() and _as_wish(named.line)
     )
+
+
+def _as_wish(line: str) -> str:
+    """A line that can stand in a cell and is prose there: no option, and no name of a variable to hand over."""
+    return " ".join(line.replace("@", "").split()).lstrip("-%!? ")[:_LONGEST_LINE]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.events import OpinionGiven, StageFinished, StageStarted
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
@@ -176,10 +177,15 @@ class Adviser:
             return None
 
     def _may_be_told(self, smallest: Smallest) -> bool:
-        """Whether the model may see the input: made-up values always, those of the data as far as rows are shared."""
-        if self._work.config.hide:
-            return False  # its source names every column
-        return not smallest.own_values or self._work.share_of_runs == "rows"
+        """Whether the model may see the input: made-up values always, those of the data as far as rows are shared.
+
+        All columns are in it, so not where one is to be hidden.
+        """
+        config = self._work.config
+        if config.hide or not smallest.own_values:
+            return not config.hide
+        shared = self._work.share_of_runs == "rows" and config.max_sample_rows > 0
+        return shared and Masker().mask(smallest.source) == smallest.source
 
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))

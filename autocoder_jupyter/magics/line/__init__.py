@@ -69,6 +69,7 @@ _ALL = (
     Subcommand("approve", "control", "NAME [PACKAGES]", "allow the packages that it waits for", 1, 99, True),
     Subcommand("decline", "control", "NAME", "refuse them", 1, 1, True),
     Subcommand("answer", "control", "NAME [ANSWERS]", "answer what its plan asks, by number or in words", 1, 4, True),
+    Subcommand("reading", "readings", "NAME [NUMBER]", "how else it can be read; a number refines it so", 1, 2, True),
     Subcommand("export", "results", "NAME PATH", "write a script with a command line, and its tests", 2, 2, True),
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
     Subcommand("preview", "runs", "NAME", "what the last run sent to the model", 1, 1, True),

@@ -1,0 +1,35 @@
+"""Subcommand that takes another reading of a request: the way of a terminal for *Use this reading*."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display.readings import opinion_lines
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.line.lookup import find_job
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.refinement import refined_request
+from autocoder_jupyter.visible import visible
+
+
+def reading(notebook: Notebook, arguments: Arguments) -> None:
+    """Tell the readings of a name that the second opinion found; with a number, make that one a wish and refine."""
+    name, *number = arguments.positional
+    job = find_job(notebook, name)
+    if not job.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
+    opinion = job.result.report.second_opinion
+    readings = opinion.readings if opinion else ()
+    if not number:
+        print(visible("\n".join(opinion_lines(name, opinion)) or f"No second opinion was sought on {name}."))
+        return
+    if not readings:
+        raise InvalidRequest(
+            f"There is no other reading of {name}.", hint="Write what should hold instead in a cell with --refine."
+        )
+    if not number[0].isdecimal() or not 1 <= int(number[0]) <= len(readings):
+        raise InvalidRequest(f"{name} has no reading {number[0]!r}.", hint=f"Write a number from 1 to {len(readings)}.")
+    chosen = readings[int(number[0]) - 1]
+    request = refined_request(CellCommand(name=name, prompt=chosen.line, refine=True), notebook)
+    launch(notebook, request, job.config, waits=waits(notebook, notebook.settings()))

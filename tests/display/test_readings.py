@@ -1,0 +1,79 @@
+"""What a card says of the second opinion: numbers first, then how it is read, then how to have it so."""
+
+from __future__ import annotations
+
+import re
+
+from autocoder_jupyter.display.card import render_html, render_text
+from autocoder_jupyter.display.readings import opinion_html, opinion_lines
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.engine.events import Finished, OpinionGiven
+from autocoder_jupyter.types import Difference, Reading, SecondOpinion, Usage
+
+BEST = Difference(where="best_month", first="2024-11", second="2024-03")
+GROWTH = Difference(where="monthly.growth", first="0.1", second="0.42", at="2024-03-01", count=10, of=12)
+YEARLY = Reading(
+    words="year on year", line="Growth is year on year.", assumption="Growth compares with the month before."
+)
+DIFFERS = SecondOpinion(
+    state="differ",
+    differences=(BEST, GROWTH),
+    readings=(YEARLY,),
+    confirms="first",
+    usage=Usage(input_tokens=2000, output_tokens=300, cost=0.01),
+)
+
+
+def words(html: str) -> str:
+    return re.sub(r"<[^>]*>", " ", html)
+
+
+def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it():
+    html = opinion_html("growth", DIFFERS)
+    told = words(html)
+    assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in told
+    assert "It hangs on: Growth compares with the month before." in told
+    assert "monthly.growth would differ in 10 of 12 rows: 0.42 instead of 0.1 at 2024-03-01." in told
+    assert 'aria-label="Use this reading"' in html and "%%autocode growth --refine\nGrowth is year on year." in html
+    assert "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, part of the sum above" in told
+
+
+def test_a_terminal_is_told_the_same_with_the_command():
+    lines = opinion_lines("growth", DIFFERS)
+    assert lines[0] == "second opinion: Read year on year, best_month would be 2024-03 instead of 2024-11."
+    assert "second opinion: %autocode reading growth 1 adds to the request: Growth is year on year." in lines
+
+
+def test_a_function_that_is_not_ready_offers_no_reading():
+    assert "--refine" not in opinion_html("", DIFFERS) and not any(
+        "%autocode" in line for line in opinion_lines("", DIFFERS)
+    )
+
+
+def test_rows_variations_and_errors_are_told_in_words():
+    differences = (
+        Difference(
+            where="top", first="2 rows", second="3 rows", at="c only in the second solution", on="with shuffled rows"
+        ),
+        Difference(where="total", first="an error (ValueError: x)", second="3"),
+    )
+    told = words(opinion_html("", SecondOpinion(state="differ", differences=differences)))
+    assert "With shuffled rows, top would have 3 rows instead of 2 rows (c only in the second solution)." in told
+    assert "total would be 3 instead of an error (ValueError: x)." in told
+
+
+def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence():
+    agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",), not_compared=("plot: x",))
+    told = words(opinion_html("", agreed))
+    assert "A second solution gives the same on the sample and 2 variations of it." in told
+    assert "an input on which the code was wrong. That is a test now: test_second_opinion_1." in told
+    assert "Not compared: plot: x." in told
+    assert "It did not come." in words(opinion_html("", SecondOpinion(note="It did not come.")))
+    assert opinion_html("growth", None) == "" and opinion_lines("growth", None) == []
+
+
+def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it():
+    running = CardState("growth").apply(OpinionGiven(DIFFERS))
+    assert "Use this reading" not in render_html(running) and "year on year" in words(render_html(running))
+    ready = running.apply(Finished("ready"))
+    assert "Use this reading" in render_html(ready) and "%autocode reading growth 1" in render_text(ready)
