@@ -226,7 +226,7 @@ CASES = (
         },
         'known = data.dropna(subset=["stars"])\nreturn known.groupby("product", as_index=False)["stars"].mean()',
         'filled = data.fillna({"stars": 0.0})\nreturn filled.groupby("product", as_index=False)["stars"].mean()',
-        ("mean()", "sum() / data.groupby('product').size()"),
+        ("mean()", "agg(lambda stars: stars.fillna(0).mean())"),
     ),
     Ambiguous(
         "inclusive bounds",
