@@ -57,6 +57,8 @@ export class ActionListener implements IDisposable {
     } else if (button.dataset.autocodeAction === 'insert') {
       this._insert(insertable(source, button), button);
       say(button, 'Inserted');
+    } else if (button.dataset.autocodeAction === 'grant') {
+      this._grant(source, button);
     }
   };
 

@@ -5,6 +5,7 @@ const HTML = `
   <div data-autocode-block>
     <button type="button" class="autocode-action" data-autocode-action="copy" aria-label="Copy"></button>
     <button type="button" class="autocode-action" data-autocode-action="insert" aria-label="Insert"><b></b></button>
+    <button type="button" class="autocode-action" data-autocode-action="grant" aria-label="Use this reading"></button>
     <pre data-autocode-source>def run():\n    return <span>1</span> &lt; 2</pre>
   </div>
   <button type="button" class="autocode-action" data-autocode-action="copy" aria-label="Astray"></button>
@@ -40,6 +41,13 @@ afterEach(() => {
 it('finds the source text of the block, without its colours', () => {
   expect(sourceOf(button('Copy'))).toBe(SOURCE);
   expect(sourceOf(button('Astray'))).toBeNull();
+});
+
+it('hands over the cell that takes a reading, to be run', () => {
+  const use = button('Use this reading');
+  use.click();
+  expect(granted).toHaveBeenCalledWith(SOURCE, use);
+  expect(inserted).not.toHaveBeenCalled();
 });
 
 it('copies, says so on the button and to a screen reader, and then offers it again', async () => {
