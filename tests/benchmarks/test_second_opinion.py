@@ -80,7 +80,8 @@ def derived(case: Ambiguous) -> Callable[[dict[str, Any]], str]:
         names: dict[str, Any] = {"pd": pd, "np": np}
         exec(solution(body) + re.search(r"<input>\n(.*?)\n</input>", question, re.DOTALL)[1], names)
         result = names["run"](names["data"])
-        places = re.findall(r"^- (answer[^:\n]*)(: its rows, each by its (.*) \(joined)?", question, re.MULTILINE)
+        asked = question.partition("<asked>")[2].partition("</asked>")[0]
+        places = re.findall(r"^- (answer[^:\n]*)(: its rows, each by its (.*) \(joined)?", asked, re.MULTILINE)
         values = [{"place": place, "values": _values(result, place, keys)} for place, _, keys in places]
         return json.dumps(
             {"derivation": "step by step", "sentence": case.assumption, "decided": True, "values": values}

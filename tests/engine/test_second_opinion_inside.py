@@ -32,6 +32,7 @@ def compared(one, other):
         (pd.NaT, None),
         ("2024-03-01", pd.Timestamp("2024-03-01")),
         (33.33, 33.3333333),
+        (4.9, 4.9033333),
         (math.inf, math.inf),
     ],
 )

@@ -24,7 +24,7 @@ from autocoder_jupyter.types import SecondOpinion, TestFailure
 T = TypeVar("T")
 
 PATIENCE = 60.0
-"""Seconds that a verified function waits for the second solution, at most."""
+"""Seconds that a verified function waits for the second solution, and for each question about it, at most."""
 
 ROUNDS = 2
 """How often a small input is derived, and the code mended by it."""
@@ -170,10 +170,10 @@ class Adviser:
         return await self._optional(derive(work.second_talk, work.request, work.plan, work.context, source, places))
 
     async def _optional(self, answer: Awaitable[T]) -> T | None:
-        """An answer that is done without when it does not come."""
+        """An answer that is done without when it does not come, or not in time."""
         try:
-            return await answer
-        except AutocodeError:
+            return await asyncio.wait_for(answer, PATIENCE)
+        except (AutocodeError, TimeoutError):
             return None
 
     def _may_be_told(self, smallest: Smallest) -> bool:

@@ -68,13 +68,13 @@ def moment(value: Any) -> pd.Timestamp | None:
 
 
 def tolerance(ones: Any, others: Any) -> float:
-    """How far numbers may be apart because only one side was rounded; 0 when that is not so.
+    """How far numbers may be apart because only one side was rounded, to two decimals or more; 0 when none was.
 
-    One side has two to six decimals, the other at least two more: nobody has that by chance.
+    One side has at least two decimals more than the other: nobody has that by chance.
     """
     first, second = decimals(ones), decimals(others)
-    coarse, fine = min(first, second), max(first, second)
-    return 0.5000001 * 10.0**-coarse if coarse >= 2 and fine >= coarse + 2 else 0.0
+    coarse, fine = max(min(first, second), 2), max(first, second)
+    return 0.5000001 * 10.0**-coarse if fine >= coarse + 2 else 0.0
 
 
 def decimals(numbers: Any) -> int:
