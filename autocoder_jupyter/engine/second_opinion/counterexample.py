@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from autocoder_jupyter.engine.second_opinion.derivation import Derivation
+from autocoder_jupyter.engine.second_opinion.derivation import Derivation, tolerance
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest
 from autocoder_jupyter.types import CodePlan, OutputSpec
 
@@ -59,7 +59,7 @@ def _assertion(place: OpenPlace, expected: Sequence[Any], outputs: Sequence[Outp
     if place.keys:
         return f"assert len({place.where}) == {len(expected)}"
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in expected):
-        return f"assert {found} == pytest.approx({list(expected)!r}, rel=0.01, abs=0.005)"
+        return f"assert {found} == pytest.approx({list(expected)!r}, rel=1e-9, abs={tolerance(place):.3g})"
     if any(isinstance(value, str) for value in expected):
         found = found.replace("else value", 'else str(value).removesuffix(" 00:00:00")', 1)
     return f"assert {found} == {list(expected)!r}"

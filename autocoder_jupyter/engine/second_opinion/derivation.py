@@ -93,24 +93,42 @@ def confirmed(derivation: Derivation, places: Sequence[OpenPlace]) -> Literal["f
     derived = {entry.place: entry.values for entry in derivation.values}
     if any(place.where not in derived for place in places):
         return ""
-    first = all(_agree(derived[place.where], place.ones, bool(place.keys)) for place in places)
-    second = all(_agree(derived[place.where], place.others, bool(place.keys)) for place in places)
+    first = all(_agree(derived[place.where], place.ones, place) for place in places)
+    second = all(_agree(derived[place.where], place.others, place) for place in places)
     return "" if first == second else "first" if first else "second"
 
 
-def _agree(derived: Sequence[Any], given: Sequence[Any], any_order: bool) -> bool:
-    if any_order:
+def tolerance(place: OpenPlace) -> float:
+    """How far a number there may be from one worked out by hand: never so far that the two are not told apart."""
+    numbers = [value for value in (*place.ones, *place.others) if _is_number(value)]
+    gaps = [abs(one - other) for one, other in zip(place.ones, place.others, strict=False) if _differ(one, other)]
+    by_hand = max([_ABSOLUTE, *(_RELATIVE * abs(number) for number in numbers)])
+    return float(min([by_hand, *(gap / 3 for gap in gaps)]))
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return _is_number(one) and _is_number(other) and one != other
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _agree(derived: Sequence[Any], given: Sequence[Any], place: OpenPlace) -> bool:
+    if place.keys:
         derived, given = sorted(map(_text, derived)), sorted(map(_text, given))
-    return len(derived) == len(given) and all(_same(one, other) for one, other in zip(derived, given, strict=True))
+    within = tolerance(place)
+    pairs = zip(derived, given, strict=False)
+    return len(derived) == len(given) and all(_same(one, other, within) for one, other in pairs)
 
 
-def _same(derived: Any, given: Any) -> bool:
+def _same(derived: Any, given: Any, within: float) -> bool:
     if derived is None or given is None:
         return derived is None and given is None
     if isinstance(derived, bool) or isinstance(given, bool):
         return derived is given
-    if isinstance(derived, int | float) and isinstance(given, int | float):
-        return abs(derived - given) <= max(_ABSOLUTE, _RELATIVE * abs(given))
+    if _is_number(derived) and _is_number(given):
+        return bool(abs(derived - given) <= within)
     return _text(derived) == _text(given)
 
 

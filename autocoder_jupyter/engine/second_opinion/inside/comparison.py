@@ -165,7 +165,8 @@ def _tables(name: str, one: Any, other: Any, notes: list[str]) -> Iterator[Diffe
     partners = [place[left.iloc[number]] for number in common]
     rest = [column for column in columns if column not in keys]
     both = one.iloc[common].reset_index(drop=True), other.iloc[partners].reset_index(drop=True)
-    yield from _columns(name, *both, [left.iloc[number] for number in common], rest)
+    rows = frames.told(both[0], keys)
+    yield from _columns(name, *both, rows, rest)
 
 
 def _rows(name: str, one: Any, other: Any, keys: list[str]) -> Difference:
@@ -173,14 +174,15 @@ def _rows(name: str, one: Any, other: Any, keys: list[str]) -> Difference:
     counts = f"{len(one)} rows", f"{len(other)} rows"
     if not keys:
         return Difference(name, *counts)
-    left, right = list(frames.labels(one, keys)), list(frames.labels(other, keys))
-    only_here = [label for label in left if label not in set(right)]
-    only_there = [label for label in right if label not in set(left)]
+    left, right = frames.labels(one, keys), frames.labels(other, keys)
+    here, there = frames.told(one, keys), frames.told(other, keys)
+    only_here = [text for text, label in zip(here, left, strict=True) if label not in set(right)]
+    only_there = [text for text, label in zip(there, right, strict=True) if label not in set(left)]
     at = f"{only_here[0]} only in the function" if only_here else f"{only_there[0]} only in the second solution"
     if counts[0] == counts[1]:
         counts = f"{len(only_here)} other rows", f"{len(only_there)} other rows"
     more = len(only_here) + len(only_there)
-    ones, others = (tuple(sorted(left)), tuple(sorted(right))) if max(len(left), len(right)) <= MOST else ((), ())
+    ones, others = (tuple(here), tuple(there)) if max(len(here), len(there)) <= MOST else ((), ())
     return Difference(name, *counts, at, more, more, ones=ones, others=others, keys=tuple(keys))
 
 

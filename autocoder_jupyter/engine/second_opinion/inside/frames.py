@@ -90,6 +90,11 @@ def labels(frame: Any, names: list[str]) -> Any:
     return joined.astype(object)
 
 
+def told(frame: Any, names: list[str]) -> list[str]:
+    """The rows by their key columns, as a person reads them."""
+    return [", ".join(map(shown, values)) for values in zip(*(frame[name] for name in names), strict=True)]
+
+
 def _label(value: Any) -> str:
     if is_number(value):
         return f"{float(value):.15g}"

@@ -158,7 +158,8 @@ def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Compariso
 def _alike(one: Difference, other: Difference) -> bool:
     """Of the same place and kind: an error of the function, a missing value, or two values."""
     raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
-    return one.where == other.where and raised[0] == raised[1] and one.both == other.both
+    named = bool(one.keys) == bool(other.keys)  # rows that nothing names are only counted
+    return one.where == other.where and raised[0] == raised[1] and one.both == other.both and named
 
 
 def _is_table(value: Any) -> bool:
