@@ -54,10 +54,6 @@ class Conversation:
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
         return exchange
 
-    def recalls(self, question: Question) -> bool:
-        """Whether the answer is recorded; see `LanguageModel.recalls`."""
-        return self._model.recalls(question)
-
     @property
     def spent(self) -> Usage:
         """The sum of all exchanges."""

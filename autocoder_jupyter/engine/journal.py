@@ -113,11 +113,6 @@ class Journal:
         """Whether there may be something to replay: a run of this name was here before."""
         return bool(self._files.names(f"{self.root.name}/{self.name}"))
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether this run has come to its end before."""
-        return self._run.holds("report.json")
-
     def find_step(self, step: str, key: str) -> dict[str, Any] | None:
         """The recorded outcome of a sandbox step, if any."""
         return self._steps.get((step, key))

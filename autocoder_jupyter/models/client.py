@@ -135,10 +135,6 @@ class LiteLLMModel:
             seconds=seconds,
         )
 
-    def recalls(self, question: Question) -> bool:
-        """Nothing is recorded here; see `ReplayingModel`."""
-        return False
-
     async def preflight(self) -> None:
         """Look once whether the model can be asked at all; comes before the seconds of an import.
 

@@ -46,7 +46,3 @@ class LockedModel:
             f"{self.config.model} would be asked {_WORDS.get(question.stage, question.stage)}, and it is locked.",
             hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
         )
-
-    def recalls(self, question: Question) -> bool:
-        """Nothing is recorded here; see `ReplayingModel`."""
-        return False

@@ -85,10 +85,6 @@ class LanguageModel(Protocol):
         """
         ...
 
-    def recalls(self, question: Question) -> bool:
-        """Whether the answer is recorded, so that asking costs nothing and reaches nobody."""
-        ...
-
 
 class ConfiguredModel(LanguageModel, Protocol):
     """A `LanguageModel` that says which model it asks; the key of a question depends on it."""

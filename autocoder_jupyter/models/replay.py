@@ -59,10 +59,6 @@ class ReplayingModel:
             self._store.add(exchange)
         return exchange
 
-    def recalls(self, question: Question) -> bool:
-        """Whether `ask` would answer from the store."""
-        return self._policy == "auto" and self._store.find(question_key(question, self.config)) is not None
-
     def _without_recording(self, error: ModelError, stage: str) -> ModelError:
         if self._policy != "auto" or self._store.is_empty:
             return error

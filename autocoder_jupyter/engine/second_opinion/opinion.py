@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Deriv
 from autocoder_jupyter.engine.second_opinion.findings import differences_of
 from autocoder_jupyter.engine.second_opinion.naming import name_readings
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, TrialOutcome, try_both
-from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, second_question, write_second
+from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
@@ -45,16 +45,12 @@ class Adviser:
         self._tests: tuple[str, ...] = ()
 
     def begin(self) -> None:
-        """Ask for the second solution, if it is wanted. A run that ended before is replayed as it was.
+        """Ask for the second solution, if it is wanted. Comes with the question for a plan: what is kept has its own.
 
         Where tokens or money are limited the function comes first: then it is asked for with what is left of them.
         """
         work = self._work
         if work.config.second_opinion == "off":
-            return
-        question = second_question(work.request, work.prepared.inputs, work.context)
-        if work.services.journal.is_finished and work.config.cache == "auto" and not work.second_talk.recalls(question):
-            self._conclude(SecondOpinion(note="The run was recorded without one."))
             return
         self._wanted = True
         self._started()

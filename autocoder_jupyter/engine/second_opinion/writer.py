@@ -11,7 +11,6 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import entry_problem, without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, annotation
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.models.protocol import Question
 from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec, type_name
@@ -45,13 +44,8 @@ class SecondSolution:
     readings: tuple[str, ...]
 
 
-def second_question(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Question:
-    """The question: it holds the declared interface, and nothing of the plan."""
-    return Question(stage="second", messages=second_messages(request, inputs, data_context))
-
-
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
-    """Its messages."""
+    """The question: it holds the declared interface, and nothing of the plan."""
     parameters = ", ".join(
         f"{spec.name}: {annotation(spec.type)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
