@@ -69,7 +69,13 @@ def recorded_request(versions: Versions, version: Version, namespace: Mapping[st
                 hint=f"Run the cell that makes {sample} first.",
             )
         samples[sample] = capture(namespace[sample])
-    schema = record.get("schema")
+    schema, own_tests = record.get("schema"), record.get("own_tests")
+    if _list(record, "examples"):
+        raise InvalidRequest(
+            f"{versions.name} has examples to meet, and these are values of its notebook.",
+            why="They are part of what it rests on, and cannot be read from its folder.",
+            hint=f"Run the cell of {versions.name} first.",
+        )
     return Request(
         versions.name,
         report.prompt,
@@ -79,6 +85,7 @@ def recorded_request(versions: Versions, version: Version, namespace: Mapping[st
         constraints=_texts(record, "constraints"),
         checks=_texts(record, "checks"),
         schema=schema if isinstance(schema, str) else None,
+        own_tests=own_tests if isinstance(own_tests, str) else "",
         wishes=report.wishes,
         answers=report.answers,
         earlier=earlier_of(versions, version.id) if report.wishes else None,

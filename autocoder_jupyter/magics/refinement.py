@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.present import Present, earlier, earlier_of, present
 from autocoder_jupyter.magics.references import collect_samples, read_schema
@@ -36,6 +37,8 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
         constraints=tuple(dict.fromkeys((*base.constraints, *command.constraints))),
         checks=tuple(dict.fromkeys((*base.checks, *command.checks))),
         schema=read_schema(command.schema, notebook.namespace) or base.schema,
+        own_tests=notebook.own_tests_of(command.name) or base.own_tests,
+        examples=(*base.examples, *(collect_example(option, notebook.namespace) for option in command.examples)),
     )
 
 

@@ -32,6 +32,15 @@ def test_a_wish_is_added_to_all_that_was_asked(shell: Any, jobs: Any, growth: An
     assert "Also the mean" in shell.shown
 
 
+def test_what_the_person_demands_is_demanded_of_the_refined_function_too(shell: Any, jobs: Any, growth: Any) -> None:
+    shell.run("small = sales.head(1)")
+    shell.run('%%autocode growth --refine --example "sales=@small -> 1.0"\nAlso the mean.')
+    jobs.last.end(plan=PLAN)
+    shell.run("%%autocode growth --refine\nAnd the median.")
+    assert [example.text for example in jobs.last.request.examples] == ["sales=@small -> 1.0"]
+    assert jobs.last.request.wishes == ("Also the mean.", "And the median.")
+
+
 def test_the_samples_are_those_that_the_function_was_made_on(shell: Any, jobs: Any, growth: Any) -> None:
     shell.run("sales = None")
     shell.run("%%autocode growth --refine\nAlso the mean.")

@@ -62,6 +62,14 @@ def test_a_version_of_another_day_is_tested_without_its_job(shell: Any, jobs: An
     assert jobs.last.draft.tests == TESTS.replace("1.0", "1") and jobs.last.request.prompt == "Total."
 
 
+def test_examples_that_no_folder_holds_are_not_left_out(shell: Any, jobs: Any, growth: Path) -> None:
+    jobs.submitted.clear()
+    (growth / "request.json").write_text('{"examples": ["a=@b -> 1"], "own_tests": 7, "inputs": "x", "samples": []}')
+    (growth / "solution.py").write_text(CODE.replace("1.0", "2.0"))
+    with pytest.raises(InvalidRequest, match="has examples to meet"):
+        shell.run("%autocode retest growth")
+
+
 def test_the_form_tests_what_it_holds_and_shows_the_card(shell: Any, jobs: Any, growth: Path) -> None:
     magics = shell.magics_manager.registry["AutocodeMagics"]
     result = shell.user_ns["growth"]
