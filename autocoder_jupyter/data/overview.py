@@ -149,7 +149,7 @@ class _Describer:
         if column.low and self._mask_for(column)(column.low) != shorten(column.low, CELL_CHARACTERS):
             return "none", ()  # numbers that are private, such as those of cards; a range would tell them
         try:
-            if column.kind == "number" and not (column.complete and len(column.top) <= 2):
+            if column.kind == "number" and not _are_codes(column):
                 return "histogram", _number_bars(sampled)
             if column.kind == "duration":
                 return "histogram", _duration_bars(sampled)
@@ -171,6 +171,13 @@ class _Describer:
         if self._share != "stats":
             return True
         return column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES
+
+
+def _are_codes(column: ColumnProfile) -> bool:
+    """Whether numbers stand for a few things (200, 404, 500), so that ranges of them would mean nothing."""
+    if not column.complete or len(column.top) > BINS // 2:
+        return False
+    return len(column.top) <= 2 or float(column.high) - float(column.low) >= BINS
 
 
 def _mean(series: pd.Series[Any]) -> str:

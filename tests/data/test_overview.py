@@ -37,6 +37,15 @@ def test_a_few_whole_numbers_have_a_bar_each() -> None:
     assert [(bar.label, bar.count) for bar in found.bars] == [("1", 2), ("2", 1), ("3", 0), ("4", 0), ("5", 3)]
 
 
+def test_numbers_that_stand_for_a_few_things_are_ranked() -> None:
+    found = column([200] * 3 + [404] * 2 + [500])
+    assert (found.drawing, [(bar.label, bar.count) for bar in found.bars]) == (
+        "ranking",
+        [("200", 3), ("404", 2), ("500", 1)],
+    )
+    assert column(range(0, 600, 100)).drawing == "histogram"
+
+
 def test_times_lie_on_a_line() -> None:
     found = column(pd.date_range("2024-01-01", "2024-12-31", tz="Europe/Berlin"))
     assert found.drawing == "timeline" and len(found.bars) == BINS

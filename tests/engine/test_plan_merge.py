@@ -6,6 +6,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.plan import make_plan
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.second_opinion.writer import read_second
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.repair import Unreadable
@@ -209,3 +210,8 @@ def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(said, com
     with pytest.raises(Unreadable) as caught:
         merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=[{"name": "p", **said}]), INPUTS, ())
     assert complaint in str(caught.value)
+
+
+def test_a_second_solution_says_its_types_in_the_same_words():
+    module = 'OUTPUTS = {"names": "list[str]", "mean": "number"}\n\n\ndef run(): ...\n'
+    assert [output.type for output in read_second(module, ()).outputs] == ["list", "float"]

@@ -10,10 +10,11 @@ from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import entry_problem, without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, annotation
+from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import InputSpec, OutputSpec, type_name
+from autocoder_jupyter.types import InputSpec, OutputSpec
 
 _INSTRUCTIONS = """\
 You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
@@ -96,7 +97,7 @@ def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "OUTPUTS" for t in node.targets):
             try:
                 named = ast.literal_eval(node.value)
-                return tuple(OutputSpec(name=name, type=type_name(kind)) for name, kind in named.items())
+                return tuple(OutputSpec(name=name, type=meant_type(kind).name) for name, kind in named.items())
             except (ValueError, TypeError, AttributeError, SyntaxError, MemoryError, RecursionError):
                 return ()
     return ()
