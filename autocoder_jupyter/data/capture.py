@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.foreign import converted
+from autocoder_jupyter.data.foreign import came_as, converted, remembered
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -32,7 +32,7 @@ def capture(value: Any) -> Any:
         InvalidRequest: anything else, or a path where there is no such file or folder.
     """
     if isinstance(value, pd.DataFrame | pd.Series):
-        return value.copy(deep=not _copy_on_write())
+        return remembered(value.copy(deep=not _copy_on_write()), came_as(value))
     if isinstance(value, File | Dir):
         return located(value)
     if (table := converted(value)) is not None:

@@ -7,12 +7,14 @@ library is asked for `to_pandas()`, or for the dataframe interchange protocol.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.visible import visible
+
+Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Series[Any]")
 
 _kinds: dict[int, str] = {}
 """What a table came as, by the identity of the pandas table that was made of it, for as long as that lives."""
@@ -34,9 +36,7 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint="Convert it yourself, then hand over the pandas DataFrame.",
         ) from error
-    if table is not None:
-        _remember(table, kind_of(value))
-    return table
+    return None if table is None else remembered(table, kind_of(value))
 
 
 def is_table(value: object) -> bool:
@@ -58,10 +58,12 @@ def came_as(table: object) -> str:
     return _kinds.get(id(table), "")
 
 
-def _remember(table: pd.DataFrame | pd.Series[Any], kind: str) -> None:
-    place = id(table)
-    _kinds[place] = kind
-    weakref.finalize(table, _kinds.pop, place, None)
+def remembered(table: Table, kind: str) -> Table:
+    """The same pandas table, of which `came_as` will say that it came as this."""
+    if kind:
+        _kinds[id(table)] = kind
+        weakref.finalize(table, _kinds.pop, id(table), None)
+    return table
 
 
 def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:

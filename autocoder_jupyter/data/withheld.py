@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.data.foreign import came_as, remembered
 from autocoder_jupyter.data.profile import FrameProfile
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
@@ -127,7 +128,8 @@ class Withheld:
     def _without_hidden(self, value: Any) -> Any:
         if not isinstance(value, pd.DataFrame):
             return value
-        return value.loc[:, [str(label) not in self.hidden for label in value.columns]]
+        told = value.loc[:, [str(label) not in self.hidden for label in value.columns]]
+        return remembered(told, came_as(value))
 
 
 NOTHING_WITHHELD = Withheld()

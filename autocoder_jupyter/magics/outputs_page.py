@@ -14,5 +14,14 @@ def outputs_page(outputs: Any) -> str:
     from autocoder_jupyter.display.inspector.outputs import outputs_html
     from autocoder_jupyter.display.markup import FONT, NO_FORMULAS
 
-    page = outputs_html("outputs", outputs._asdict(), excerpt)
+    values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
+    page = outputs_html("outputs", values, excerpt)
     return f'<div class="autocode-outputs {NO_FORMULAS}" style="{FONT}">{page}</div>'
+
+
+def _of_pandas(value: Any) -> Any:
+    """A table of another library as one of pandas, which can be shown; any other value as it is."""
+    from autocoder_jupyter.data.foreign import converted
+
+    table = converted(value)
+    return value if table is None else table

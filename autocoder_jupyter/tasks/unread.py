@@ -36,9 +36,17 @@ def _changes(function: Function, positional: Sequence[Any], keywords: Mapping[st
     reads = columns_read(function.code, function.inputs)
     given = {**dict(zip((spec.name for spec in function.inputs), positional, strict=False)), **keywords}
     for name, shape in shapes.items():
-        value = given.get(name)
+        value = _of_pandas(given.get(name))
         if isinstance(value, pd.DataFrame) and not reads.all and (sentence := unread_drift(name, value, shape, reads)):
             yield sentence
+
+
+def _of_pandas(value: Any) -> Any:
+    """Of a table of another library, its columns without a row: it is not converted twice."""
+    from autocoder_jupyter.data.foreign import converted
+
+    head = getattr(value, "slice", None)
+    return converted(head(0, 0)) if callable(head) else value
 
 
 def _frames_of_ours() -> int:

@@ -97,6 +97,7 @@ def test_what_a_table_came_as_is_told_to_the_person_and_to_the_model() -> None:
     assert "came as a polars DataFrame, and is handed over as this table of pandas" in text
     assert "came as a polars DataFrame" in build_context({"sales": frame}, share="schema").text
     assert "came as a polars DataFrame" in overview(frame).summary
+    assert came_as(capture(frame)) == came_as(frame)  # who captures twice has not forgotten it
     assert came_as(frame.copy()) == came_as(capture(pd.DataFrame({"a": [1]}))) == ""
 
 

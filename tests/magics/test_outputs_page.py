@@ -5,6 +5,7 @@ import pickle
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from autocoder_jupyter import magics
@@ -32,6 +33,12 @@ def test_a_tuple_of_outputs_shows_tables_and_pictures_under_their_names(shell: A
     assert "<table" in page
     assert f'src="data:image/png;base64,{base64.b64encode(PNG).decode()}"' in page
     assert HOSTILE not in page and "&lt;script&gt;" in page
+
+
+def test_tables_of_other_libraries_are_tables_too(shell: Any) -> None:
+    outputs = outputs_type(("monthly", "total"))(pl.DataFrame({"month": ["May"], "growth": [0.123456789]}), 1)
+    page = shown(shell, outputs)["text/html"]
+    assert "<table" in page and "0.123456789" in page and "┌" not in page
 
 
 def test_a_single_figure_shows_as_a_picture(shell: Any) -> None:

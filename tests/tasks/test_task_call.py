@@ -385,6 +385,11 @@ def test_a_column_that_is_not_read_and_changed_is_warned_of_once_on_the_line_of_
     with pytest.warns(DriftWarning, match=r"sales lacks 'notes'; the function does not read that\.") as said:
         assert task(frame(1)) == 1.0
     assert said[0].filename == __file__
+    with pytest.warns(DriftWarning, match="lacks 'more'"):
+        shape = shape_of(sample.assign(more=1))
+        other = function(TOTAL + "  #", (SALES,), samples={"sales": sample}, sample_shapes={"sales": shape})
+        run_by_task = Task("total", other, CallOptions())
+        assert run_by_task(pl.DataFrame({"v": [1.0], "notes": ["a"]})) == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert task(frame(2)) == 2.0
