@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
@@ -233,9 +233,14 @@ def test_values_names_and_words_are_marked_while_they_are_typed(notebook: Open) 
 
 @pytest.mark.own_kernel
 def test_a_cell_says_that_the_extension_is_not_loaded(notebook: Open) -> None:
-    page = notebook("%unload_ext autocoder_jupyter", "%%autocode growth\nGrowth of it.")
-    page.run(1)
-    cell = page.cell(2)
+    page = notebook("%%autocode growth\nGrowth of it.", run_data=False)
+    cell = page.cell(1)
+    page.page.wait_for_function(KERNEL_IS_IDLE)
+    assert cell.locator(".cm-lintRange-warning").count() == 0  # a cell loads it, that was not run yet
+    page.cell(0).locator(".cm-content").click()
+    page.page.keyboard.press("Control+a")
+    page.page.keyboard.type("x = 1")
+    write(page, 1, " ")
     cell.locator(".cm-lintRange-warning", has_text="%%autocode").wait_for(timeout=SOON)
     cell.locator(".cm-lintRange-warning").first.hover()
     page.page.locator(".cm-diagnostic", has_text="Run a cell with %load_ext autocoder_jupyter first.").wait_for(

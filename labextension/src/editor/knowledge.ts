@@ -15,7 +15,7 @@ export interface IKnown {
   variables: readonly IVariable[] | null;
   /** Names of other things of the notebook, and their types. */
   others: { readonly [name: string]: string };
-  /** Whether the kernel is known to run without the extension. */
+  /** Whether the kernel is known to run without the extension, and no cell of the notebook loads it. */
   absent: boolean;
 }
 
@@ -46,7 +46,7 @@ export class Knowledge {
   /** For the cells of a notebook. */
   of(panel: NotebookPanel | undefined): IKnown {
     const link = panel === undefined ? null : (this.link?.forNotebook(panel) ?? null);
-    return link === null ? UNKNOWN : known(link);
+    return panel === undefined || link === null ? UNKNOWN : { ...known(link), absent: link.absent && !loads(panel) };
   }
 
   /** For the cell of an editor. */
@@ -82,6 +82,13 @@ export class Knowledge {
 function known({ vocabulary, variables, others, absent }: IKernelLink): IKnown {
   return { vocabulary, variables, others, absent };
 }
+
+/** Whether a cell of the notebook loads the extension; then nobody has forgotten it, it was only not run. */
+function loads({ model }: NotebookPanel): boolean {
+  return [...(model?.cells ?? [])].some(({ sharedModel }) => LOADS.test(sharedModel.getSource()));
+}
+
+const LOADS = /^\s*%(re)?load_ext\s+autocoder_jupyter\b/m;
 
 function tell(panel: NotebookPanel): void {
   viewsOf(panel, MIME_TYPE).forEach(view => view.dispatch({ effects: learned.of(null) }));
