@@ -50,12 +50,7 @@ def bind(
     return BoundExample(example.text, arguments, expected)
 
 
-def check_examples(
-    examples: Sequence[Example],
-    inputs: Sequence[InputSpec],
-    outputs: Sequence[OutputSpec],
-    samples: Mapping[str, Any],
-) -> None:
+def check_examples(examples: Sequence[Example], inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec]) -> None:
     """See to it, before anything is paid for, that examples fit what is known of the interface; the plan adds the rest.
 
     Raises:

@@ -14,7 +14,7 @@ from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
-from autocoder_jupyter.magics.examples import collect_example
+from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
 from autocoder_jupyter.magics.questions import ask_at_prompt
@@ -42,6 +42,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     notebook.front_end.say_settings()
     settings = notebook.settings(command.settings)
     request = build_request(command, notebook)
+    require_fit(request)
     forgotten = hints(command, notebook.namespace)
     if settings["dry_run"]:
         show_preview(notebook, request, settings.agent_config(), forgotten)

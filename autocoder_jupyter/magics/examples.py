@@ -11,7 +11,7 @@ from typing import Any
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.parsing import parse
-from autocoder_jupyter.request import Example
+from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.types import Dir, File
 
 _PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow>->)|@(?=[A-Za-z_])""", re.DOTALL)
@@ -76,6 +76,19 @@ def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Exam
     given = tuple((name, _held(option, expression, namespace)) for name, expression in option.given)
     expected = tuple((name, _expected(option, expression, namespace)) for name, expression in option.expected)
     return Example(option.text, given, expected)
+
+
+def require_fit(request: Request) -> None:
+    """See to it that examples fit what the cell declares, before anything is asked.
+
+    Raises:
+        InvalidRequest: one does not.
+    """
+    if request.examples:
+        from autocoder_jupyter.engine.examples import check_examples
+        from autocoder_jupyter.engine.prepare import settle_inputs
+
+        check_examples(request.examples, settle_inputs(request), request.outputs)
 
 
 def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:

@@ -92,3 +92,6 @@ def test_an_example_of_a_cell_is_part_of_its_request(shell: Any, jobs: Any) -> N
     shell.run('%%autocode growth --example "sales=@sales, limit=3 -> 4.5"\nTotal of @sales.')
     (example,) = jobs.last.request.examples
     assert [name for name, _ in example.given] == ["sales", "limit"] and example.expected == (("", 4.5),)
+    with pytest.raises(InvalidRequest, match="there is no output 'totl'; the outputs are total"):
+        shell.run('%%autocode growth -o total:float --example "-> totl=4.5"\nTotal of @sales.')
+    assert len(jobs.submitted) == 1

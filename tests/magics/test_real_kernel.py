@@ -308,6 +308,24 @@ def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, play
     assert model.requests == []
 
 
+def test_own_tests_before_and_after_the_cell_hold_in_a_run_of_all_cells(kernel: Kernel, play: Play) -> None:
+    model = play()
+    own = "%%autocode_test growth\ndef test_{0}():\n    assert growth(pd.DataFrame({{'amount': [{1}]}})) == {2}\n"
+    example = CELL.replace("growth", 'growth --example "@sales -> 30"')
+    for cell in (own.format("before", 3, 3), example, own.format("after", 4, 4)):
+        answered = kernel.run(cell, allow_stdin=False)
+        assert answered.status == "ok", answered.error
+    asked = len(model.requests)
+    held = kernel.printed("[(one.name, one.passed) for one in growth.report.evidence.acceptance]")
+    assert held == str(
+        [("your example @sales -> 30", True), ("your test test_before", True), ("your test test_after", True)]
+    )
+    assert "expected: 30" in str(model.requests[0]) and "test_before" not in str(model.requests)
+    failed = kernel.run(own.format("wrong", 1, 2), allow_stdin=False)
+    assert failed.status == "error" and "your test test_wrong. AssertionError: assert 1 == 2" in failed.error
+    assert len(model.requests) == asked  # what a test that is added changes is found out without the model
+
+
 def test_a_console_is_told_that_a_cell_goes_on(kernel: Kernel) -> None:
     assert kernel.is_complete("%%autocode growth") == ("incomplete", "")
     assert kernel.is_complete(f"{CELL}\n  in euros")[0] == "incomplete"
