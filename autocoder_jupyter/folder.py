@@ -13,6 +13,7 @@ import errno
 import itertools
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,28 @@ class Folder:
             else:
                 (place / name).mkdir()
         return self.root / path
+
+    def rename(self, path: str, name: str) -> None:
+        """Give a file or folder another name in its place.
+
+        FileExistsError: something has that name.
+        """
+        with self._parent(path) as (place, old):
+            new = _checked(name, path)
+            with contextlib.suppress(FileNotFoundError):
+                _look(place, new)
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            _rename(place, old, new)
+
+    def remove(self, path: str) -> None:
+        """Take away a file, a link or a folder with all that is in it. No link in it is followed."""
+        with self._parent(path) as (place, name):
+            if not stat.S_ISDIR(_look(place, name).st_mode):
+                _unlink(place, name)
+            elif isinstance(place, int):
+                shutil.rmtree(name, dir_fd=place)
+            else:
+                shutil.rmtree(place / name)
 
     def exists(self, path: str) -> bool:
         """Whether there is something in that place: a file, a folder, a link."""

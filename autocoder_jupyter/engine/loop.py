@@ -33,7 +33,11 @@ from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.sandbox.environments import cache_folder
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.versions.turns import lock_of, turn
+
+_ELSEWHERE = "Another kernel works on the same request; this one waits, and takes what comes of it."
 
 SAME_FAILURE_LIMIT = 4
 """Attempts with exactly the same failure after which the loop gives up."""
@@ -96,8 +100,19 @@ class _Generation:
         return f"What changed since it was recorded: {work.start.why}."
 
     async def run(self) -> Report:
+        """All of it, as soon as no other kernel works on the same request: the second one finds what the first made."""
+        work = self._work
+        work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
+        if work.config.cache == "disable":
+            return await self._generated()
+        journal, key = work.services.journal, work.prepared.key.id
+        lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
+        async with turn(lock, lambda: work.emit(Noticed(_ELSEWHERE))):
+            return await self._generated()
+
+    async def _generated(self) -> Report:
         """All of it, within the seconds of the budget."""
-        await self._prepare()
+        await self._start()
         work, over, reason = self._work, False, ""
         try:
             async with asyncio.timeout(work.budget.seconds_left) as deadline:
@@ -143,9 +158,8 @@ class _Generation:
             self._keep(report)
         return report
 
-    async def _prepare(self) -> None:
+    async def _start(self) -> None:
         work = self._work
-        work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
         arguments = work.request, work.config, work.prepared, work.services.journal.versions, self._given
         await self._begin(await call_blocking(lambda: start_of(*arguments)))
 

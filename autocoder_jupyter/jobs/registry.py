@@ -62,6 +62,14 @@ def current(name: str) -> Job | None:
         return _jobs.get(name)
 
 
+def forget(name: str) -> None:
+    """Know nothing more of a name; its job is cancelled when it still runs."""
+    with _lock:
+        job = _jobs.pop(name, None)
+    if job is not None:
+        job.cancel()
+
+
 def all_jobs() -> tuple[Job, ...]:
     """The newest job of every name, in the order in which they were submitted."""
     with _lock:

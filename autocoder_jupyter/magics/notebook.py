@@ -111,6 +111,10 @@ class Jobs(Protocol):
         """The newest of a name."""
         ...
 
+    def forget(self, name: str) -> None:
+        """Know nothing more of a name."""
+        ...
+
     def all_jobs(self) -> Sequence[Job]:
         """Those of this kernel."""
         ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from autocoder_jupyter.result.handle import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -12,19 +14,32 @@ from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.versions import Version, Versions
 
 
-def result_of(version: Version, root: Path, options: CallOptions, *, trusted: bool = False) -> CodeGenEvalResult:
-    """The result of a recorded version. Its samples are not recorded, so a call needs all inputs.
+def result_of(
+    version: Version,
+    root: Path,
+    options: CallOptions,
+    *,
+    samples: Mapping[str, Any] | None = None,
+    trusted: bool = False,
+) -> CodeGenEvalResult:
+    """The result of a recorded version. Its own samples are not recorded: a call needs all inputs but those given.
 
     Args:
         version: that was read.
         root: the `.autocode` folder.
         options: of calls.
+        samples: default arguments by name; those that are no inputs are passed over.
         trusted: whether packages that are not well known may be installed; the folder may be a stranger's.
     """
     report, withheld = (version.report, ()) if trusted else without_strange_packages(version.report)
     resolution = Resolution("ready" if report.success else "failed", report)
+    inputs = {spec.name for spec in report.declared_inputs}
     return CodeGenEvalResult(
-        report.name, Pending.resolved(resolution), options=replace(options, withheld=withheld), root=root
+        report.name,
+        Pending.resolved(resolution),
+        samples={name: value for name, value in (samples or {}).items() if name in inputs},
+        options=replace(options, withheld=withheld),
+        root=root,
     )
 
 

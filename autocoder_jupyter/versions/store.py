@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
 from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.strangers import check_report
+from autocoder_jupyter.writing import writing
 
 TOTAL_BYTES = 64 * 2**20
 """So much of the reports of one name is read."""
@@ -89,6 +89,17 @@ class Versions:
     def folders(self) -> list[str]:
         """All runs that were begun, finished or not, by name."""
         return [name for name in self._files.names(self._home) if name != CHOICE_FILE and not name.startswith(".")]
+
+    def interrupted(self) -> list[str]:
+        """The runs that were begun and never finished, in the order in which they were begun."""
+        open_ones = [
+            version
+            for version in self.folders()
+            if not self._files.exists(f"{self._home}/{version}/report.json")
+            and self._files.exists(f"{self._home}/{version}/request.json")
+            and not version.endswith(f"-{UNRECORDED}")
+        ]
+        return sorted(open_ones, key=lambda version: self._files.changed(f"{self._home}/{version}/request.json"))
 
     def request(self, version: str) -> dict[str, Any]:
         """What a version was asked for, as it is recorded; empty when that cannot be read."""
@@ -171,6 +182,35 @@ class Versions:
         """
         replace(self.choice, pinned=version).write(self._files, self._home)
 
+    def rename(self, name: str) -> None:
+        """Give the function another name, with all its versions.
+
+        Raises:
+            InvalidRequest: something of that name is there, or the folder cannot be written.
+        """
+        with writing(f"{self.name} under its new name", self.root / name):
+            self._files.rename(self._home, name)
+
+    def remove(self, version: str) -> None:
+        """Remove a version and all that is recorded of it.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        with writing("What is left without that version", self.root / self.name):
+            self._files.remove(f"{self._home}/{version}")
+            if version in (self.choice.pinned, *self.choice.chosen.values()):
+                self.choice.without(version).write(self._files, self._home)
+
+    def remove_all(self) -> None:
+        """Remove all that is recorded of the name.
+
+        Raises:
+            InvalidRequest: the folder cannot be written.
+        """
+        with writing("The folder without that function", self.root):
+            self._files.remove(self._home)
+
     def made(self, request_key: str, version: str) -> None:
         """Take notice of a new good version: what was chosen for its request before counts no longer."""
         if self.choice.chosen.get(request_key, version) != version:
@@ -195,12 +235,6 @@ def unrecorded_id(request_key: str) -> str:
 def key_of(version: Version) -> str:
     """The key of the request that a version was made for; of one without a record of it, what its folder says."""
     return version.report.request_key or version.id.partition("-")[0]
-
-
-def summary_of(record: Mapping[str, Any]) -> str:
-    """The wording of a recorded request; "" when it has none."""
-    prompt = record.get("prompt")
-    return prompt if isinstance(prompt, str) else ""
 
 
 def _can_be_read(report: Report) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.events import Finished, KeptHolds, TestReported, VersionBegun
+from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, TestReported, VersionBegun
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.types import CodeSolution, File, Report
 from autocoder_jupyter.versions import Versions
@@ -159,6 +160,26 @@ async def test_constraints_that_a_model_read_are_not_asked_about_again(theatre: 
     await theatre.play({**SCRIPT, "constraints": [json.dumps(read)]}, constraints=sentence)
     again = await theatre.play({}, samples={"sales": MORE}, constraints=sentence)
     assert again.asked == [] and again.report.kept
+
+
+async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> None:
+    first, second = await asyncio.gather(theatre.play(SCRIPT), theatre.play(SCRIPT))
+    assert first.report.success and second.report.success
+    assert sorted(first.asked + second.asked) == ["code", "plan", "tests"]
+    assert sorted((first.report.kept or "", second.report.kept or "")) == ["", "3 rows"]
+    told = [event.text for played in (first, second) for event in played.of(Noticed)]
+    assert told == ["Another kernel works on the same request; this one waits, and takes what comes of it."]
+
+
+async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT)
+    other = {"prompt": "Revenue of @sales in all."}
+    await theatre.play(SCRIPT, **other)
+    versions = Versions(theatre.root, "growth")
+    versions.restore(versions.all()[0])
+    back = await theatre.play({}, **other)
+    assert back.asked == [] and back.report.run_id == first.report.run_id
+    assert begun(back) == [(first.report.run_id, "version 1 was restored", True)]
 
 
 def test_what_it_was_verified_on_names_each_sample(tmp_path: Any) -> None:

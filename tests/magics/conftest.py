@@ -117,6 +117,9 @@ class PlayedJobs:
     def current(self, name: str) -> PlayedJob | None:
         return {job.name: job for job in self.submitted}.get(name)
 
+    def forget(self, name: str) -> None:
+        self.submitted = [job for job in self.submitted if job.name != name]
+
     def all_jobs(self) -> list[PlayedJob]:
         return list({job.name: job for job in self.submitted}.values())
 

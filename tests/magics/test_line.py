@@ -177,14 +177,14 @@ def test_a_result_as_the_last_expression_is_its_page(shell: Any, jobs: Any) -> N
 
 
 @pytest.mark.usefixtures("started")
-def test_diff_compares_attempts(shell: Any, jobs: Any) -> None:
+def test_diff_compares_the_attempts_of_the_only_version(shell: Any, jobs: Any) -> None:
     history = tuple(Attempt(number=n, code=f"x = {n}\n", tests="", evidence=Evidence()) for n in (1, 2, 3))
     jobs.last.end(history=history)
     shell.run("%autocode diff growth")
-    shell.run("%autocode diff growth 1 3")
+    shell.run("%autocode diff growth 1.1 1.3")
     assert "-x = 2\n+x = 3" in shell.shown.replace("\\n", "\n")
     assert "-x = 1\n+x = 3" in shell.shown.replace("\\n", "\n")
-    with pytest.raises(InvalidRequest, match="There is no version '9'"):
+    with pytest.raises(InvalidRequest, match="There is no version '9' of growth with code"):
         shell.run("%autocode diff growth 1 9")
     with pytest.raises(InvalidRequest, match="the same version"):
         shell.run("%autocode diff growth 1 1")
@@ -193,7 +193,7 @@ def test_diff_compares_attempts(shell: Any, jobs: Any) -> None:
 def test_the_journal_alone_serves_show_diff_history_and_preview(shell: Any, here: Path) -> None:
     record(here, "aaaa1", "x = 1\n", usage=Usage(input_tokens=1200, output_tokens=30, cost=None))
     record(here, "bbbb2", "x = 2\n", success=False, error="1 test failed")
-    for line in ("show growth", "diff growth", "diff growth bbbb aaaa", "history growth", "preview growth"):
+    for line in ("show growth", "diff growth", "diff growth 2 aaaa", "history growth", "preview growth"):
         shell.run(f"%autocode {line}")
     shown = shell.shown.replace("\\n", "\n")
     assert "-x = 1\n+x = 2" in shown and "-x = 2\n+x = 1" in shown

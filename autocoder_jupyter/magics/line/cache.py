@@ -12,7 +12,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.line.lookup import recorded_runs
+from autocoder_jupyter.magics.line.lookup import versions_of
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.visible import visible
 
@@ -138,9 +138,13 @@ def _prune_runs(notebook: Notebook) -> int:
         if not home.is_dir() or home.is_symlink():
             continue
         job = notebook.jobs.current(home.name)
-        for run_id, report in recorded_runs(notebook, home.name):
-            folder = home / run_id
-            if report.success or folder.is_symlink() or (job is not None and not job.done and job.run_id == run_id):
+        for version in versions_of(notebook, home.name).all():
+            folder, run_id = home / version.id, version.id
+            if (
+                version.report.success
+                or folder.is_symlink()
+                or (job is not None and not job.done and job.run_id == run_id)
+            ):
                 continue
             removal.remove(folder)
             removed += not folder.exists()

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Iterator
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import status_line
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.cell import launch, waits
-from autocoder_jupyter.magics.line.lookup import find_job, find_waiting
+from autocoder_jupyter.magics.cell import launch, refuse_to_shadow, waits
+from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.magics.recorded_request import recorded_request
 
 
 def status(notebook: Notebook, arguments: Arguments) -> None:
-    """A table of the jobs of this kernel."""
-    rows = [
-        (job.name, job.state.replace("_", " "), _doing(notebook, job), job.run_id) for job in notebook.jobs.all_jobs()
-    ]
+    """A table of the jobs of this kernel, and of what earlier ones left: ready, failed or interrupted."""
+    jobs = notebook.jobs.all_jobs()
+    rows = [(job.name, job.state.replace("_", " "), _doing(notebook, job), job.run_id) for job in jobs]
+    rows += _recorded(notebook, {job.name for job in jobs})
     if not rows:
         print("No jobs yet. %autocode help tells how to begin.")
         return
     notebook.show(markup.table(("name", "state", "", "run"), rows), markup.columns(rows))
+
+
+def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+    """What is only on disk: of each name the run that was interrupted, and the version that counts."""
+    root = notebook.journal_root
+    for name in Folder(root.parent).names(root.name):
+        if name in known or not name.isidentifier():
+            continue
+        versions = versions_of(notebook, name)
+        if interrupted := versions.interrupted():
+            if in_work_elsewhere(notebook, name, interrupted[-1]):
+                yield name, "running", "in another kernel", interrupted[-1]
+            else:
+                yield name, "interrupted", f"%autocode retry {name} goes on", interrupted[-1]
+        if (counting := versions.last_good()) is not None:
+            yield name, "ready", f'version {counting.number}; autocoder_jupyter.load("{name}") calls it', counting.id
+        elif not interrupted and (finished := versions.all()):
+            yield name, "failed", markup.clipped(finished[-1].report.error or "", 100), finished[-1].id
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:
@@ -45,10 +66,22 @@ def wait(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
-    """Ask the model anew for the same request."""
-    job = find_job(notebook, arguments.positional[0])
-    config = dataclasses.replace(job.config, cache="override")
-    launch(notebook, job.request, config, waits=waits(notebook, notebook.settings()))
+    """Ask the model anew for the same request; of one that was interrupted, only for what it has not answered yet."""
+    name = arguments.positional[0]
+    job, waiting = notebook.jobs.current(name), waits(notebook, notebook.settings())
+    if job is not None:
+        launch(notebook, job.request, dataclasses.replace(job.config, cache="override"), waits=waiting)
+        return
+    run = last_run(notebook, name)
+    if not run:
+        find_job(notebook, name)
+    refuse_to_shadow(notebook, name, replace=False)
+    versions = versions_of(notebook, name)
+    request = recorded_request(notebook, name, versions.request(run))
+    config = notebook.settings().agent_config()
+    if run not in versions.interrupted():
+        config = dataclasses.replace(config, cache="override")
+    launch(notebook, request, config, waits=waiting)
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.notebook import Job, Notebook, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.versions import Version, Versions
 
 
 def find_job(notebook: Notebook, name: str) -> Job:
@@ -48,9 +51,13 @@ def find_result(notebook: Notebook, name: str) -> Any:
     job = notebook.jobs.current(name)
     if job is not None:
         return job.result
-    recorded = recorded_runs(notebook, name)
-    if recorded:
-        return recorded[-1][1]
+    versions = versions_of(notebook, name)
+    if (counting := versions.last_good()) is not None or (recorded := versions.all()):
+        return counting.report if counting is not None else recorded[-1].report
+    if versions.interrupted():
+        raise InvalidRequest(
+            f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} goes on with it."
+        )
     root = notebook.journal_root
     on_disk = Folder(root.parent).names(root.name)
     bound = (known for known, held in notebook.namespace.items() if is_result(held) and not known.startswith("_"))
@@ -66,16 +73,53 @@ def find_callable(notebook: Notebook, name: str) -> Any:
     result = find_result(notebook, name)
     if not is_result(result):
         raise InvalidRequest(
-            f"{name!r} is known from the journal only.", hint="Run its cell; what was answered is replayed."
+            f"{name!r} is known from the journal only.",
+            hint=f'Run its cell, or write {name} = autocoder_jupyter.load("{name}").',
         )
     return result
 
 
-def recorded_runs(notebook: Notebook, name: str) -> list[tuple[str, Any]]:
-    """(run id, report) of the finished runs in the journal, oldest first; none for what cannot be a name."""
+def versions_of(notebook: Notebook, name: str) -> Versions:
+    """The recorded versions of a name."""
     from autocoder_jupyter.versions import Versions
 
-    return [(version.id, version.report) for version in Versions(notebook.journal_root, name).all()]
+    return Versions(notebook.journal_root, name)
+
+
+def last_run(notebook: Notebook, name: str) -> str:
+    """The id of the run that was begun or finished last; "" when there is none."""
+    versions = versions_of(notebook, name)
+    interrupted = versions.interrupted()
+    finished = [version.id for version in versions.all()]
+    return (interrupted or finished or [""])[-1]
+
+
+def in_work_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
+    """Whether another kernel of this machine works on a run that was begun."""
+    from autocoder_jupyter.sandbox.environments import cache_folder
+    from autocoder_jupyter.versions.turns import is_taken, lock_of
+
+    return is_taken(lock_of(cache_folder(), notebook.journal_root, name, run.partition("-")[0]))
+
+
+def find_version(notebook: Notebook, name: str, word: str) -> Version:
+    """A recorded version by its number, or by the beginning of its id.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    versions = versions_of(notebook, name)
+    found = versions.numbered(word)
+    if found is None:
+        known = len(versions.all())
+        if not known:
+            find_result(notebook, name)
+        said = f"Versions 1 to {known}" if known > 1 else "Version 1" if known else "None"
+        raise InvalidRequest(
+            f"There is no version {word!r} of {name}.",
+            hint=f"{said} recorded: %autocode history {name}.",
+        )
+    return found
 
 
 def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:

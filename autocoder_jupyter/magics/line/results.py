@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.diff import render_text as render_diff
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
@@ -14,9 +15,8 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
-from autocoder_jupyter.magics.line.lookup import find_callable, find_result, recorded_runs
+from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
-from autocoder_jupyter.magics.suggestions import did_you_mean
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report")
 
@@ -62,16 +62,37 @@ def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:
-    """What changed in the code between two attempts of the last run, or between two runs."""
+    """What changed in request and code between two versions, or between two attempts of one."""
     name, *versions = arguments.positional
     if len(versions) == 1:
         raise InvalidRequest("Two versions make a difference.", hint=f"Write %autocode diff {name} A B.")
     sources = _sources(notebook, name)
-    before, after = [_version(version, sources) for version in versions] if versions else _last_two(name, sources)
+    before, after = (
+        [_version(notebook, name, version, sources) for version in versions] if versions else _last_two(name, sources)
+    )
     if before == after:
         raise InvalidRequest(f"{before} and {after} are the same version.")
     pair = (sources[before], sources[after], before, after)
-    notebook.show(side_by_side(*pair), render_diff(*pair))
+    asked = _asked_otherwise(notebook, name, before, after)
+    notebook.show(
+        f"<div>{markup.text(asked)}</div>{side_by_side(*pair)}", f"{markup.plain(asked)}\n{render_diff(*pair)}"
+    )
+
+
+def _asked_otherwise(notebook: Notebook, name: str, before: str, after: str) -> list[str]:
+    """What was asked otherwise for two versions, and how they read the request, in a line each."""
+    from autocoder_jupyter.versions.changes import changes
+
+    versions = versions_of(notebook, name)
+    old, new = versions.numbered(before), versions.numbered(after)
+    if old is None or new is None:
+        return []
+    was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
+    return [
+        f"Asked otherwise: {changes(versions.request(old.id), versions.request(new.id)) or 'nothing'}.",
+        *(f"Assumes no longer: {line}" for line in was if line not in now),
+        *(f"Now assumes: {line}" for line in now if line not in was),
+    ]
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
@@ -90,11 +111,14 @@ def insert(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _sources(notebook: Notebook, name: str) -> dict[str, str]:
-    """Every version of the code: the attempts of the last run as `1`, `2` …, and the runs by their id."""
+    """The code of every version by its number, and of every attempt of one as `2.1`, `2.2` …"""
     result = _finished(find_result(notebook, name), name)
-    recorded = {run: report.solution.code for run, report in recorded_runs(notebook, name) if report.solution}
-    attempts = {str(attempt.number): attempt.code for attempt in result.history}
-    return {**recorded, **attempts}
+    known = versions_of(notebook, name).all()
+    reports = {str(version.number): version.report for version in known} or {"1": getattr(result, "report", result)}
+    sources = {number: report.solution.code for number, report in reports.items() if report.solution}
+    for number, report in reports.items():
+        sources |= {f"{number}.{attempt.number}": attempt.code for attempt in report.history}
+    return sources
 
 
 def _finished(result: Any, name: str) -> Any:
@@ -104,17 +128,21 @@ def _finished(result: Any, name: str) -> Any:
 
 
 def _last_two(name: str, sources: Mapping[str, str]) -> tuple[str, str]:
-    attempts = [version for version in sources if version.isdigit() and len(version) < 4]
-    candidates = attempts if len(attempts) > 1 else [version for version in sources if version not in attempts]
+    """The last two versions, else the last two attempts of the only one."""
+    versions = [version for version in sources if "." not in version]
+    candidates = versions if len(versions) > 1 else [version for version in sources if "." in version]
     if len(candidates) < 2:
         raise InvalidRequest(f"There is only one version of {name}.", hint=f"%autocode show {name} --code shows it.")
     return candidates[-2], candidates[-1]
 
 
-def _version(word: str, sources: Mapping[str, str]) -> str:
+def _version(notebook: Notebook, name: str, word: str, sources: Mapping[str, str]) -> str:
     if word in sources:
         return word
-    meant = [version for version in sources if version.startswith(word) and len(word) > 3]
-    if len(meant) == 1:
-        return meant[0]
-    raise InvalidRequest(f"There is no version {word!r}.", hint=did_you_mean(word, sources))
+    found = versions_of(notebook, name).numbered(word)
+    if found is None or str(found.number) not in sources:
+        raise InvalidRequest(
+            f"There is no version {word!r} of {name} with code.",
+            hint=f"%autocode history {name} numbers them; 2.1 is the first attempt of the second.",
+        )
+    return str(found.number)

@@ -1,0 +1,86 @@
+"""One process at a time works on a request: whoever comes second waits, and finds the function that the first made.
+
+The system takes the lock away from a process that dies. The lock is in the cache of this machine, so that nothing of it
+is in a folder that is shared; kernels on two machines do not see each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+_fcntl: Any = None if sys.platform == "win32" else importlib.import_module("fcntl")
+
+LOOK_SECONDS = 0.2
+
+
+@contextlib.asynccontextmanager
+async def turn(lock: Path, waits: Callable[[], object]) -> AsyncIterator[None]:
+    """Be the only one who works on a request, as soon as nobody else does.
+
+    Args:
+        lock: see `lock_of`.
+        waits: told once, when somebody else is at it.
+    """
+    descriptor = _opened(lock)
+    if descriptor is None:  # without such locks, or a place for them, both work
+        yield
+        return
+    try:
+        told = False
+        while not _locked(descriptor):
+            if not told:
+                waits()
+                told = True
+            await asyncio.sleep(LOOK_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
+    """The file that stands for a request of one name in one folder.
+
+    Args:
+        cache: of this machine.
+        root: the `.autocode` folder.
+        name: of the function.
+        request_key: of the request.
+    """
+    what = f"{root.resolve()}\n{name}\n{request_key}"
+    return cache / "turns" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
+
+
+def is_taken(lock: Path) -> bool:
+    """Whether somebody works on a request at this moment."""
+    descriptor = _opened(lock) if lock.exists() else None
+    if descriptor is None:
+        return False
+    try:
+        return not _locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(lock: Path) -> int | None:
+    if _fcntl is None:
+        return None
+    with contextlib.suppress(OSError):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return None
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,212 @@
+"""`%autocode history`, `diff`, `restore`, `pin`, `rename`, `remove`, and what a restart leaves: `status`, `retry`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.engine.prepare import request_record, settle_inputs
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.sandbox.environments import cache_folder
+from autocoder_jupyter.types import CodePlan, CodeSolution, Report, Usage
+from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.keys import RequestKey
+from autocoder_jupyter.versions.turns import lock_of, turn
+
+
+def begin(here: Path, prompt: str, version: str = "", **fields: Any) -> tuple[Journal, RequestKey]:
+    request = Request(name="growth", prompt=prompt, **fields)
+    key = RequestKey.of(request, AgentConfig(), settle_inputs(request))
+    journal = Journal(here / ".autocode", "growth")
+    journal.begin(version or key.id)
+    journal.write_request(request_record(request, AgentConfig(), key), {"text": f"sent of {prompt}"})
+    return journal, key
+
+
+def record(here: Path, prompt: str, code: str, day: int, **fields: Any) -> str:
+    """A recorded version; its id."""
+    journal, key = begin(here, prompt, fields.pop("version", ""))
+    values: dict[str, Any] = {
+        "success": True,
+        "request_key": key.id,
+        "solution": CodeSolution(code=code),
+        "plan": CodePlan(description="d", approach="a", assumptions=(f"Days are those of {prompt}.",)),
+        "started": dt.datetime(2026, 1, day, 12),
+        **fields,
+    }
+    journal.write_report(Report(name="growth", run_id=journal.run_id, prompt=prompt, **values))
+    return journal.run_id
+
+
+@pytest.fixture
+def three(here: Path) -> list[str]:
+    """Two good versions of two requests, and one that failed."""
+    return [
+        record(here, "By month.", "x = 1\n", 1, usage=Usage(input_tokens=1200, output_tokens=30, cost=0.25)),
+        record(here, "By week.", "x = 2\n", 2, author="you", change="edited by you"),
+        record(here, "By day.", "x = 3\n", 3, success=False, error="2 of 9 tests fail"),
+    ]
+
+
+def said(shell: Any) -> str:
+    return shell.shown.replace("\\n", "\n")
+
+
+def test_history_tells_who_made_each_version_why_and_which_counts(shell: Any, three: list[str]) -> None:
+    shell.run("%autocode history growth")
+    shown = shell.display_pub.outputs[-1]["data"]["text/plain"]
+    first, second, third = shown.splitlines()
+    assert three[0] in first and "$0.25" in first and "By month." in first and "the model" in first
+    assert "ready, counts" in second and "you" in second and "edited by you" in second
+    assert "failed" in third and "2 of 9 tests fail" in third
+
+
+def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list[str]) -> None:
+    shell.run("%autocode diff growth 1 2")
+    shown = said(shell)
+    assert "Asked otherwise: new wording." in shown and "-x = 1\n+x = 2" in shown
+    assert "Assumes no longer: Days are those of By month." in shown
+    assert "Now assumes: Days are those of By week." in shown
+
+
+def test_restore_binds_the_name_and_counts_where_the_newest_did(
+    shell: Any, here: Path, three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run("%autocode restore growth 1")
+    assert "growth is version 1 again" in capsys.readouterr().out
+    assert shell.user_ns["growth"].code == "x = 1\n"
+    versions = Versions(here / ".autocode", "growth")
+    for key in three[:2]:
+        assert versions.chosen(key).id == three[0]  # type: ignore[union-attr]
+    assert versions.last_good().id == three[0]  # type: ignore[union-attr]
+
+
+def test_a_pinned_version_is_held_until_it_is_let_go(shell: Any, here: Path, three: list[str]) -> None:
+    versions = Versions(here / ".autocode", "growth")
+    shell.run("%autocode pin growth 1")
+    assert versions.choice.pinned == three[0] and shell.user_ns["growth"].code == "x = 1\n"
+    shell.run("%autocode history growth")
+    assert "ready, pinned" in said(shell)
+    shell.run("%autocode pin growth --off")
+    assert versions.choice.pinned is None
+    shell.run("%autocode pin growth")
+    assert versions.choice.pinned == three[1]
+
+
+def test_rename_takes_all_versions_and_the_variable_along(shell: Any, here: Path, three: list[str]) -> None:
+    shell.run("%autocode restore growth 1")
+    shell.run("%autocode rename growth rise")
+    assert "growth" not in shell.user_ns and shell.user_ns["rise"].code == "x = 1\n"
+    assert shell.user_ns["rise"].report.name == "rise"
+    assert [version.id for version in Versions(here / ".autocode", "rise").all()] == three
+    assert not (here / ".autocode" / "growth").exists()
+
+
+def test_remove_takes_a_version_away_and_what_was_chosen_of_it(shell: Any, here: Path, three: list[str]) -> None:
+    versions = Versions(here / ".autocode", "growth")
+    shell.run("%autocode pin growth 1")
+    shell.run("%autocode remove growth 1")
+    assert [version.id for version in versions.all()] == three[1:] and versions.choice.pinned is None
+    shell.run("%autocode remove growth --all")
+    assert not (here / ".autocode" / "growth").exists()
+    with pytest.raises(InvalidRequest, match="There is no result named 'growth2'"):
+        shell.run("%autocode remove growth2 --all")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("restore growth 7", "There is no version '7' of growth.*Versions 1 to 3 recorded"),
+        ("restore growth 3", "Version 3 of growth never passed its tests"),
+        ("pin growth 3", "Version 3 of growth never passed its tests"),
+        ("pin growth 1 --off", "--off takes no version"),
+        ("rename growth 2x", "'2x' cannot be the name of a variable"),
+        ("rename growth sales", "'sales' is already a variable"),
+        ("rename growth taken", "under its new name cannot be written"),
+        ("rename nothing rise", "There is no result named 'nothing'"),
+        ("remove growth", "remove growth VERSION, or %autocode remove growth --all"),
+        ("remove growth 1 --all", "remove growth VERSION, or %autocode remove growth --all"),
+        ("remove growth 9", "There is no version '9' of growth"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    shell: Any, here: Path, three: list[str], line: str, message: str
+) -> None:
+    shell.user_ns["sales"] = 1
+    (here / ".autocode" / "taken").mkdir()
+    with pytest.raises(InvalidRequest, match=f"(?s){message}"):
+        shell.run(f"%autocode {line}")
+    assert [version.id for version in Versions(here / ".autocode", "growth").all()] == three
+    assert Versions(here / ".autocode", "growth").choice.pinned is None
+
+
+def test_what_is_in_work_is_left_alone(shell: Any, three: list[str]) -> None:
+    shell.run("%%autocode growth\nBy year.")
+    for line in ("restore growth 1", "pin growth 1", "rename growth rise", "remove growth --all"):
+        with pytest.raises(InvalidRequest, match="growth is in work"):
+            shell.run(f"%autocode {line}")
+
+
+def test_a_folder_that_is_a_link_is_neither_renamed_into_nor_followed(here: Path, three: list[str]) -> None:
+    kept = here / "kept.txt"
+    kept.write_text("mine")
+    (here / ".autocode" / "growth" / three[0] / "link").symlink_to(here)
+    Versions(here / ".autocode", "growth").remove(three[0])
+    assert kept.read_text() == "mine" and not (here / ".autocode" / "growth" / three[0]).exists()
+
+
+def test_after_a_restart_status_lists_what_is_ready_and_what_was_interrupted(
+    shell: Any, here: Path, three: list[str]
+) -> None:
+    begin(here, "By hour.")
+    shell.run("%autocode status")
+    shown = said(shell)
+    assert "interrupted" in shown and "%autocode retry growth goes on" in shown
+    assert 'version 2; autocoder_jupyter.load("growth") calls it' in shown
+
+
+async def test_what_another_kernel_works_on_is_not_called_interrupted(shell: Any, here: Path) -> None:
+    _, key = begin(here, "By hour.")
+    async with turn(lock_of(cache_folder(), here / ".autocode", "growth", key.id), lambda: None):
+        shell.run("%autocode status")
+    assert "in another kernel" in said(shell) and "retry" not in said(shell)
+
+
+def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook(
+    shell: Any, jobs: Any, here: Path
+) -> None:
+    sales = pd.DataFrame({"price": [1.0]})
+    _, key = begin(here, "By hour of @sales.\n", samples={"sales": sales}, constraints=("total is positive",))
+    for line in ("show growth", "history growth"):
+        with pytest.raises(InvalidRequest, match="growth was interrupted before it was finished"):
+            shell.run(f"%autocode {line}")
+    shell.run("%autocode preview growth")
+    assert "sent of By hour" in said(shell)
+    with pytest.raises(InvalidRequest, match="growth needs sales, and the notebook has no such variable"):
+        shell.run("%autocode retry growth")
+    shell.user_ns["sales"] = sales
+    shell.run("%autocode retry growth")
+    request, config = jobs.last.request, jobs.last.config
+    assert RequestKey.of(request, config, settle_inputs(request)).id == key.id
+    assert config.cache == "auto" and shell.user_ns["growth"] is jobs.last.result
+
+
+def test_what_was_finished_is_asked_anew(shell: Any, jobs: Any, three: list[str]) -> None:
+    shell.run("%autocode retry growth")
+    assert jobs.last.config.cache == "override" and jobs.last.request.prompt == "By day."
+
+
+@pytest.mark.parametrize("damage", [{"samples": 3}, {"prompt": None}, {"earlier": "abc"}])
+def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, damage: dict[str, Any]) -> None:
+    journal, _ = begin(here, "By hour.")
+    file = journal.folder / "request.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | damage))
+    with pytest.raises(InvalidRequest):
+        shell.run("%autocode retry growth")
