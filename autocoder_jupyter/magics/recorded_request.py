@@ -12,6 +12,8 @@ from autocoder_jupyter.visible import visible
 
 _RUN_ITS_CELL = "Run its cell again: what was answered already is not asked again."
 
+_NOT_RECORDED_WHOLE = ("earlier", "wishes", "own_tests", "examples")
+
 
 def recorded_request(notebook: Notebook, name: str, record: Mapping[str, Any]) -> Request:
     """What was asked, with the data that the notebook has under the names of the samples now.
@@ -24,13 +26,17 @@ def recorded_request(notebook: Notebook, name: str, record: Mapping[str, Any]) -
         record: `request.json`.
 
     Raises:
-        InvalidRequest: it cannot be read, started from another version, or a variable is not there.
+        InvalidRequest: it cannot be read, is not all that was asked, or a variable is not there.
     """
     from autocoder_jupyter.agent.arguments import build_request
     from autocoder_jupyter.types import InputSpec, OutputSpec
 
-    if record.get("earlier"):
-        raise InvalidRequest(f"{name} was being refined from another version.", hint=_RUN_ITS_CELL)
+    if any(record.get(part) for part in _NOT_RECORDED_WHOLE):
+        raise InvalidRequest(
+            f"What {name} was asked for is not recorded as a whole.",
+            why="It started from another version, or came with tests or examples of yours.",
+            hint=_RUN_ITS_CELL,
+        )
     try:
         asked = {
             "prompt": record["prompt"],

@@ -203,7 +203,7 @@ def test_what_was_finished_is_asked_anew(shell: Any, jobs: Any, three: list[str]
     assert jobs.last.config.cache == "override" and jobs.last.request.prompt == "By day."
 
 
-@pytest.mark.parametrize("damage", [{"samples": 3}, {"prompt": None}, {"earlier": "abc"}])
+@pytest.mark.parametrize("damage", [{"samples": 3}, {"prompt": None}, {"earlier": "abc"}, {"own_tests": "def …"}])
 def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, damage: dict[str, Any]) -> None:
     journal, _ = begin(here, "By hour.")
     file = journal.folder / "request.json"
