@@ -22,6 +22,7 @@ from autocoder_jupyter.sandbox.discretion import DiscreetWorker
 from autocoder_jupyter.sandbox.pins import is_lock, name_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.sandbox.stop import Stop
+from autocoder_jupyter.sandbox.uv import WITHDRAWN
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.versions.keys import content_key
 
@@ -125,11 +126,19 @@ class Workbench:
         spec = EnvironmentSpec(packages, self.python_version, system_packages, lock)
         stop = Stop()
         return await call_blocking(
-            lambda: self._services.sandbox.build(
-                spec, on_progress=lambda line: self._services.emit(EnvironmentProgress(line)), stop=stop
-            ),
+            lambda: self._services.sandbox.build(spec, on_progress=self._tell_progress, stop=stop),
             on_cancel=stop.ask,
         )
+
+    def _tell_progress(self, line: str) -> None:
+        if line.startswith(WITHDRAWN):
+            pin, _, reason = line.removeprefix(WITHDRAWN).partition(", because: ")
+            why = f" ({reason})" if reason else ""
+            other = pin.replace("==", "!=")
+            text = f"{pin} was withdrawn by its authors{why}, and is used because it is recorded; -p '{other}' avoids it."
+            self._services.emit(Noticed(text))
+        else:
+            self._services.emit(EnvironmentProgress(line))
 
     def warm(self, count: int) -> None:
         """Start workers in the current environment in the background, while the model thinks."""

@@ -44,11 +44,12 @@ LOCK_SECONDS = 7 * 24 * 3600
 """How long the same request gives the same lock without asking the index again."""
 
 INSTALL = (
-    *("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
+    *("pip", "install", "--no-deps", "--only-binary", ":all:", "--requirements", "-"),
     "--require-hashes",
     "--no-compile-bytecode",  # uv's own compiler runs `.pth` files of packages, here, outside of any sandbox
 )
-"""How uv installs a lock, which it reads: nothing is resolved, built or run, and contents are the lock's."""
+"""How uv installs a lock, which it reads: nothing is resolved, built or run, and contents are the lock's. It is not
+told to be quiet, because it would then not say that a version was withdrawn."""
 
 LEFT_OVER = ".tmp-"
 """After its key, the name of a folder in which an environment is being made or removed."""

@@ -50,6 +50,21 @@ _NOT_MEANT = (
     "UV_COMPILE_BYTECODE",  # by an interpreter that runs `.pth` files of packages
 )
 _PATHS = {"UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+WITHDRAWN = "withdrawn from the package index: "
+"""Begins a line of progress that is not passing: a version of a lock that its authors took back."""
+
+_YANKED = re.compile(r"warning: `([^`]{1,200})` is yanked(?: \(reason: \"([^\n]*)\"\))?")
+_CHATTER = (
+    "Using Python",
+    "Resolved ",
+    "Prepared ",
+    "Installed ",
+    "Uninstalled ",
+    "Downloading ",
+    "Downloaded ",
+    "+ ",
+    "- ",
+)
 _BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
 _ADDRESS = re.compile(r"(?:https?|file)://\S+")
 _LONGEST_COMPLAINT = 100_000
@@ -94,13 +109,16 @@ def run_uv(
             return offline.stdout
     if done.returncode:
         raise package_error(done.stderr, suspects)
+    if on_progress is not None:
+        for pin, reason in _YANKED.findall(done.stderr[:_LONGEST_COMPLAINT]):
+            on_progress(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
     return done.stdout
 
 
 def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
     """What uv printed, as an error with the distribution at fault and the one sentence that matters."""
     stderr = stderr[:_LONGEST_COMPLAINT]
-    lines = [line for line in (_clean(line) for line in stderr.splitlines()) if line]
+    lines = [line for line in map(_clean, stderr.splitlines()) if line and not line.startswith(_CHATTER)]
     text = " ".join(lines)
     if _is_network_failure(stderr):
         return IndexUnreachable(

@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.claims import unclaimed
 from autocoder_jupyter.sandbox.local_environments import build, examine, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
-from tests.sandbox.wheelhouse import make_eager_wheel, make_wheel, only_a_wheelhouse
+from tests.sandbox.wheelhouse import as_index, make_eager_wheel, make_wheel, only_a_wheelhouse
 
 HERE = sys.version_info[:2]
 
@@ -266,3 +266,18 @@ def test_a_cache_that_is_wiped_takes_the_claim_along_and_it_is_made_anew(tmp_pat
     with unclaimed(Path(again.location).with_suffix(".use")) as unused:
         assert not unused
     assert again != environment and _version_of(again, "alpha") == "2.0"
+
+
+def test_a_version_that_its_authors_withdrew_is_installed_and_said(
+    wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = environments.lock(_spec("alpha"))
+    index = as_index(wheelhouse, tmp_path / "index")
+    page = tmp_path / "index" / "alpha" / "index.html"
+    page.write_text(page.read_text().replace("<a ", '<a data-yanked="it loses rows" '))
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index)
+    told: list[str] = []
+    build(EnvironmentSpec((), HERE, lock=lock), on_progress=told.append)
+    assert "withdrawn from the package index: alpha==2.0, because: it loses rows" in told
