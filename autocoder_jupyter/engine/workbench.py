@@ -135,8 +135,8 @@ class Workbench:
             pin, _, reason = line.removeprefix(WITHDRAWN).partition(", because: ")
             why = f" ({reason})" if reason else ""
             other = pin.replace("==", "!=")
-            text = f"{pin} was withdrawn by its authors{why}, and is used because it is recorded; -p '{other}' avoids it."
-            self._services.emit(Noticed(text))
+            said = f"{pin} was withdrawn by its authors{why}, and is used because it is recorded"
+            self._services.emit(Noticed(f"{said}; -p '{other}' avoids it."))
         else:
             self._services.emit(EnvironmentProgress(line))
 
