@@ -20,6 +20,8 @@ from autocoder_jupyter.types import InputSpec, TypeName
 
 _MASKED = re.compile(r"<[\w-]+>")
 
+_LONGEST_NAME = 200
+
 Spelling = tuple[str, ...]
 """The parts of a text that is put together; anything may stand between two of them."""
 
@@ -77,7 +79,8 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
             return EVERY_COLUMN
     except (SyntaxError, RecursionError):
         return EVERY_COLUMN
-    return ColumnsRead(False, frozenset(_named(module)), frozenset(_put_together(module)))
+    names = frozenset(_named(module))
+    return ColumnsRead(False, names | frozenset(_before_suffixes(names)), frozenset(_put_together(module)))
 
 
 def _texts(literal: str) -> Collection[str]:
@@ -101,6 +104,14 @@ def _named(module: ast.Module) -> Iterator[str]:
                 yield from re.findall(r"`([^`]+)`", text)  # how `query` says a name with spaces
             case ast.Attribute(attr=name) | ast.keyword(arg=str() as name):
                 yield name
+
+
+def _before_suffixes(names: frozenset[str]) -> Iterator[str]:
+    """What columns were called before a merge told those of two tables apart: `notes_x` was `notes`."""
+    suffixes = {"_x", "_y", *(name for name in names if name.startswith("_"))}
+    for name in names:
+        places = [place for place, letter in enumerate(name[:_LONGEST_NAME]) if letter == "_"]
+        yield from (name[:place] for place in places if name[place:] in suffixes)
 
 
 def _put_together(module: ast.Module) -> Iterator[Spelling]:

@@ -42,3 +42,7 @@ FILLING = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods that put their arguments into what they belong to."""
 NO_LOOK = {"bool", "id", "isinstance", "len", "type"}
 """Functions that look at no column."""
+CALLING = {"apply", "pipe"}
+"""Methods that call what they are given first with all that they belong to."""
+ANYTHING = {"compile", "eval", "exec", "getattr", "globals", "locals", "operator", "vars"}
+"""Names by which a table can be had, or looked at, in ways that are not followed."""

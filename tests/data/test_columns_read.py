@@ -130,6 +130,15 @@ def test_columns_that_are_used_by_name_are_what_is_read(body: str) -> None:
         "return pd.concat([sales, sales]).sum()",
         "x = sales\ny = x\nreturn y.sum()",
         "return sales.equals(sales)",
+        "return sales.pipe(print)",
+        "return sales.pipe((print, 'df'))",
+        "return sales.apply('sum', axis=1)",
+        "import numpy as np\nreturn sales.apply(np.sum, axis=1)",
+        "return sales.groupby('region').apply(len)",
+        "return eval('sales.sum()')",
+        "return locals()['sales'].sum()",
+        "def own(t):\n    return t['region']\ndef own(t):\n    return t.sum()\nreturn own(sales)",
+        "def whole(f):\n    return lambda t: f(t.sum())\n@whole\ndef own(t):\n    return t['region']\nreturn own(sales)",
         "lambda t=sales: 1\nreturn (lambda t: t.sum())(sales)",
         "return (lambda t=sales: t.sum())()",
         "*a, b = sales, sales\nreturn b.sum()",
@@ -179,6 +188,13 @@ def test_a_text_that_is_put_together_reads_what_it_could_spell() -> None:
     assert read("return [sales['no%s' % x] for x in range(3)]") == "notes"
     assert read("return sales['{}es'.format('a')]") == "notes"
     assert read("return sales['e'.join(['r', 'gion'])]") == "region revenue notes"
+
+
+def test_a_column_that_a_merge_renames_is_read_by_its_old_name() -> None:
+    merged = "m = sales.merge(other, on='region')\nreturn m['revenue_x'], m['region']"
+    assert read(merged, SALES, OTHER) == "region revenue"
+    named = "m = sales.merge(other, on='region', suffixes=('', '_old'))\nreturn m['notes_old'], m['region']"
+    assert read(named, SALES, OTHER) == "region notes"
 
 
 def test_helpers_and_names_of_the_module_are_followed() -> None:

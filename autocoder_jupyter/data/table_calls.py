@@ -1,0 +1,159 @@
+"""What a call gives, and whether it looks at all columns: the part of `table_flow` that knows pandas' methods."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Collection, Iterable
+
+from autocoder_jupyter.data import table_methods as methods
+from autocoder_jupyter.data.table_kinds import Kind, Names, Scope, parameters, require
+
+
+class Calls(Names):
+    """Goes through calls; whoever goes through all else says of what kind the parts are."""
+
+    @abstractmethod
+    def kind(self, node: ast.expr, scope: Scope) -> Kind:
+        """What an expression gives."""
+
+    @abstractmethod
+    def plain(self, parts: Iterable[ast.expr], scope: Scope) -> Kind:
+        """What is made of these, none of which may be a table."""
+
+    @abstractmethod
+    def bind(self, target: ast.expr, kind: Kind, scope: Scope) -> None:
+        """What is assigned to has this kind."""
+
+    @abstractmethod
+    def enter(self, function: ast.FunctionDef | ast.Lambda, outer: Scope, first: Kind = Kind.OTHER) -> Scope:
+        """The scope of a function that is called with something of this kind first."""
+
+    @abstractmethod
+    def is_columns(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether it is asked what columns there are."""
+
+    def call(self, node: ast.Call, scope: Scope) -> Kind:
+        """What a call gives."""
+        match node.func:
+            case ast.Attribute(value=owner, attr=name):
+                return self._method(owner, name, node, scope)
+            case ast.Name(id=name) if name in methods.NO_LOOK:
+                for argument in node.args:
+                    self.kind(argument, scope)
+                return Kind.OTHER
+            case ast.Name(id=name) if name in self.functions:
+                return self._own(self.functions[name], node, scope)
+            case func:
+                return self.plain([func, *_arguments(node)], scope)
+
+    def _method(self, owner: ast.expr, name: str, node: ast.Call, scope: Scope) -> Kind:
+        kind = self.kind(owner, scope)
+        if kind is Kind.TABLE:
+            return self._of_table(name, node, scope)
+        if kind is Kind.GROUPS:
+            return self._of_groups(name, node, scope)
+        require(kind < Kind.TABLE)
+        if name in ("concat", "merge") and any(self.kind(value, scope) >= Kind.TABLE for value in _arguments(node)):
+            return self._put_together(name, node, scope)
+        if name in ("difference", "issubset") and all(self.is_columns(value, scope) for value in node.args):
+            return kind
+        given = self.plain(_arguments(node), scope)
+        if name in methods.FILLING and isinstance(owner, ast.Name) and owner.id in scope:
+            self.bind(owner, given, scope)
+        return max(kind, Kind.OTHER) if name in methods.COMPARING else max(kind, given)
+
+    def _put_together(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+        kinds = {self.kind(value, scope) for value in _arguments(node)}
+        require(kinds.isdisjoint({Kind.FOREIGN, Kind.GROUPS}))
+        require(name == "concat" or _given(node, methods.IF_GIVEN["merge"]))
+        return Kind.TABLE
+
+    def _own(self, function: ast.FunctionDef, node: ast.Call, scope: Scope) -> Kind:
+        """A function of the module gets what it is given, and is gone through in its place."""
+        inner = self.scope(function)
+        names = parameters(function)
+        require(len(node.args) <= len(names))
+        given = [*zip(names, node.args, strict=False), *((keyword.arg, keyword.value) for keyword in node.keywords)]
+        for name, value in given:
+            require(name in names and not isinstance(value, ast.Starred))
+            self.learn(inner, str(name), self.kind(value, scope))
+        return self.scopes[function].get("return", Kind.OTHER)
+
+    def _of_table(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+        if name in methods.ROWS:
+            return Kind.TABLES
+        if name in methods.IF_GIVEN:
+            require(_given(node, methods.IF_GIVEN[name]))
+        elif name in methods.BY_MAPPING:
+            require(_is_mapped(node, methods.BY_MAPPING[name], by_position=name != "rename"))
+        else:
+            require(name in methods.SAME_COLUMNS | methods.ONE_COLUMN | methods.GROUPING)
+        made = self._named(node, scope)
+        if name in methods.GROUPING:
+            return Kind.GROUPS
+        if name == "apply":
+            return made
+        return Kind.OTHER if name in methods.OTHER_SHAPE else Kind.TABLE
+
+    def _of_groups(self, name: str, node: ast.Call, scope: Scope) -> Kind:
+        aggregated = name in ("agg", "aggregate") and _is_by_column(node)
+        require(aggregated or name in methods.COUNTING | methods.GROUPING or name == "apply")
+        made = self._named(node, scope)
+        if name in methods.GROUPING:
+            return Kind.GROUPS
+        return made if name == "apply" else Kind.OTHER
+
+    def _named(self, node: ast.Call, scope: Scope) -> Kind:
+        """Arguments of a table's method: names of columns, other tables, and functions that are called with tables.
+
+        What these functions make is given back.
+        """
+        made = Kind.OTHER
+        called = isinstance(node.func, ast.Attribute) and node.func.attr in methods.CALLING
+        require(not called or (bool(node.args) and self._is_own(node.args[0])))
+        for value in _arguments(node):
+            if isinstance(value, ast.Lambda):
+                made = max(made, self.kind(value.body, self.enter(value, scope, Kind.TABLE)))
+            elif isinstance(value, ast.Name) and value.id in self.functions:
+                function = self.functions[value.id]
+                self.learn(self.scope(function), next(iter(parameters(function)), ""), Kind.TABLE)
+                made = max(made, self.scopes[function].get("return", Kind.OTHER))
+            else:
+                require(self.kind(value, scope) in (Kind.NAMES, Kind.OTHER, Kind.TABLE))
+        return made
+
+    def _is_own(self, value: ast.expr) -> bool:
+        """Whether it is a function whose source is here."""
+        return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.functions)
+
+
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def _given(node: ast.Call, arguments: Collection[str | int]) -> bool:
+    return any(keyword.arg in arguments for keyword in node.keywords) or any(
+        place in arguments for place in range(len(node.args))
+    )
+
+
+def _is_mapped(node: ast.Call, keyword: str, by_position: bool) -> bool:
+    values = [given.value for given in node.keywords if given.arg == keyword] + (node.args[:1] if by_position else [])
+    return bool(values) and all(isinstance(value, ast.Dict) for value in values)
+
+
+def _is_by_column(node: ast.Call) -> bool:
+    """`agg(total=("revenue", "sum"))` and `agg({"revenue": "sum"})`."""
+    if node.args:
+        return isinstance(node.args[0], ast.Dict)
+    values = [keyword.value for keyword in node.keywords]
+    return (
+        bool(values)
+        and all(keyword.arg for keyword in node.keywords)
+        and all(
+            isinstance(value, ast.Tuple)
+            or (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "NamedAgg")
+            for value in values
+        )
+    )
