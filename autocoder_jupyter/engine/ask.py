@@ -12,11 +12,13 @@ from dataclasses import replace
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.brief import extended
+from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.types import CodePlan, PlanQuestion
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, InputSpec, PlanQuestion
 from autocoder_jupyter.versions.keys import content_key
 
 MOST_QUESTIONS = 3
@@ -45,37 +47,42 @@ class _AskingPlan(PlanAnswer):
     questions: list[_Question] = Field(default_factory=list)
 
 
-async def planned(work: Work, *, also: str = "", open_ended: bool = False) -> CodePlan:
-    """The plan; where the person may be asked, after the answers.
-
-    Args:
-        work: the generation; its request has the answers afterwards.
-        also: said at the end of the question for the plan.
-        open_ended: whether outputs that were not declared may come besides those that were.
-    """
-    given = work.talk, work.request, work.prepared.inputs, work.context
+async def planned(work: Work) -> CodePlan:
+    """The plan; where the person may be asked, after the answers, which the request of `work` then has."""
     if not work.config.ask:
-        return await make_plan(*given, also=also, open_ended=open_ended)
-    plan, questions = await _asking_plan(work, also, open_ended)
+        return await _plan(work)
+    read = reading(work.request, work.prepared.inputs)
+    messages, answer_type = first_question(work.request, work.prepared.inputs, work.context, asks=True)
+    answer = await work.talk.structured("plan", messages, answer_type, require=read)
+    questions = questions_of(getattr(answer, "questions", ()))
     answers = await _answers(work, questions) if questions else ()
     said = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
     if not said:
-        return plan
+        return read(answer)
     lines = tuple(f"{question.text} {answer}" for question, answer in said)
     work.request = replace(work.request, answers=(*work.request.answers, *lines))
     work.emit(QuestionsAnswered(lines))
-    if all(answer == question.assumed for question, answer in said):
-        return plan
-    return await make_plan(
-        work.talk, work.request, work.prepared.inputs, work.context, also=also, open_ended=open_ended
-    )
+    agreed = all(answer == question.assumed for question, answer in said)
+    return read(answer) if agreed else await _plan(work)
 
 
-async def _asking_plan(work: Work, also: str, open_ended: bool) -> tuple[CodePlan, tuple[PlanQuestion, ...]]:
-    read = reading(work.request, work.prepared.inputs, open_ended=open_ended)
-    messages = extended(extended(plan_messages(work.request, work.prepared.inputs, work.context), also), _ASK)
-    answer = await work.talk.structured("plan", messages, _AskingPlan, require=read)
-    return read(answer), questions_of(answer.questions)
+async def _plan(work: Work) -> CodePlan:
+    return await make_plan(work.talk, work.request, work.prepared.inputs, work.context)
+
+
+def first_question(
+    request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
+) -> tuple[Messages, type[PlanAnswer]]:
+    """What the model is asked first, and what it answers with: also what a preview shows.
+
+    Args:
+        request: what was asked.
+        inputs: all that are given.
+        data_context: what is told about the data.
+        asks: whether the plan may ask the person.
+    """
+    messages = plan_messages(request, inputs, data_context)
+    return (extended(messages, _ASK), _AskingPlan) if asks else (messages, PlanAnswer)
 
 
 def questions_of(asked: Sequence[_Question]) -> tuple[PlanQuestion, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from autocoder_jupyter.engine.plan import plan_messages
-from autocoder_jupyter.engine.plan_answer import PlanAnswer
+from autocoder_jupyter.engine.ask import first_question
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.models.dialect import response_format
 from autocoder_jupyter.models.structured import with_schema
@@ -22,14 +21,15 @@ def preview(request: Request, config: AgentConfig) -> str:
         AutocodeError: as a real run would before its first question.
     """
     prepared = prepare(request, config)
-    messages = with_schema(plan_messages(request, prepared.inputs, prepared.context.text), PlanAnswer)
+    question, answer = first_question(request, prepared.inputs, prepared.context.text, asks=config.ask)
+    messages = with_schema(question, answer)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = sum(len(message["content"]) for message in messages)
     head = (
         f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
     )
-    schema = json.dumps(response_format("json_schema", PlanAnswer), ensure_ascii=False)
+    schema = json.dumps(response_format("json_schema", answer), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
     parts.append(("response_format, where the model takes one", schema))
     return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from autocoder_jupyter.engine.brief import extended, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.earlier import plan_addition
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec
@@ -37,29 +38,29 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
         f"- {spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
     declared = "\n".join(f"- {spec.name}: {spec.type}" for spec in request.outputs)
-    return question(
+    messages = question(
         request,
         data_context,
         f"Inputs that are given:\n{given or '- none'}",
         f"Outputs that are declared:\n{declared or '- none: propose them'}",
         _INSTRUCTIONS,
     )
+    return extended(messages, plan_addition(request.earlier) if request.earlier else "")
 
 
-def reading(
-    request: Request, inputs: tuple[InputSpec, ...], *, open_ended: bool = False
-) -> Callable[[PlanAnswer], CodePlan]:
+def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAnswer], CodePlan]:
     """How an answer becomes a plan, in line with what the person declared; raises `Unreadable` where it cannot.
+
+    In a refinement other outputs may come besides those that were declared, because the wish may ask for them.
 
     Args:
         request: what was asked.
         inputs: all that are given.
-        open_ended: whether outputs that were not declared may come besides those that were.
     """
 
     def read(answer: PlanAnswer) -> CodePlan:
         plan = merge(answer, inputs, request.outputs)
-        if not (open_ended and request.outputs and answer.outputs):
+        if request.earlier is None or not request.outputs or not answer.outputs:
             return plan
         declared = {output.name for output in plan.outputs}
         further = tuple(output for output in merge(answer, inputs, ()).outputs if output.name not in declared)
@@ -68,28 +69,11 @@ def reading(
     return read
 
 
-async def make_plan(
-    talk: Conversation,
-    request: Request,
-    inputs: tuple[InputSpec, ...],
-    data_context: str,
-    *,
-    also: str = "",
-    open_ended: bool = False,
-) -> CodePlan:
+async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
     """Ask for a plan until all of it can be understood, and bring it in line with what the person declared.
-
-    Args:
-        talk: with the model.
-        request: what was asked.
-        inputs: all that are given.
-        data_context: what is told about the data.
-        also: said at the end of the question.
-        open_ended: whether outputs that were not declared may come besides those that were.
 
     Raises:
         UnusableAnswer: it never could.
     """
-    read = reading(request, inputs, open_ended=open_ended)
-    messages = extended(plan_messages(request, inputs, data_context), also)
-    return read(await talk.structured("plan", messages, PlanAnswer, require=read))
+    read = reading(request, inputs)
+    return read(await talk.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read))

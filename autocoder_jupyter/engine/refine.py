@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from autocoder_jupyter.engine.ask import planned
-from autocoder_jupyter.engine.brief import plan_text
 from autocoder_jupyter.engine.code import write_code
 from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.kept_tests import joined, with_earlier_outputs, without_tests
@@ -15,26 +14,7 @@ from autocoder_jupyter.engine.sort_tests import sort_tests, unreachable
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.request import Earlier
-from autocoder_jupyter.types import CodePlan, Evidence, TestChoice
-
-_PLAN = """\
-There is a function already, in which everything is granted but the last line under <wishes>.
-
-<present_function>
-{plan}
-
-Approach: {approach}
-
-{evidence}
-</present_function>
-
-<present_code>
-{code}
-</present_code>
-
-Plan the function as it is to be now. Grant the last wish, and change nothing that it does not touch: outputs, columns,
-parameters and assumptions that stay keep their names, their order and their words, letter for letter. What the wish
-adds comes after what is there. An assumption that the wish contradicts goes; what the wish leaves open is assumed."""
+from autocoder_jupyter.types import CodePlan, TestChoice
 
 _CODE = """\
 There is a module already, in which everything is granted but the last line under <wishes>:
@@ -64,20 +44,6 @@ These contradict the wish, and went:
 </tests_that_went>
 
 """
-
-
-def plan_addition(earlier: Earlier) -> str:
-    """What the question for the plan ends with."""
-    evidence = evidence_text(earlier.evidence)
-    plan = earlier.plan
-    return _PLAN.format(plan=plan_text(plan), approach=plan.approach, evidence=evidence, code=earlier.code.strip())
-
-
-def evidence_text(evidence: Evidence) -> str:
-    """What a success rested on, for the model: the sentences that tests check, and what else held."""
-    tested = [f"- {test.sentence or test.id} ({test.outcome})" for test in evidence.tests]
-    checked = [f"- {check.name} ({'holds' if check.passed else 'does not hold'})" for check in evidence.checks]
-    return "\n".join(["What is known to hold:", *tested, *checked]) if tested or checked else "It was not tested."
 
 
 def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
@@ -111,7 +77,7 @@ class Refiner(Drafter):
         work, earlier = self._work, self._earlier
         async with asyncio.TaskGroup() as group:
             sorting = group.create_task(self._sorted())
-            plan = await planned(work, also=plan_addition(earlier), open_ended=True)
+            plan = await planned(work)
         work.choices = unreachable(sorting.result(), earlier.plan.inputs, plan.inputs)
         return plan
 

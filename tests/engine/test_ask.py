@@ -7,7 +7,9 @@ import json
 import pytest
 
 from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
+from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked, SourceWritten
+from autocoder_jupyter.request import AgentConfig, Request
 from tests.scripted_model import prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
@@ -67,3 +69,10 @@ def test_questions_fit_a_card_and_have_something_to_choose():
     found = questions_of(asked)
     assert len(found) == 3 and found[0].text == "Two ?" and found[0].options == ("a", "b", "c", "d")
     assert found[0].assumed == "" and len(found[1].text) == LONGEST
+
+
+def test_a_dry_run_shows_the_question_and_the_schema_that_ask_the_person() -> None:
+    request = Request(name="growth", prompt="Total revenue.")
+    shown = preview(request, AgentConfig(ask=True))
+    assert "put up to three questions" in shown and '"questions"' in shown
+    assert "put up to three questions" not in preview(request, AgentConfig())

@@ -150,3 +150,11 @@ def test_a_wish_and_what_it_starts_from_name_another_request():
     wished = dataclasses.replace(plain, wishes=(WISH,), earlier=EARLIER)
     other = dataclasses.replace(wished, earlier=dataclasses.replace(EARLIER, request_key="b" * 16))
     assert len({RequestKey.of(request, AgentConfig(), ()).id for request in (plain, wished, other)}) == 3
+
+
+def test_a_dry_run_shows_what_the_wish_starts_from():
+    from autocoder_jupyter.engine.dry_run import preview
+    from autocoder_jupyter.request import AgentConfig, Request
+
+    shown = preview(Request(name="growth", prompt="Total.", wishes=(WISH,), earlier=EARLIER), AgentConfig())
+    assert CODE in shown and f"- {WISH}" in shown and "What is known to hold:" in shown
