@@ -138,7 +138,7 @@ def test_columns_that_are_used_by_name_are_what_is_read(body: str) -> None:
         "return eval('sales.sum()')",
         "return locals()['sales'].sum()",
         "def own(t):\n    return t['region']\ndef own(t):\n    return t.sum()\nreturn own(sales)",
-        "def whole(f):\n    return lambda t: f(t.sum())\n@whole\ndef own(t):\n    return t['region']\nreturn own(sales)",
+        "def d(f):\n    return lambda t: f(t.sum())\n@d\ndef own(t):\n    return t['region']\nreturn own(sales)",
         "lambda t=sales: 1\nreturn (lambda t: t.sum())(sales)",
         "return (lambda t=sales: t.sum())()",
         "*a, b = sales, sales\nreturn b.sum()",
