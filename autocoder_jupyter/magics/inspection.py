@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Editor
+    from autocoder_jupyter.display.inspector.subject import Editor, Keeper
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.overview import Excerpt, Overview
     from autocoder_jupyter.request import Share
@@ -141,21 +141,34 @@ class Inspectors:
     _open: dict[str, tuple[CodeGenEvalResult, Inspector]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def of(self, result: CodeGenEvalResult, namespace: Mapping[str, Any], editor: Editor | None = None) -> Inspector:
+    def of(
+        self,
+        result: CodeGenEvalResult,
+        namespace: Mapping[str, Any],
+        editor: Editor | None = None,
+        keeper: Keeper | None = None,
+    ) -> Inspector:
         """The inspector of a result; the one of an older result of that name is frozen.
 
         Args:
             result: that is done.
             namespace: of the notebook.
             editor: the way to test what a person writes.
+            keeper: the versions of its name.
 
         Raises:
             ImportError: ipywidgets is not installed.
         """
         with self._lock:  # a result that was awaited is shown from a thread of its own
-            return self._of(result, namespace, editor)
+            return self._of(result, namespace, editor, keeper)
 
-    def _of(self, result: CodeGenEvalResult, namespace: Mapping[str, Any], editor: Editor | None) -> Inspector:
+    def _of(
+        self,
+        result: CodeGenEvalResult,
+        namespace: Mapping[str, Any],
+        editor: Editor | None,
+        keeper: Keeper | None,
+    ) -> Inspector:
         from autocoder_jupyter.display.inspector.widget import Inspector
 
         known = self._open.pop(result.name, None)
@@ -165,7 +178,8 @@ class Inspectors:
             if known is not None:
                 known[1].freeze()
             caller = NotebookCaller(result, namespace) if result.success else None
-            inspector = Inspector(subject_of(result), caller, editor if result.plan and result.solution else None)
+            editor = editor if result.plan and result.solution else None
+            inspector = Inspector(subject_of(result), caller, editor, keeper if keeper and keeper.rows() else None)
         self._open[result.name] = result, inspector
         while len(self._open) > MAX_OPEN:
             self._open.pop(next(iter(self._open)))[1].freeze()

@@ -9,6 +9,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.magics.inspection import Inspectors, subject_of
+from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.notebook import Notebook
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ class ResultDisplay:
         if self._notebook.is_headless:
             return None
         with contextlib.suppress(ImportError):  # without ipywidgets the static form is all there is
-            return self._inspectors.of(result, self._notebook.namespace, NotebookEditor(self._notebook, result))
+            notebook = self._notebook
+            keeper = Keeper(notebook, result.name) if result.journal_root == notebook.journal_root else None
+            return self._inspectors.of(result, notebook.namespace, NotebookEditor(notebook, result), keeper)
         return None
 
     def close(self) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, Usage
@@ -189,7 +191,7 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook
             shell.run(f"%autocode {line}")
     shell.run("%autocode preview growth")
     assert "sent of By hour" in said(shell)
-    with pytest.raises(InvalidRequest, match="growth needs sales, and the notebook has no such variable"):
+    with pytest.raises(InvalidRequest, match="growth was made on sales, and the notebook has no such data"):
         shell.run("%autocode retry growth")
     shell.user_ns["sales"] = sales
     shell.run("%autocode retry growth")
@@ -203,10 +205,31 @@ def test_what_was_finished_is_asked_anew(shell: Any, jobs: Any, three: list[str]
     assert jobs.last.config.cache == "override" and jobs.last.request.prompt == "By day."
 
 
-@pytest.mark.parametrize("damage", [{"samples": 3}, {"prompt": None}, {"earlier": "abc"}, {"own_tests": "def …"}])
+@pytest.mark.parametrize("damage", [{"prompt": None}, {"wishes": 3}, {"examples": ["f(1) == 2"]}])
 def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, damage: dict[str, Any]) -> None:
     journal, _ = begin(here, "By hour.")
     file = journal.folder / "request.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | damage))
     with pytest.raises(InvalidRequest):
         shell.run("%autocode retry growth")
+
+
+def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[str]) -> None:
+    notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+    page = VersionsPage(Keeper(notebook, "growth"))
+    table, act, compare, told = page.widget.children
+    assert all(version in table.value for version in three) and "ready, counts" in table.value
+    version, restore, pin, let_go = act.children
+    version.value, compare.children[0].value = "2", "1"
+    compare.children[1].click()
+    assert "Asked otherwise: new wording." in told.value and "version 2" in told.value
+    version.value = "1"
+    restore.click()
+    assert "growth is version 1 again" in told.value and shell.user_ns["growth"].code == "x = 1\n"
+    pin.click()
+    assert "ready, pinned" in table.value
+    let_go.click()
+    assert "pinned no longer" in told.value and "ready, pinned" not in table.value
+    version.value = "3"
+    restore.click()
+    assert "never passed its tests" in told.value

@@ -76,6 +76,34 @@ class Editor(Protocol):
         ...
 
 
+class Keeper(Protocol):
+    """The versions of a name, as a person sees and steers them. Each but `rows` may raise an AutocodeError."""
+
+    def rows(self) -> Sequence[tuple[str, ...]]:
+        """The versions, oldest first; the first cell of each is its number."""
+        ...
+
+    def table(self) -> str:
+        """The same as HTML."""
+        ...
+
+    def restore(self, word: str) -> str:
+        """Let a version count again; gives a sentence about it."""
+        ...
+
+    def pin(self, word: str = "") -> str:
+        """Hold on to a version; gives a sentence about it."""
+        ...
+
+    def unpin(self) -> str:
+        """Let go of it; gives a sentence about it."""
+        ...
+
+    def difference(self, before: str, after: str) -> str:
+        """What changed between two versions, as HTML."""
+        ...
+
+
 class Caller(Protocol):
     """The way from the form to the function. Nothing but `call` may take long."""
 

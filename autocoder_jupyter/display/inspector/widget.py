@@ -25,9 +25,10 @@ from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.display.inspector.static import render_html
+from autocoder_jupyter.display.inspector.versions import VersionsPage
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject
+    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Keeper, Subject
 
 HEIGHT = "34em"
 """Of every page; what is longer scrolls."""
@@ -40,12 +41,15 @@ class Inspector:
         subject: the result.
         caller: the way to the function; None when there is none that can be called.
         editor: the way to test what a person writes; None where there is nothing to edit.
+        keeper: the versions of the name; None where none are recorded.
 
     Raises:
         ImportError: ipywidgets is not installed.
     """
 
-    def __init__(self, subject: Subject, caller: Caller | None, editor: Editor | None = None) -> None:
+    def __init__(
+        self, subject: Subject, caller: Caller | None, editor: Editor | None = None, keeper: Keeper | None = None
+    ) -> None:
         self._ipywidgets: Any = importlib.import_module("ipywidgets")
         self.subject = subject
         self._caller = caller
@@ -64,6 +68,8 @@ class Inspector:
             sections["Run"] = self._run
         if editor is not None:
             sections["Edit"] = lambda: (EditForm(editor).widget,)
+        if keeper is not None:
+            sections["Versions"] = lambda: (VersionsPage(keeper).widget,)
         self._makers = list(sections.values())
         pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import status_line
@@ -14,7 +15,9 @@ from autocoder_jupyter.magics.cell import launch, refuse_to_shadow, waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
-from autocoder_jupyter.magics.recorded_request import recorded_request
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.versions import Version, Versions
 
 
 def status(notebook: Notebook, arguments: Arguments) -> None:
@@ -76,12 +79,34 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     if not run:
         find_job(notebook, name)
     refuse_to_shadow(notebook, name, replace=False)
+    from autocoder_jupyter.magics.present import recorded_request
+
     versions = versions_of(notebook, name)
-    request = recorded_request(notebook, name, versions.request(run))
+    request = recorded_request(versions, _begun(versions, run), notebook.namespace)
     config = notebook.settings().agent_config()
     if run not in versions.interrupted():
         config = dataclasses.replace(config, cache="override")
     launch(notebook, request, config, waits=waiting)
+
+
+def _begun(versions: Versions, run: str) -> Version:
+    """A run that was begun, as a version: of one that was not finished there is what was asked, and nothing else."""
+    from autocoder_jupyter.types import Report
+    from autocoder_jupyter.versions import Version
+
+    if (finished := versions.get(run)) is not None:
+        return finished
+    record = versions.request(run)
+    prompt, wishes = record.get("prompt"), record.get("wishes") or []
+    if not isinstance(prompt, str) or not isinstance(wishes, list):
+        raise InvalidRequest(
+            f"The record of {versions.name} cannot be read.",
+            hint="Run its cell again: what was answered already is not asked again.",
+        )
+    report = Report(
+        name=versions.name, run_id=run, prompt=prompt, success=False, wishes=tuple(str(wish) for wish in wishes)
+    )
+    return Version(run, 0, report)
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:

@@ -15,6 +15,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
+from autocoder_jupyter.magics.keeping import asked_otherwise
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 
@@ -73,26 +74,10 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
     if before == after:
         raise InvalidRequest(f"{before} and {after} are the same version.")
     pair = (sources[before], sources[after], before, after)
-    asked = _asked_otherwise(notebook, name, before, after)
-    notebook.show(
-        f"<div>{markup.text(asked)}</div>{side_by_side(*pair)}", f"{markup.plain(asked)}\n{render_diff(*pair)}"
-    )
-
-
-def _asked_otherwise(notebook: Notebook, name: str, before: str, after: str) -> list[str]:
-    """What was asked otherwise for two versions, and how they read the request, in a line each."""
-    from autocoder_jupyter.versions.changes import changes
-
-    versions = versions_of(notebook, name)
-    old, new = versions.numbered(before), versions.numbered(after)
-    if old is None or new is None:
-        return []
-    was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
-    return [
-        f"Asked otherwise: {changes(versions.request(old.id), versions.request(new.id)) or 'nothing'}.",
-        *(f"Assumes no longer: {line}" for line in was if line not in now),
-        *(f"Now assumes: {line}" for line in now if line not in was),
-    ]
+    old, new = (versions_of(notebook, name).numbered(version) for version in (before, after))
+    asked = asked_otherwise(versions_of(notebook, name), old, new) if old and new else []
+    html = "".join(f"<div>{markup.text(line)}</div>" for line in asked)
+    notebook.show(f"{html}{side_by_side(*pair)}", f"{markup.lines(asked)}\n{render_diff(*pair)}")
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:

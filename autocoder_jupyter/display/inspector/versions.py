@@ -1,0 +1,85 @@
+"""*Versions*: what there is of a name, which version counts, and what changed between two of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.inspector.outputs import error_html
+from autocoder_jupyter.errors import AutocodeError
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.inspector.subject import Keeper
+
+
+class VersionsPage:
+    """The table and the buttons. `widget` is what to show.
+
+    Args:
+        keeper: of the name.
+
+    Raises:
+        ImportError: ipywidgets is not installed.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        ipywidgets: Any = importlib.import_module("ipywidgets")
+        self._keeper = keeper
+        self._table, self._said = (ipywidgets.HTML(layout={"flex": "none"}) for _ in range(2))
+        self._version, self._other = (
+            ipywidgets.Dropdown(
+                description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}
+            )
+            for words, tooltip in (("Version", "What the buttons are about"), ("with", "What it is compared with"))
+        )
+        buttons = (
+            ("Restore", "It counts again, and the name is bound to it", lambda: keeper.restore(self._chosen)),
+            ("Pin", "Hold on to it, whatever the request says", lambda: keeper.pin(self._chosen)),
+            ("Let go", "The cell says again which version counts", keeper.unpin),
+        )
+        made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
+        compare = ipywidgets.Button(
+            description="Compare", tooltip="Request, assumptions, code", layout={"width": "auto"}
+        )
+        compare.on_click(lambda _: self._tell(lambda: keeper.difference(self._other.value, self._chosen), is_html=True))
+        rows = (
+            ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
+            ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),
+        )
+        self.widget = ipywidgets.VBox((self._table, *rows, self._said), layout={"flex": "none"})
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at what there is now."""
+        numbers = [row[0] for row in self._keeper.rows()]
+        self._table.value = f'<div style="{markup.FONT};overflow-x:auto">{self._keeper.table()}</div>'
+        for dropdown, place in ((self._version, -1), (self._other, -2)):
+            chosen = dropdown.value
+            dropdown.options = numbers
+            if numbers:
+                dropdown.value = chosen if chosen in numbers else numbers[max(place, -len(numbers))]
+
+    def _difference(self) -> str:
+        return self._keeper.difference(str(self._other.value or ""), self._chosen)
+
+    @property
+    def _chosen(self) -> str:
+        return str(self._version.value or "")
+
+    def _button(self, ipywidgets: Any, words: str, tooltip: str, act: Callable[[], str]) -> Any:
+        button = ipywidgets.Button(description=words, tooltip=tooltip, layout={"width": "auto"})
+        button.on_click(lambda _: self._tell(act))
+        return button
+
+    def _tell(self, act: Callable[[], str], *, is_html: bool = False) -> None:
+        """Do it, and say what became of it."""
+        try:
+            said = act()
+        except AutocodeError as error:
+            html = error_html(error)
+        else:
+            html = said if is_html else markup.text(said)
+        self._said.value = f'<div style="{markup.FONT};line-height:1.5">{html}</div>'
+        self.refresh()

@@ -1,0 +1,169 @@
+"""What a person can do with the versions of a function, by a line and in the inspector; each says what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.amounts import counted, spending
+from autocoder_jupyter.display.inspector.side_by_side import side_by_side
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.line.lookup import find_result, find_version, versions_of
+from autocoder_jupyter.magics.notebook import Notebook, is_result
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.versions import Version, Versions
+
+HEADINGS = ("", "version", "started", "state", "by", "rests on", "spent", "why", "request")
+
+_LONGEST = 60
+
+
+class Keeper:
+    """The versions of one name.
+
+    Args:
+        notebook: where the name is bound.
+        name: of the function.
+    """
+
+    def __init__(self, notebook: Notebook, name: str) -> None:
+        self._notebook = notebook
+        self._name = name
+
+    @property
+    def _versions(self) -> Versions:
+        return versions_of(self._notebook, self._name)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The versions, oldest first, each under `HEADINGS`; the first cell is its number."""
+        versions = self._versions
+        counting = versions.last_good()
+        return [
+            _row(version, versions, counts=counting is not None and version.id == counting.id)
+            for version in versions.all()
+        ]
+
+    def table(self) -> str:
+        """The same as HTML."""
+        return markup.table(HEADINGS, self.rows())
+
+    def restore(self, word: str) -> str:
+        """Let an earlier version count again, and bind the name to it.
+
+        Raises:
+            InvalidRequest: it is none, never passed, or the name is in work.
+        """
+        require_no_work(self._notebook, self._name)
+        version = self._good(word)
+        self._versions.restore(version)
+        bind(self._notebook, self._name, version)
+        return (
+            f"{self._name} is version {version.number} again, also when its cell is run as it is now. "
+            "A cell that asks for something else, or --refresh, makes a new version."
+        )
+
+    def pin(self, word: str = "") -> str:
+        """Hold on to a version whatever the request says: the one that counts, or another.
+
+        Raises:
+            InvalidRequest: as `restore`.
+        """
+        require_no_work(self._notebook, self._name)
+        counting = self._versions.last_good()
+        if not word and counting is None:
+            find_result(self._notebook, self._name)
+            raise InvalidRequest(
+                f"{self._name} has no version that could be pinned.", hint=f"%autocode history {self._name}"
+            )
+        version = self._good(word) if word or counting is None else counting
+        self._versions.pin(version.id)
+        bind(self._notebook, self._name, version)
+        return (
+            f"{self._name} is pinned to version {version.number}: its cell verifies that one, asks no model and mends "
+            f"nothing. %autocode pin {self._name} --off lets go."
+        )
+
+    def unpin(self) -> str:
+        """Let go of the pinned version."""
+        if self._versions.choice.pinned is None:
+            return f"{self._name} was not pinned."
+        self._versions.pin(None)
+        return f"{self._name} is pinned no longer; its cell says what counts."
+
+    def difference(self, before: str, after: str) -> str:
+        """What changed in request, assumptions and code between two versions, as HTML."""
+        old, new = (find_version(self._notebook, self._name, word) for word in (before, after))
+        was, now = (version.report.solution.code if version.report.solution else "" for version in (old, new))
+        said = "".join(f"<div>{markup.text(line)}</div>" for line in asked_otherwise(self._versions, old, new))
+        return said + side_by_side(was, now, f"version {old.number}", f"version {new.number}")
+
+    def _good(self, word: str) -> Version:
+        version = find_version(self._notebook, self._name, word)
+        if not version.is_good:
+            raise InvalidRequest(
+                f"Version {version.number} of {self._name} never passed its tests.",
+                hint=f"%autocode history {self._name}",
+            )
+        return version
+
+
+def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]:
+    """What was asked otherwise for two versions, and how they read the request, in a line each."""
+    from autocoder_jupyter.versions.changes import changes
+
+    was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
+    return [
+        f"Asked otherwise: {changes(versions.request(old.id), versions.request(new.id)) or 'nothing'}.",
+        *(f"Assumes no longer: {line}" for line in was if line not in now),
+        *(f"Now assumes: {line}" for line in now if line not in was),
+    ]
+
+
+def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ...]:
+    report = version.report
+    state = "ready" if report.success else "failed"
+    if versions.choice.pinned == version.id:
+        state += ", pinned"
+    elif counts:
+        state += ", counts"
+    return (
+        str(version.number),
+        version.id,
+        f"{report.started.astimezone():%Y-%m-%d %H:%M}" if report.started else "",
+        state,
+        "you" if report.author == "you" else f"the model, {counted(report.attempts, 'attempt')}",
+        _short(parts.evidence_text(report.evidence)) if report.success else _short(report.error or ""),
+        spending(report.usage, None),
+        _short(report.change),
+        _short("; ".join((report.prompt.strip(), *report.wishes))),
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+def bind(notebook: Notebook, name: str, version: Version) -> None:
+    """Bind the name to a recorded version; what the notebook captured for the name stays its default arguments."""
+    from autocoder_jupyter.result.recorded import result_of
+    from autocoder_jupyter.tasks.options import CallOptions
+
+    if name in notebook.namespace and not is_result(notebook.namespace[name]):
+        return
+    held = notebook.namespace.get(name)
+    options = CallOptions.of(notebook.settings().agent_config())
+    samples = held.original_samples if held is not None else {}
+    notebook.namespace[name] = result_of(version, notebook.journal_root, options, samples=samples)
+
+
+def require_no_work(notebook: Notebook, name: str) -> None:
+    """Leave alone what is in work.
+
+    Raises:
+        InvalidRequest: it is.
+    """
+    job = notebook.jobs.current(name)
+    if job is not None and not job.done:
+        raise InvalidRequest(f"{name} is in work.", hint=f"Wait for it, or %autocode cancel {name}.")
