@@ -31,6 +31,7 @@ class AgentConfig:
         api_base: address of the model's service, for proxies and local models.
         litellm_params: passed to every call, and wins over our own values.
         base_packages: installed in every environment.
+        packages_from: a pylock.toml (PEP 751): these versions, with these hashes, are in every environment.
         resources: limits of every sandbox of this agent.
         image_config: registry, Python version and base image of Docker images.
         max_iterations: attempts (code, tests, run) at most; 1 when tests are skipped.
@@ -67,6 +68,7 @@ class AgentConfig:
     api_base: str | None = None
     litellm_params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     base_packages: tuple[str, ...] = ()
+    packages_from: str | None = None
     resources: Resources = Resources()
     image_config: ImageConfig = ImageConfig()
     max_iterations: int = 10

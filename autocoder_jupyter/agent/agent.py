@@ -45,6 +45,7 @@ class AutoCoderAgent(AgentConfig):
         api_base: str | None = None,
         litellm_params: Mapping[str, Any] | None = None,
         base_packages: Iterable[str] | None = None,
+        packages_from: str | None = None,
         resources: Resources | Mapping[str, Any] | None = None,
         image_config: ImageConfig | Mapping[str, Any] | None = None,
         max_iterations: int = AgentConfig.max_iterations,
@@ -81,6 +82,7 @@ class AutoCoderAgent(AgentConfig):
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model; wins over our own values.
             base_packages: installed in every environment, such as `"scikit-learn>=1.5"`.
+            packages_from: path of a pylock.toml (PEP 751); its versions and hashes are in every environment.
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             image_config: registry, Python version and base image of Docker images.
             max_iterations: attempts (code, tests, run) at most.

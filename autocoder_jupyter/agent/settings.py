@@ -85,6 +85,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "api_base": _optional(check.address),
     "litellm_params": check.mapping,
     "base_packages": _requirements,
+    "packages_from": _optional(check.text),
     "resources": _resources,
     "image_config": _image_config,
     "max_iterations": _counted(1),

@@ -40,6 +40,7 @@ class Packages:
 
     async def provide_base(self) -> None:
         """The environment before there is code, with workers starting in it while the model thinks."""
+        await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self._needs(()).distributions, ())
         self._work.bench.warm(count=3)  # for the tests, for what they call, and for the sample
 
@@ -105,6 +106,12 @@ class Packages:
         declared = self._work.plan.packages
         imported = (distribution_of(module, declared) for module in imported_modules(self._work.code))
         return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}
+
+    def _unknown_of_own_lock(self) -> tuple[str, ...]:
+        """The packages of the person's lock that are neither well known nor agreed to: the file may be a stranger's."""
+        agreed = {requirement_name(name) for name in (*self._approved, *self._work.config.base_packages)}
+        names = {requirement_name(pin_of(line)) for line in self._work.bench.pinned}
+        return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
 
     def _needs(self, sources: tuple[str, ...]) -> PackageNeeds:
         return package_needs(

@@ -103,6 +103,7 @@ class _Generation:
         """All of it, as soon as no other kernel works on the same request: the second one finds what the first made."""
         work = self._work
         work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
+        work.bench.pinned = work.prepared.pinned
         if work.config.cache == "disable":
             return await self._generated()
         journal, key = work.services.journal, work.prepared.key.id

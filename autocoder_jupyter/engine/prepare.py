@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.data.codec import Unencodable, encode
@@ -13,6 +15,7 @@ from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
+from autocoder_jupyter.sandbox.pylock import read_pylock
 from autocoder_jupyter.types import InputSpec, TypeName, type_name
 from autocoder_jupyter.versions.keys import RequestKey
 
@@ -25,11 +28,13 @@ class Prepared:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
         context: what the model is told about the data.
         key: names the request by its content and the schema of its samples, not by their rows.
+        pinned: the lines of a lock of the person's own.
     """
 
     inputs: tuple[InputSpec, ...]
     context: DataContext
     key: RequestKey
+    pinned: tuple[str, ...] = ()
 
 
 def prepare(request: Request, config: AgentConfig) -> Prepared:
@@ -58,7 +63,14 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         examples=request.examples,
         withheld=withheld,
     )
-    return Prepared(inputs, context, RequestKey.of(request, config, inputs))
+    return Prepared(inputs, context, RequestKey.of(request, config, inputs), _own_lock(config))
+
+
+def _own_lock(config: AgentConfig) -> tuple[str, ...]:
+    """The lines of the person's own lock. It is no part of the key: other versions ask for no other function."""
+    if config.packages_from is None:
+        return ()
+    return read_pylock(Path(config.packages_from), config.image_config.python_version or sys.version_info[:2])
 
 
 def words_of(request: Request) -> str:

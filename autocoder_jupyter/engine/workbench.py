@@ -47,6 +47,7 @@ class Workbench:
         self._config = config
         self.limits = limits_of(config)
         self.environment: Environment | None = None
+        self.pinned: tuple[str, ...] = ()
         self._packages: tuple[str, ...] = ()
         self._healing = asyncio.Lock()
 
@@ -118,12 +119,13 @@ class Workbench:
             return bool(found)
 
     def _key(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> str:
-        return content_key(packages, system_packages, self.python_version, sys.platform, platform.machine())
+        parts = [packages, system_packages, self.python_version, sys.platform, platform.machine()]
+        return content_key(*parts, *([self.pinned] if self.pinned else []))
 
     async def _build(
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
-        spec = EnvironmentSpec(packages, self.python_version, system_packages, lock)
+        spec = EnvironmentSpec(packages, self.python_version, system_packages, lock, self.pinned)
         stop = Stop()
         return await call_blocking(
             lambda: self._services.sandbox.build(spec, on_progress=self._tell_progress, stop=stop),

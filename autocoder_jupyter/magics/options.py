@@ -298,6 +298,15 @@ OPTIONS: tuple[Option, ...] = (
         risk="these are installed without asking you",
     ),
     Option(
+        "packages_from",
+        "a pylock.toml; its versions, with their hashes, are in every environment",
+        flags=("--packages-from",),
+        placeholder="FILE",
+        field="packages_from",
+        rule="asks",
+        risk="the packages that this file names are installed",
+    ),
+    Option(
         "max_iterations",
         "attempts at most",
         flags=("--max-iterations",),

@@ -117,10 +117,10 @@ def lock(
         return spec.lock
     if spec.lock:
         return _hashed(spec, platform, on_progress, stop)
-    wanted = _check_requirements(spec.packages)
+    wanted = (*_check_requirements(spec.packages), *map(pin_of, spec.pinned))
     pinned = _base(spec.python_version, pinned=True)
     plain = _base(spec.python_version, pinned=False)
-    remembered = _remembered_lock_file(spec.python_version, platform, (*pinned, *wanted))
+    remembered = _remembered_lock_file(spec.python_version, platform, (*pinned, *wanted, *spec.pinned))
     if found := _read_lock(remembered):
         return found
     if on_progress is not None:
@@ -134,6 +134,8 @@ def lock(
             raise
         # Better other versions of pandas and pyarrow than no environment: values cross by Arrow, not by version.
         resolved = _resolve((*plain, *wanted), spec.python_version, platform, wanted, on_progress, stop)
+    own = {name_of(line): line for line in spec.pinned}
+    resolved = tuple(own.get(name_of(line), line) for line in resolved)  # the index does not say what is in them
     _write_lock(remembered, resolved)
     return resolved
 

@@ -47,12 +47,14 @@ class EnvironmentSpec:
         system_packages: apt packages; only Docker can install them.
         python_version: (major, minor).
         lock: lines of an earlier lock (see `pins`), to be used as they are when given.
+        pinned: lines of a person's own lock: these versions and hashes, and what `packages` need besides.
     """
 
     packages: tuple[str, ...]
     python_version: tuple[int, int]
     system_packages: tuple[str, ...] = ()
     lock: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

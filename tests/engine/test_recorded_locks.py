@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.events import ApprovalNeeded, Event
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox import environments
 from autocoder_jupyter.sandbox.local import LocalSandbox
@@ -131,3 +132,37 @@ async def test_a_recorded_lock_that_is_anything_else_is_resolved_anew(folder: Fo
     assert folder.asked == []
     last: Sequence[str] = json.loads(folder.journal.read_text().splitlines()[-1])["outcome"]["lock"]
     assert all(" --hash=sha256:" in line for line in last)
+
+
+class NoWorkers:
+    """A pool that starts none: the packages alone are looked at."""
+
+    def warm(self, *_: Any, **__: Any) -> None: ...
+
+
+@pytest.mark.parametrize("consent", [True, False])
+async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
+    consent: bool, folder: Folder, wheelhouse: Path
+) -> None:
+    make_wheel(wheelhouse, "unheard", "1.0")
+    resolved = environments.lock(EnvironmentSpec(("unheard",), sys.version_info[:2]))
+    asked: list[tuple[str, ...]] = []
+
+    async def approve(packages: tuple[str, ...]) -> bool:
+        asked.append(packages)
+        return consent
+
+    journal = Journal(folder.root, "growth")
+    journal.begin("r2")
+    services = Services(None, LocalSandbox(), NoWorkers(), journal, lambda event: None, approve)  # type: ignore[arg-type]
+    work = Work(Request("growth", "p"), AgentConfig(), services)
+    work.plan = CodePlan(description="", approach="")
+    work.bench.pinned = tuple(line for line in resolved if line.startswith("unheard"))
+    if consent:
+        await Packages(work).provide_base()
+        assert work.bench.environment is not None and set(work.bench.pinned) <= set(work.bench.environment.lock)
+    else:
+        with pytest.raises(PackageRefused, match="unheard may not be installed"):
+            await Packages(work).provide_base()
+        assert work.bench.environment is None
+    assert asked == [("unheard",)]

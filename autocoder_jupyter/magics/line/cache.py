@@ -21,6 +21,9 @@ Row = tuple[str, str, str, str, str]
 _LISTED = 20
 """Environments that are listed one by one."""
 
+_WITH_THE_BASE = frozenset({"iniconfig", "packaging", "pluggy", "pygments", "python-dateutil", "six", "tzdata"})
+"""What the base packages bring along."""
+
 _DAY = 24 * 3600.0
 
 
@@ -83,7 +86,7 @@ def _packages(folder: Path) -> str:
 
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         names = [name_of(line) for line in json.loads((folder / "autocode.json").read_text("utf-8"))["lock"]]
-        more = [name for name in names if name not in BASE_PACKAGES]
+        more = [name for name in names if name not in BASE_PACKAGES and name not in _WITH_THE_BASE]
         told = ", ".join(more[:6]) + (f" and {len(more) - 6} more" if len(more) > 6 else "")
         return visible(told) or "the base packages"
     return "damaged"
