@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import CodePlan, Evidence, ImageConfig, InputSpec, OutputSpec, Resources, Secret
+from autocoder_jupyter.types import CodePlan, Evidence, ImageConfig, InputSpec, OutputSpec, Report, Resources, Secret
 
 Share = Literal["rows", "stats", "schema"]
 """How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
@@ -116,6 +116,13 @@ class Earlier:
     code: str
     tests: str = ""
     evidence: Evidence = Evidence()
+
+    @classmethod
+    def of(cls, report: Report) -> Earlier:
+        """A version that has a plan and code."""
+        assert report.plan is not None and report.solution is not None
+        key = report.request_key or report.run_id
+        return cls(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments import cache_folder
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions.turns import lock_of, turn
@@ -279,13 +279,22 @@ class _Generation:
     async def _compare(self) -> None:
         """Say what is otherwise than in the version that this one was made from."""
         work, turn = self._work, self._turns[-1]
-        if work.request.earlier is None:
+        earlier = await call_blocking(self._made_from)
+        if earlier is None:
             return
         if (kept := work.start.kept) is not None and kept.report.changes is not None:
             work.choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
-        work.changes = await changes_since(work, work.request.earlier, values, turn.tests)
+        work.changes = await changes_since(work, earlier, values, turn.tests)
         work.emit(Compared(work.changes))
+
+    def _made_from(self) -> Earlier | None:
+        """The version that this one is compared with: of a person's edit the one that was edited."""
+        start = self._work.start
+        if start.kept is not None or start.draft is None or start.draft.author != "you":
+            return self._work.request.earlier
+        parent = self._work.services.journal.versions.get(start.parent)
+        return Earlier.of(parent.report) if parent and parent.report.plan and parent.report.solution else None
 
     async def _ask_anew(self, failure: str) -> None:
         """The kept function does not hold today: it becomes the first attempt of a new version, and costs none."""

@@ -96,14 +96,7 @@ def earlier_of(versions: Versions, version: str) -> Earlier | None:
     """What the request of a version started from; None when it is gone."""
     recorded = versions.request(version).get("earlier")
     known = versions.get(recorded) if isinstance(recorded, str) else None
-    return earlier(known.report) if known is not None and known.is_good else None
-
-
-def earlier(report: Report) -> Earlier:
-    """A good version as something to start from."""
-    assert report.plan is not None and report.solution is not None, "a good version has both"
-    key = report.request_key or report.run_id
-    return Earlier(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
+    return Earlier.of(known.report) if known is not None and known.is_good else None
 
 
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:

@@ -9,9 +9,9 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.present import Present, earlier, earlier_of, present
+from autocoder_jupyter.magics.present import Present, earlier_of, present
 from autocoder_jupyter.magics.references import collect_samples, read_schema
-from autocoder_jupyter.request import Request
+from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.versions import Versions
 
@@ -60,7 +60,7 @@ def _with_wish(found: Present, wish: str, versions: Versions) -> Request:
     """The request with the wish as its last; of one that was granted on the way here, the request from then."""
     request, report = found.request, found.report
     if wish not in request.wishes:
-        return replace(request, wishes=(*request.wishes, wish), earlier=earlier(report))
+        return replace(request, wishes=(*request.wishes, wish), earlier=Earlier.of(report))
     wishes = request.wishes[: request.wishes.index(wish) + 1]
     if wishes == request.wishes:
         return request
@@ -69,7 +69,7 @@ def _with_wish(found: Present, wish: str, versions: Versions) -> Request:
         seen.add(before.id)
         before = versions.get(before.report.parent)
     if before is None or before.report.wishes != wishes:
-        return replace(request, wishes=(*request.wishes, wish), earlier=earlier(report))
+        return replace(request, wishes=(*request.wishes, wish), earlier=Earlier.of(report))
     return replace(request, wishes=wishes, earlier=earlier_of(versions, before.id))
 
 

@@ -46,7 +46,8 @@ def _until_done(launch: Launch, progress: Callable[[], None], limit: float | Non
     deadline = None if limit is None else time.monotonic() + limit
     job = launch.job
     # How far it is stands on the card, right above.
-    wait = Wait(Awaited(job.name, str, "", job.obstacle))
+    # What the plan asks, the cell asks by itself (`progress`).
+    wait = Wait(Awaited(job.name, str, "", lambda: "" if job.pending_questions else job.obstacle()))
     with print_obstacles(wait) as tell_obstacle:
         while not job.done and (deadline is None or time.monotonic() < deadline):
             progress()

@@ -8,6 +8,7 @@ import pytest
 
 from autocoder_jupyter.engine.events import VersionBegun
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import edit_of, file_of
@@ -40,6 +41,7 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
     assert (report.author, report.parent, report.change) == ("you", first.run_id, "edited by you")
     assert report.run_id.startswith(f"{first.run_id}-") and report.solution.code == EDITED
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
+    assert report.changes.code.rstrip() == CODE and report.changes.outputs == () and not report.changes.tests
     assert code.read_text() == EDITED  # the file that was edited is as it was left
     again = await theatre.play({})
     assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
@@ -103,8 +105,6 @@ async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre)
 
 @pytest.mark.local_sandbox
 async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre):
-    from autocoder_jupyter.magics.present import earlier
-
     await play(theatre, SCRIPT)
     _, code, _ = files(theatre)
     code.write_text(EDITED)
@@ -114,7 +114,7 @@ async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre):
     played = await theatre.play(
         {**SCRIPT, "sort_tests": [sorting], "tests": [fenced(further)]},
         wishes=("Also more.",),
-        earlier=earlier(edited),
+        earlier=Earlier.of(edited),
         settings={"max_iterations": 1},
     )
     assert any("total = float(" in prompt_of(request) for request in played.model.requests)
