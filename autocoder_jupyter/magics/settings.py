@@ -15,7 +15,6 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS, Option
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.parameters import SYSTEM
 from autocoder_jupyter.trust import Wish, trust_in
 
 if TYPE_CHECKING:
@@ -100,6 +99,7 @@ class Settings:
             InvalidRequest: a value that a setting cannot have.
         """
         from autocoder_jupyter.agent.settings import agent_config
+        from autocoder_jupyter.parameters import SYSTEM
         from autocoder_jupyter.types import ImageConfig, Resources
 
         values = self.values
