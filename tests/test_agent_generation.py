@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from autocoder_jupyter import AutoCoderAgent, jobs
 from autocoder_jupyter.agent import generation
 from autocoder_jupyter.agent.arguments import build_request
+from autocoder_jupyter.agent.generation import reached
 from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError
+from autocoder_jupyter.request import AgentConfig
 from tests.scripted_model import Answer, ScriptedModel
 
 pytestmark = pytest.mark.local_sandbox
@@ -145,3 +148,12 @@ def test_a_limit_in_dollars_is_kept_with_the_persons_own_prices(tmp_path: Path) 
         other = refused.generate("The sum of w", samples={"sales": sales}, journal_root=tmp_path)
         assert other.state == "over_budget" and "The budget of $0.01 is too small" in str(other.error)
         assert len(model.requests) == len(rooms)
+
+
+def test_a_second_model_of_another_provider_gets_no_key_and_no_address_of_the_first() -> None:
+    config = AgentConfig(
+        model="openai/one", api_key="ONE_KEY", api_base="https://one.example/v1", litellm_params={"api_key": "x"}
+    )
+    assert reached(config, "openai/two") == replace(reached(config, "openai/one"), model="openai/two")
+    other = reached(config, "anthropic/two")
+    assert (other.model, other.api_key, other.api_base, dict(other.params)) == ("anthropic/two", None, None, {})

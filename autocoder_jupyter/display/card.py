@@ -77,7 +77,7 @@ def render_html(state: CardState) -> str:
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
         markup.row("Assumes", parts.assumptions(plan, _refinable(state))),
-        markup.row("2nd opinion", readings.opinion_html(_refinable(state), state.opinion)),
+        markup.row("Readings", readings.opinion_html(_refinable(state), state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         markup.row("Your tests", parts.own(state.evidence)),
         _evidence_html(state),

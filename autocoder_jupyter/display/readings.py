@@ -107,7 +107,10 @@ def _sentence(difference: Difference) -> str:
 def _told(difference: Difference) -> str:
     """`best_month would be 2024-03 instead of 2024-11`."""
     where, first, second = difference.where, difference.first, difference.second
-    if second.endswith((" rows", " entries")):
+    if not first and not second:  # values are withheld
+        rows = f" in {difference.count} of {difference.of} rows" if difference.of > 1 else ""
+        told = f"{where} would differ{rows}"
+    elif second.endswith((" rows", " entries")):
         at = f" ({difference.at})" if difference.at else ""
         told = f"{where} would have {second} instead of {first}{at}"
     elif difference.of > 1:

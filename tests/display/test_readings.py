@@ -62,6 +62,12 @@ def test_rows_variations_and_errors_are_told_in_words():
     assert "total would be 3 instead of an error (ValueError: x)." in told
 
 
+def test_where_values_are_withheld_only_the_place_is_told():
+    column = Difference(where="monthly.growth", first="", second="", count=10, of=12)
+    told = words(opinion_html("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))
+    assert "Read year on year, monthly.growth would differ in 10 of 12 rows." in told
+
+
 def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence():
     agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",), not_compared=("plot: x",))
     told = words(opinion_html("", agreed))

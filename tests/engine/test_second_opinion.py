@@ -202,4 +202,9 @@ async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_mas
     asked = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
     assert ("<input>" in asked) is is_told
     assert "ada@" not in asked and (".com" in asked.split("<first>")[1]) is is_told
-    assert played.report.second_opinion.state == "differ" and ("derive" in played.asked) is is_told
+    opinion = played.report.second_opinion
+    assert opinion.state == "differ" and ("derive" in played.asked) is is_told
+    shows_values = settings == {"share": "rows"}
+    (difference,) = opinion.differences
+    assert (difference.first, difference.second) == (("50", "40") if shows_values else ("", ""))
+    assert bool(opinion.smallest) is is_told  # the card is saved with the notebook

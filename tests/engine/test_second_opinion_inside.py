@@ -185,3 +185,20 @@ def test_solutions_get_copies_and_what_one_changes_the_other_does_not_see():
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     found = trial('float(x.__setitem__("n", 0.0) or x["n"].sum())', 'float(x["n"].sum())', frame)
     assert found["sample"][0]["second"] == "3" and list(frame["n"]) == [1.0, 2.0]
+
+
+def test_where_values_are_withheld_no_key_value_or_message_is_told():
+    from autocoder_jupyter.engine.second_opinion.findings import Findings
+    from autocoder_jupyter.engine.second_opinion.trial import TrialOutcome
+    from autocoder_jupyter.types import OutputSpec
+
+    outcome = TrialOutcome(
+        failed="the second solution raises ValueError: no Ada",
+        sample=[{"where": "totals.Ada", "first": "3", "second": "4", "at": "Ada"}],
+        not_compared=["totals.Ada: only in the function"],
+    )
+    withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), shows_values=False)
+    assert "Ada" not in str((withheld.failed, withheld.differences, withheld.not_compared))
+    assert withheld.failed == "the second solution raises ValueError" and withheld.differences[0].where == "totals"
+    shown = Findings(outcome, withheld.outputs, shows_values=True)
+    assert shown.differences[0].where == "totals.Ada" and shown.failed.endswith("no Ada")

@@ -28,9 +28,7 @@ def function_section(subject: Subject) -> str:
             markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
             markup.row("Wishes", markup.items(markup.text(wish) for wish in report.wishes)),
             markup.row("Changes", _changes(report)),
-            markup.row(
-                "2nd opinion", readings.opinion_html(report.name if report.success else "", report.second_opinion)
-            ),
+            markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
             markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
             parts.refining(report.name) if report.success else "",
             source_block(code_of(report), f"{report.name}.py", report.name),

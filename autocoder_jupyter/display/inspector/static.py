@@ -73,9 +73,7 @@ def _evidence_first(subject: Subject) -> str:
             markup.row("Reason", markup.text(report.error or "")),
             markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
             markup.row("Assumes", parts.assumptions(report.plan)),
-            markup.row(
-                "2nd opinion", readings.opinion_html(report.name if report.success else "", report.second_opinion)
-            ),
+            markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
             evidence_section(report),
             markup.details("Environment", environment_section(report, subject.options)),
         )

@@ -20,8 +20,12 @@ def can_be_written(smallest: Smallest, plan: CodePlan) -> bool:
 
 
 def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> list[OpenPlace]:
-    """The places whose values a test can reach: an output, a column of one, a key of one, the rows of one."""
-    return [place for place in places if place.others and _expression(place, outputs)]
+    """The places whose values a test can reach: an output, a column of one, a key of one, the rows of one.
+
+    Where rows differ, the columns of what is left say nothing more.
+    """
+    rows = tuple(f"{place.where}." for place in places if place.keys)
+    return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
 
 
 def as_test(

@@ -1,29 +1,84 @@
-"""What a trial showed, as the differences that a person is shown."""
+"""What a trial showed, as a person is shown it. The card is saved with the notebook: it tells what others may know."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.second_opinion.trial import Place, TrialOutcome
-from autocoder_jupyter.types import Difference
+from autocoder_jupyter.types import Difference, OutputSpec
 
 MOST = 8
 """Differences that are shown."""
 
 
-def differences_of(outcome: TrialOutcome) -> tuple[Difference, ...]:
-    """The differences on the sample; then those that only a variation shows, each place once."""
-    return tuple(_all(outcome))[:MOST]
+@dataclass(frozen=True)
+class Findings:
+    """What a trial showed.
 
+    Args:
+        outcome: of the trial.
+        outputs: of the plan; their names and those of their columns may always be told.
+        shows_values: whether values may be, masked.
+    """
 
-def _all(outcome: TrialOutcome) -> Iterator[Difference]:
-    seen = {place.where for place in outcome.sample}
-    yield from (_difference(place, "") for place in outcome.sample)
-    for variation in outcome.variations:
-        new = [place for place in variation.differences if place.where not in seen]
-        yield from (_difference(place, variation.name) for place in new)
-        seen.update(place.where for place in new)
+    outcome: TrialOutcome
+    outputs: tuple[OutputSpec, ...]
+    shows_values: bool
 
+    @property
+    def failed(self) -> str:
+        """Why nothing was compared; of an error only its kind, where values may not be told."""
+        raised, colon, message = self.outcome.failed.partition(": ")
+        if not colon:
+            return raised
+        return f"{raised}: {Masker().mask(message)}" if self.shows_values else raised
 
-def _difference(place: Place, on: str) -> Difference:
-    return Difference(**place.model_dump(include={"where", "first", "second", "at", "count", "of"}), on=on)
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The differences on the sample, single values first; then those on variations, each place once."""
+        found = sorted(self._all(), key=lambda difference: (bool(difference.on), "." in difference.where))
+        return tuple(found)[:MOST]
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The variations."""
+        return tuple(map(self._on, self.outcome.tried))
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What has no counterpart."""
+        notes = self.outcome.not_compared
+        kept = [note if self.shows_values else f"a part of {self._where(note.partition(':')[0])}" for note in notes]
+        return tuple(dict.fromkeys(map(Masker().mask, kept)))
+
+    def _all(self) -> Iterator[Difference]:
+        seen = {place.where for place in self.outcome.sample}
+        yield from (self._told(place, "") for place in self.outcome.sample)
+        for variation in self.outcome.variations:
+            new = [place for place in variation.differences if place.where not in seen]
+            yield from (self._told(place, variation.name) for place in new)
+            seen.update(place.where for place in new)
+
+    def _told(self, place: Place, on: str) -> Difference:
+        mask = Masker().mask if self.shows_values else lambda text: ""
+        return Difference(
+            where=mask(place.where) or self._where(place.where),
+            first=mask(place.first),
+            second=mask(place.second),
+            at=mask(place.at),
+            count=place.count,
+            of=place.of,
+            on=self._on(on),
+        )
+
+    def _on(self, variation: str) -> str:
+        """A variation without the name of a column that may be hidden."""
+        return variation if self.shows_values or not variation.startswith("with one ") else "with one group only"
+
+    def _where(self, place: str) -> str:
+        """A place without what is no declared name, such as the key of a dictionary."""
+        declared = {spec.name for spec in self.outputs}
+        declared |= {f"{spec.name}.{column.name}" for spec in self.outputs for column in spec.columns}
+        return place if place in declared else place.partition(".")[0].partition("[")[0]

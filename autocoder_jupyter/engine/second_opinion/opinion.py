@@ -11,7 +11,7 @@ from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.events import OpinionGiven, StageFinished, StageStarted
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
-from autocoder_jupyter.engine.second_opinion.findings import differences_of
+from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import name_readings
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, TrialOutcome, try_both
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
@@ -106,18 +106,19 @@ class Adviser:
             return None
         work = self._work
         outcome = await try_both(work.bench, work.program(), second, work.request.samples)
+        found = Findings(outcome, work.plan.outputs, work.discretion.shows_values)
         opinion = SecondOpinion(
             code=second.code,
             model=work.config.second_model or work.config.model,
-            tried=tuple(outcome.tried),
-            not_compared=tuple(outcome.not_compared),
+            tried=found.tried,
+            not_compared=found.not_compared,
             tests=self._tests,
         )
         if outcome.failed:
-            note = f"Nothing was compared: {outcome.failed}."
+            note = f"Nothing was compared: {found.failed}."
             self._conclude(opinion.model_copy(update={"note": note}))
             return None
-        differences = differences_of(outcome)
+        differences = found.differences
         state = "differ" if differences else "agree"
         opinion = opinion.model_copy(update={"state": state, "differences": differences})
         if outcome.smallest is None:
@@ -142,7 +143,7 @@ class Adviser:
         confirms = confirmed(derivation, asked) if derivation else ""
         opinion = opinion.model_copy(
             update={
-                "smallest": smallest.source,
+                "smallest": source,
                 "derivation": derivation.derivation if derivation else "",
                 "confirms": confirms,
                 "readings": readings or (),

@@ -1,0 +1,56 @@
+"""A second opinion on the card: another reading, in numbers, which one click makes a line of the request."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.test_lab import wait_for_title
+from tests.scripted_model import prompt_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+
+CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --second-opinion on")
+LINE = "Growth compares the revenue per order of a month with that of the month before."
+SECOND = plays.MODULE.replace(
+    "import pandas", '"""- growth is that of the mean order\n"""\n\nimport pandas', 1
+).replace('monthly["revenue"].pct_change()', '(monthly["revenue"] / monthly["orders"]).pct_change()')
+NAMED = {"readings": [{"assumption": 3, "words": "per order", "line": LINE}]}
+DERIVED = {"derivation": "100, then 50", "sentence": "Monthly revenue growth", "decided": False, "values": []}
+
+
+def answer(request: dict[str, Any]) -> str:
+    prompt = prompt_of(request)
+    if "You are an experienced analyst" in prompt:
+        return plays.fenced(SECOND)
+    if "Two analysts answered one request" in prompt:
+        return json.dumps(NAMED)
+    if "You work out by hand what a function must return" in prompt:
+        return json.dumps(DERIVED)
+    if "You decide which tests of a function still hold" in prompt:
+        return json.dumps({"choices": []})
+    return plays.answer(request)
+
+
+def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_request(notebook: Open, play: Play) -> None:
+    model = play(answer)
+    page = notebook(CELL)
+    page.run(1)
+    wait_for_title(page, 1, "Ready")
+    card = page.card(1)
+    card.get_by_text(re.compile(r"Read per order, .* would ")).wait_for()
+    assert card.get_by_text("It hangs on: Growth compares with the month kept before").is_visible()
+    page.page.screenshot(path=ARTIFACTS / "a_reading.png")
+    use = card.get_by_role("button", name="Use this reading")
+    use.focus()
+    page.page.keyboard.press("Enter")
+    added = page.cell(2).locator(".cm-content")
+    added.filter(has_text=f"--refine{LINE}").wait_for()
+    model.wait_for_requests(len(model.requests) + 1)
+    page.card(2).wait_for()
+    assert page.card(2).get_by_text(LINE).first.is_visible()
