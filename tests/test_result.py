@@ -89,7 +89,7 @@ class Recorded:
         self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []
         monkeypatch.setattr("autocoder_jupyter.tasks.called.call", self)
 
-    async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any) -> str:
+    async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any, notes: Any) -> str:
         self.calls.append((options, positional, keywords))
         return "the outputs"
 

@@ -83,6 +83,7 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
     return ColumnsRead(False, names | frozenset(_before_suffixes(names)), frozenset(_put_together(module)))
 
 
+@functools.lru_cache(maxsize=10_000)
 def _texts(literal: str) -> Collection[str]:
     """The texts of a label, each of which may stand for it; none when no text in a source need name it."""
     try:

@@ -46,6 +46,12 @@ def _masked(literal: str) -> str:
     return Masker().mask(literal, bare_numbers=False)
 
 
+def has_shape(value: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
+    """Whether a table has just the columns, dtypes and index of another."""
+    now = shape_of(value)
+    return all(now[part] == shape.get(part) for part in ("type", "columns", "index"))
+
+
 def check_drift(
     name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
 ) -> str | None:

@@ -20,10 +20,13 @@ def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, An
     return inputs, options
 
 
-def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+def bind(
+    function: Function, positional: Sequence[Any], keywords: Mapping[str, Any], notes: list[str] | None = None
+) -> dict[str, Any]:
     """The value of every input: given, else the sample, else the declared default.
 
-    An optional input without any of these is left out, so that the function's own default counts.
+    An optional input without any of these is left out, so that the function's own default counts. `notes` gets a
+    sentence for each table that changed in columns that the function does not read.
 
     Raises:
         InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
@@ -35,7 +38,7 @@ def bind(function: Function, positional: Sequence[Any], keywords: Mapping[str, A
         if spec.name in given:
             bound[spec.name] = checked_value(spec, given[spec.name])
             if spec.type in ("DataFrame", "Series"):
-                bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name])
+                bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name], notes)
         elif spec.name in function.samples:
             bound[spec.name] = checked_value(spec, function.samples[spec.name])
         elif spec.required:
@@ -84,20 +87,26 @@ def _samples_left(function: Function) -> str:
     return "" if function.samples else " The samples of the generation were not kept."
 
 
-def _of_same_shape(function: Function, name: str, value: Any) -> Any:
+def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
     """The table with the dtypes that the function was built on, where the difference is one of form."""
     shape = function.shapes.get(name)
     if shape is None or value is function.samples.get(name):
         return value
     from autocoder_jupyter.data.columns_read import columns_read
-    from autocoder_jupyter.data.drift import as_built, check_drift
+    from autocoder_jupyter.data.drift import as_built, check_drift, has_shape, unread_drift
 
+    if has_shape(value, shape):
+        return value
     reads = columns_read(function.code, function.inputs)
     sentence = check_drift(name, value, shape, reads)
     if sentence:
         why, hint = _of_a_group(function, value)
         raise DataDrift(sentence, why=why, hint=hint)
-    return as_built(value, shape, reads) if shape.get("type") == "DataFrame" else value
+    if shape.get("type") != "DataFrame":
+        return value
+    if notes is not None and (note := unread_drift(name, value, shape, reads)):
+        notes.append(f"{function.name}: {note}")
+    return as_built(value, shape, reads)
 
 
 def _of_a_group(function: Function, value: Any) -> tuple[str, str]:

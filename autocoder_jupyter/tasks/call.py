@@ -40,8 +40,14 @@ _OF_MISSING_FILES = frozenset(
 """What a library raises that loads a file of its own late, and does not find it."""
 
 
-async def call(function: Function, options: CallOptions, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """Call a function. Cancelling the awaiting task kills the call's worker.
+async def call(
+    function: Function,
+    options: CallOptions,
+    positional: Sequence[Any],
+    keywords: Mapping[str, Any],
+    notes: list[str] | None = None,
+) -> Any:
+    """Call a function. Cancelling the awaiting task kills the call's worker. `notes` is as for `bind`.
 
     Raises:
         InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
@@ -49,7 +55,7 @@ async def call(function: Function, options: CallOptions, positional: Sequence[An
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """
     _require_agreed(function, options)
-    arguments = bind(function, positional, keywords)
+    arguments = bind(function, positional, keywords, notes)
     secrets = secret_values(options.secrets)
     program = Program(
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}

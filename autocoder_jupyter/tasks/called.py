@@ -12,7 +12,7 @@ from autocoder_jupyter.tasks.call import call
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.tasks.unread import warn_of_unread
+from autocoder_jupyter.tasks.warned import warn_once
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -82,8 +82,9 @@ class Called:
 
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
-        function, outputs = background.run(self._outputs(args, overrides))
-        warn_of_unread(function, args, overrides)
+        notes: list[str] = []
+        outputs = background.run(self._outputs(args, overrides, notes))
+        warn_once(notes)
         return outputs
 
     @Live
@@ -91,19 +92,20 @@ class Called:
         """The same, to be awaited. An interrupt of the kernel cancels it."""
 
         async def aio(*args: Any, **overrides: Any) -> Any:
+            notes: list[str] = []
             with background.interruptible():
-                function, outputs = await self._outputs(args, overrides)
-            warn_of_unread(function, args, overrides)
+                outputs = await self._outputs(args, overrides, notes)
+            warn_once(notes)
             return outputs
 
         aio.__doc__ = self.__doc__
         aio.__signature__ = self.interface.signature()  # type: ignore[attr-defined]
         return aio
 
-    async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any]) -> tuple[Function, Any]:
+    async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]) -> Any:
         function = await self._function()
         inputs, options = split(function, overrides)
-        return function, await call(function, self.options.changed(options), args, inputs)
+        return await call(function, self.options.changed(options), args, inputs, notes)
 
     async def _function(self) -> Function:
         raise NotImplementedError
