@@ -136,7 +136,7 @@ def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
 
 def _cost(opinion: SecondOpinion) -> str:
     spent = spending(opinion.usage, None)
-    return f"It took {spent}, part of the sum above." if spent else ""
+    return f"It took {spent}, part of the sum above." if spent else opinion.note
 
 
 def _not_compared(opinion: SecondOpinion) -> str:

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.own_tests import own_module
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report, Usage
+from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report, SecondOpinion, Usage
 from autocoder_jupyter.versions.store import Version
 
 
@@ -125,9 +125,16 @@ def kept_report(report: Report, work: Work, kept: Version) -> Report:
             "change": recorded.change,
             "attempts": recorded.attempts,
             "history": recorded.history,
-            "second_opinion": recorded.second_opinion and recorded.second_opinion.model_copy(update={"usage": Usage()}),
+            "second_opinion": _as_recorded(recorded.second_opinion),
             "changes": report.changes or recorded.changes,
             "answers": recorded.answers,
             "conversation_history": conversation(journal.root, journal.name, kept.id),
         }
     )
+
+
+def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
+    """An opinion on a function that is kept: it costs nothing again, and its values are those of the sample of then."""
+    if opinion is None or opinion.state == "none":
+        return opinion
+    return opinion.model_copy(update={"usage": Usage(), "note": "That was so on the sample that it was made on."})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pandas as pd
 import pytest
@@ -113,11 +114,14 @@ async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatr
         (Answer(status=401, error="no such key"), "No second solution was written."),
         (fenced("OUTPUTS = 3\n\ndef run(sales):\n    raise ValueError('it cannot')"), "the second solution raises"),
         (fenced("def run(sales):\n    while True: pass"), "could not be run side by side"),
+        (Answer(fenced(AGREEING), hold=threading.Event()), "did not come in time"),
     ],
-    ids=["refused", "raises", "never ends"],
+    ids=["refused", "raises", "never ends", "late"],
 )
 async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(theatre: Theatre, monkeypatch, answer, said):
     monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
+    if said == "did not come in time":
+        monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.opinion.PATIENCE", 0.1)
     played = await theatre.play(script(second=[answer]), settings=ON)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     assert played.report.second_opinion.state == "none" and said in played.report.second_opinion.note
@@ -140,6 +144,7 @@ async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre):
     again = await theatre.play({}, settings=ON)
     assert again.asked == [] and again.report.second_opinion.readings
     assert again.report.second_opinion.usage.input_tokens == 0
+    assert again.report.second_opinion.note == "That was so on the sample that it was made on."
 
 
 async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre):

@@ -70,7 +70,7 @@ class Adviser:
         if self._writing is not None:
             self._writing.cancel()
         if self._wanted and self._work.second_opinion is None:
-            self._without("The function did not come so far that it could be compared.")
+            self._without("The run ended before it was heard.")
             self._work.emit(StageFinished("second", self._work.attempt, False))
 
     async def weigh(self, verdict: Verdict) -> Verdict:
