@@ -334,3 +334,29 @@ def test_a_mistyped_package_is_refused_as_soon_as_it_is_named() -> None:
     with pytest.raises(InvalidRequest, match="Did you mean 'requests'"):
         AutoCoderAgent(base_packages=["tabulate", "requets"])
     assert AutoCoderAgent(base_packages=["requets==1.0"]).base_packages == ("requets==1.0",)
+
+
+def test_examples_and_own_tests_are_taken_as_they_are_now() -> None:
+    few, best = pd.DataFrame({"v": [1.0]}), [1, [2]]
+    source = "def test_x():\n    assert total(pd.DataFrame()) == 0"
+    examples = [({"sales": few}, 14.0), ({}, {"total": 1.0, "best": best})]
+    request = build_request("The total", name="total", own_tests=source, examples=examples)
+    few.loc[0, "v"] = 9.0
+    best.append(3)
+    first, second = request.examples
+    assert request.own_tests == source and first.expected == (("", 14.0),) and first.given[0][1]["v"].tolist() == [1.0]
+    assert second.given == () and second.expected == (("total", 1.0), ("best", [1, [2]]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"examples": [3]}, "examples must be pairs"),
+        ({"examples": [({}, object())]}, "example 1 cannot be compared by values"),
+        ({"own_tests": "x = 1"}, "no test function among the tests of x"),
+        ({"own_tests": "def test_x(): assert x(sales)"}, "use sales, which they do not define"),
+    ],
+)
+def test_examples_and_own_tests_that_cannot_be_are_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        build_request("x", name="x", **arguments)

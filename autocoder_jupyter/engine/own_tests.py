@@ -59,7 +59,8 @@ def check_own_tests(source: str, name: str) -> None:
         raise InvalidRequest(f"The tests of {name} are no Python.", why=f"{complaint(error)}.") from None
     if not suite.ids:
         raise InvalidRequest(
-            f"There is no test of {name} in the cell.", hint="Write functions that pytest finds: def test_…():"
+            f"There is no test function among the tests of {name}.",
+            hint="Write functions that pytest finds: def test_…():",
         )
     unknown = sorted({*_free_names(source)} - {name, *_GIVEN})
     if unknown:

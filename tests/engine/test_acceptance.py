@@ -138,7 +138,7 @@ async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre):
     ("source", "words"),
     [
         pytest.param("def test_x(:\n    pass", "are no Python", id="no Python"),
-        pytest.param("x = 1\n", "no test of growth in the cell", id="no test"),
+        pytest.param("x = 1\n", "no test function among the tests of growth", id="no test"),
         pytest.param(
             "def test_x():\n    assert growth(sales) == limit", "use limit, sales, which they do not", id="variables"
         ),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from autocoder_jupyter.magics import variables
-from autocoder_jupyter.magics.variables import describe, hint
+from autocoder_jupyter.magics.variables import describe, hint, others
 from autocoder_jupyter.types import Dir, File
 
 
@@ -40,6 +40,11 @@ def test_names_hide_nothing() -> None:
 
 def test_what_cannot_be_referred_to_is_left_out() -> None:
     assert describe({"n": 1, "text": "a", "_hidden": pd.DataFrame(), "pd": pd, "kind": pd.DataFrame, "l": [1]}) == []
+
+
+def test_other_names_are_told_with_their_types_and_no_values() -> None:
+    namespace = {"n": 1, "text": "secret", "_hidden": 2, "pd": pd, "sales": pd.DataFrame(), "f": File("a")}
+    assert others(namespace) == {"n": "int", "text": "str", "pd": "module"}
 
 
 class Unsayable:

@@ -16,7 +16,7 @@ from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evi
 from autocoder_jupyter.display.inspector.function import example, function_section
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
+from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
 from tests.display.inspector.results import MENDED, SENT, subject
 
 NOTHING = Report(name="growth", run_id="r", prompt="p", success=False, error="No key.")
@@ -253,3 +253,12 @@ def test_a_run_that_replayed_says_that_it_sent_nothing() -> None:
         update={"conversation_history": tuple(said.model_copy(update={"replayed": False}) for said in asked)}
     )
     assert "3 requests to the model" in sent_html(subject(fresh, sent={**SENT, "requests": [{}, {}, {}]}))
+
+
+def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:
+    mine = CheckOutcome(name="your test test_mine", passed=False, message="assert 3 == 4")
+    evidence = MENDED.evidence.model_copy(update={"acceptance": (mine,)})
+    text = read(evidence_section(changed(evidence=evidence, own_tests="def test_mine(): ..."))).text
+    assert 0 <= text.index("Your tests") < text.index("your test test_mine") < text.index("assert 3 == 4")
+    assert "Source of your tests" in text and "def test_mine" in text
+    assert "Your tests" not in read(evidence_section(MENDED)).text

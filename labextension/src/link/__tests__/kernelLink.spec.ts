@@ -55,7 +55,8 @@ describe('a link to a kernel', () => {
     const jobs: IJob[] = [job({ name: 'growth' })];
     const variables: IVariable[] = [{ name: 'sales', type: 'DataFrame', rows: 3 }];
     comm.hear({ kind: 'jobs', jobs });
-    comm.hear({ kind: 'data', variables });
+    comm.hear({ kind: 'data', variables, others: { limit: 'int' } });
+    expect(link.others).toEqual({ limit: 'int' });
     expect(link.jobs).toEqual(jobs);
     expect(link.variables).toEqual(variables);
     expect(Date.now() - link.heardAt).toBeLessThan(5000);
