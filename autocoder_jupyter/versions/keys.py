@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -62,7 +61,7 @@ class RequestKey:
             "max_sample_rows": config.max_sample_rows,
             "skip_tests": config.skip_tests,
             "base_packages": config.base_packages,
-            "python_version": config.image_config.python_version or sys.version_info[:2],
+            "python_version": config.image_config.python_version,  # of its own accord it is the notebook's
         }
         # What a request does not have leaves no trace, so that a part that is new here changes no key of before.
         asked = content_key({name: part for name, part in parts.items() if part})
