@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from autocoder_jupyter.display.card import render_html, render_text
+from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
+from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.readings import opinion_html, opinion_lines
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.engine.events import Finished, OpinionGiven
-from autocoder_jupyter.types import Difference, Reading, SecondOpinion, Usage
+from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
 
 BEST = Difference(where="best_month", first="2024-11", second="2024-03")
 GROWTH = Difference(where="monthly.growth", first="0.1", second="0.42", at="2024-03-01", count=10, of=12)
@@ -83,3 +85,24 @@ def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it():
     assert "Use this reading" not in render_html(running) and "year on year" in words(render_html(running))
     ready = running.apply(Finished("ready"))
     assert "Use this reading" in render_html(ready) and "%autocode reading growth 1" in render_text(ready)
+
+
+def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_other_code():
+    report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS.model_copy(update={
+        "smallest": "sales = pd.DataFrame({})", "derivation": "150 / 100 - 1 = 0.5", "code": "def run(): pass",
+        "tried": ("with shuffled rows",), "model": "openai/second",
+    }))  # fmt: skip
+    told = words(opinion_section(report))
+    for said in ("monthly.growth", "10 of 12", "with shuffled rows", "150 / 100 - 1 = 0.5", "by openai/second"):
+        assert said in told
+    assert (
+        "pd.DataFrame" in told.replace(" ", "")
+        and opinion_section(report.model_copy(update={"second_opinion": None})) == ""
+    )
+
+
+def test_the_conversation_has_a_line_of_its_own_for_what_it_took():
+    said = Exchange(stage="second", key="k", model="m", messages=(), answer="", usage=DIFFERS.usage)
+    report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS, usage=DIFFERS.usage)
+    told = words(conversation_section(report.model_copy(update={"conversation_history": (said,)}), SAVED))
+    assert re.search(r"of it, the second opinion\s+2\.0K\s+0\s+300", told)
