@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from autocoder_jupyter.engine.brief import extended, question
+from autocoder_jupyter.engine.brief import extended, question, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.earlier import plan_addition
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
@@ -28,8 +29,9 @@ nothing to guess that both need to know. Decide:
   and only when they earn it. System packages (apt) almost never.
 
 Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, dict, list (JSON-like), File and Dir (a
-pathlib.Path in `run`), Figure (of matplotlib; of plotly or altair where that
-is asked for, then a package)."""
+pathlib.Path in `run`), Figure (of matplotlib)."""
+
+_OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked for; then it is among the packages."
 
 
 def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:
@@ -44,6 +46,7 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
         f"Inputs that are given:\n{given or '- none'}",
         f"Outputs that are declared:\n{declared or '- none: propose them'}",
         _INSTRUCTIONS,
+        _OTHER_FIGURES if re.search("plotly|altair", request_text(request, ""), re.IGNORECASE) else "",
     )
     return extended(messages, plan_addition(request.earlier) if request.earlier else "")
 

@@ -67,3 +67,11 @@ def test_only_files_and_figures_that_there_are_have_rules():
     assert "current folder" in rules("File") and "matplotlib" not in rules("File")
     assert "matplotlib" in rules("Figure") and "current folder" not in rules("Figure")
     assert "matplotlib" not in rules("float")
+
+
+def test_other_libraries_of_figures_are_spoken_of_where_the_request_does():
+    def asked(prompt):
+        return plan_messages(Request(name="x", prompt=prompt), (), "")[1]["content"]
+
+    assert "altair" in asked("A bar chart with Altair.")
+    assert "plotly" not in asked("A bar chart.")
