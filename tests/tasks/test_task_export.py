@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
+import json
 import os
 import re
 import subprocess
@@ -212,6 +213,15 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "file.txt", "folder", "column.parquet", "picture.png", "t.csv",
     }  # fmt: skip
+
+
+def test_a_figure_that_a_page_draws_is_written_as_data(report: Any, tmp_path: Path) -> None:
+    code = "import plotly.graph_objects as go\ndef run():\n    return go.Figure(go.Bar(x=['a'], y=[1]))\n"
+    path = written(report(code, (), (OutputSpec(name="chart", type="Figure"),)), tmp_path / "chart.py")
+    done = here(path, "--output-dir", "out")
+    assert (done.stderr, done.stdout) == ("", "chart: out/chart.json\n")
+    (trace,) = json.loads((tmp_path / "out" / "chart.json").read_text())["data"]
+    assert (trace["type"], trace["x"]) == ("bar", ["a"])
 
 
 def test_an_input_may_bear_the_name_of_an_option_of_the_command_line(report: Any, tmp_path: Path) -> None:
