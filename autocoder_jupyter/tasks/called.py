@@ -12,7 +12,7 @@ from autocoder_jupyter.tasks.call import call
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.tasks.warned import warn_once
+from autocoder_jupyter.tasks.warned import warn_of, warn_once
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -83,7 +83,8 @@ class Called:
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
         notes: list[str] = []
-        outputs = background.run(self._outputs(args, overrides, notes))
+        outputs, caution = background.run(self._outputs(args, overrides, notes))
+        warn_of(caution)
         warn_once(notes)
         return outputs
 
@@ -94,7 +95,8 @@ class Called:
         async def aio(*args: Any, **overrides: Any) -> Any:
             notes: list[str] = []
             with background.interruptible():
-                outputs = await self._outputs(args, overrides, notes)
+                outputs, caution = await self._outputs(args, overrides, notes)
+            warn_of(caution)
             warn_once(notes)
             return outputs
 
@@ -102,10 +104,11 @@ class Called:
         aio.__signature__ = self.interface.signature()  # type: ignore[attr-defined]
         return aio
 
-    async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]) -> Any:
+    async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]) -> tuple[Any, str]:
+        """The outputs, and what whoever calls the function should know each time."""
         function = await self._function()
         inputs, options = split(function, overrides)
-        return await call(function, self.options.changed(options), args, inputs, notes)
+        return await call(function, self.options.changed(options), args, inputs, notes), function.caution
 
     async def _function(self) -> Function:
         raise NotImplementedError

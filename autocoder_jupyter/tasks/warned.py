@@ -1,4 +1,4 @@
-"""A word, once, about a call that worked: the person may want to know."""
+"""A word about a call that worked: the person may want to know."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-from autocoder_jupyter.errors import DriftWarning
+from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning
 
 _MOST = 10_000
 
@@ -20,6 +20,12 @@ def warn_once(notes: Iterable[str]) -> None:
         if note not in _told and len(_told) < _MOST:
             _told.add(note)
             warnings.warn(note, DriftWarning, stacklevel=_frames_of_ours() + 1)
+
+
+def warn_of(caution: str) -> None:
+    """Warn, there too and each time, that a function from before has answered; "" warns of nothing."""
+    if caution:
+        warnings.warn(caution, EarlierVersionWarning, stacklevel=_frames_of_ours() + 1)
 
 
 def _frames_of_ours() -> int:
