@@ -33,6 +33,7 @@ def test_a_reading_becomes_a_wish_and_starts_from_the_function_that_is_there(rea
 def test_without_a_number_the_readings_are_told(ready: Any, jobs: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ready.run("%autocode reading growth")
     said = capsys.readouterr().out
+    assert said.count("\n") == 3 and "\\n" not in said
     assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in said and len(jobs.submitted) == 1
 
 

@@ -22,7 +22,8 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
     opinion = job.result.report.second_opinion
     readings = opinion.readings if opinion else ()
     if not number:
-        print(visible("\n".join(opinion_lines(name, opinion)) or f"No second opinion was sought on {name}."))
+        lines = opinion_lines(name, opinion) or [f"No second opinion was sought on {name}."]
+        print("\n".join(map(visible, lines)))
         return
     if not readings:
         raise InvalidRequest(
