@@ -149,7 +149,8 @@ def _row(tag: str, values: Iterable[object]) -> str:
     shown = [text(value) for value in values]
     if not any(shown):
         return ""
-    cells = (_cell(tag, value, last=number == len(shown)) for number, value in enumerate(shown, 1))
+    # A heading without words would be read as an empty one.
+    cells = (_cell(tag if value else "td", value, last=number == len(shown)) for number, value in enumerate(shown, 1))
     return f'<tr style="background:none">{"".join(cells)}</tr>'
 
 

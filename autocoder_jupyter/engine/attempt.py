@@ -75,7 +75,7 @@ class Trials:
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config
-        if not self._work.discretion.shows_values:
+        if not self._work.discretion.shows_values or config.hide or config.mask:  # an output may hold those columns
             return SampleOutputs(withheld=True)
         return SampleOutputs(glimpses(sample.values, hidden_values(secret_values(config.secrets), config.env_vars)))
 

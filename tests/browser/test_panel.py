@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +46,23 @@ def wait_for(page: NotebookPage, name: str, word: str) -> Any:
     found = panel(page).get_by_role("listitem", name=f"{name}: {word}", exact=True)
     found.wait_for(timeout=PATIENCE)
     return found
+
+
+AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def barriers(page: NotebookPage, *places: str) -> list[Any]:
+    """What axe-core finds that keeps people out, in these parts of the page."""
+    page.page.evaluate(AXE.read_text())
+    return list(
+        page.page.evaluate(
+            """async include => {
+                const { violations } = await axe.run({ include }, { resultTypes: ["violations"] });
+                return violations.map(({ id, nodes }) => [id, nodes.map(node => node.html)]);
+            }""",
+            list(places),
+        )
+    )
 
 
 def offer(page: NotebookPage, number: int, label: str) -> Any:
@@ -144,6 +162,28 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     assert (lab.folder / "growth.py").read_text() == "mine"
 
 
+def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
+    page = notebook("1 + 1")
+    first = panel(page).get_by_role("form", name="First steps")
+    try:
+        first.get_by_label("Model").fill("openai/scripted")
+        first.get_by_label("Environment variable").fill("NO_SUCH_KEY")
+        page.page.keyboard.press("Enter")
+        said = first.get_by_role("status")
+        said.get_by_text("set by JupyterLab").wait_for(timeout=PATIENCE)
+        assert "NO_SUCH_KEY is not set" in said.inner_text()
+        assert "extension is already loaded" not in said.inner_text()
+        picture(page, "first_steps")
+        assert barriers(page, ".jp-AutocodePanel") == []
+    finally:
+        lab.use_settings("autocoder-jupyter/plugin", {})
+    page.cell(1).locator(".cm-content").click()
+    page.page.get_by_role("button", name="+ Autocode").click()
+    page.page.locator(".jp-Cell.jp-mod-active .cm-content", has_text="%%autocode result").wait_for(timeout=5_000)
+    page.page.keyboard.type("Revenue of ")  # in the place of the words that were there
+    assert source(page, 2) == "%%autocode result\nRevenue of "
+
+
 def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> None:
     page = notebook(f"{plays.CELL} Never right.")
     page.run(1)
@@ -239,6 +279,13 @@ def test_everything_is_in_reach_of_the_keyboard(notebook: Open) -> None:
         "Export growth as a script",
         "Show the cell of growth",
     ]
+    assert barriers(page, ".jp-AutocodePanel", ".jp-AutocodeFollowed", ".jp-AutocodeInspector") == []
+    tab.set_viewport_size({"width": 640, "height": 1200})
+    for name in ("Function", "Conversation", "Environment", "Run"):
+        label = inspector.get_by_role("tab", name=name)
+        assert label.evaluate("tab => tab.scrollWidth <= tab.clientWidth + 1"), f"{name} is cut"  # pixels are whole
+    assert inspector.evaluate("node => node.scrollWidth <= node.clientWidth")
+    picture(page, "inspector_narrow")
 
 
 @pytest.mark.own_kernel

@@ -730,6 +730,7 @@ async def test_nothing_of_a_hidden_column_and_no_value_of_a_masked_one_is_ever_s
     sent = json.dumps(played.model.requests)
     assert "canary" not in sent and "ssn" not in sent and "87100" not in sent
     assert "wage" in sent
+    assert played.of(SampleOutputs) == [SampleOutputs(withheld=True)]  # the card, which is saved, holds no output
 
 
 def test_a_preview_shows_the_answers_schema_too() -> None:

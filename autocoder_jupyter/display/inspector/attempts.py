@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.inspector.side_by_side import MAX_LINES, side_by_side
 
 if TYPE_CHECKING:
@@ -27,13 +28,19 @@ def attempts_section(report: Report) -> str:
     return "".join(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history)
 
 
-def attempts_with_changes(report: Report) -> str:
-    """Every attempt, and what changed from each to the next."""
+def attempts_with_changes(report: Report, *, unified: bool = False) -> str:
+    """Every attempt, and what changed from each to the next.
+
+    Args:
+        report: of the result.
+        unified: whether changes stand below each other, which takes a tenth of the room.
+    """
+    shown = _unified if unified else _side_by_side
     pairs = list(pairwise(report.history))
     left_out = len(pairs) - MAX_CHANGES
     note = f"Earlier changes: %autocode diff {report.name} A B." if left_out > 0 else ""
     changes = "".join(
-        markup.details(f"What changed from attempt {old.number} to {new.number}", changes_html(old, new, saved=True))
+        markup.details(f"What changed from attempt {old.number} to {new.number}", shown(old, new))
         for old, new in pairs[-MAX_CHANGES:]
     )
     return attempts_section(report) + changes + (f"<div>{markup.muted(note)}</div>" if note else "")
@@ -51,6 +58,16 @@ def attempt_html(attempt: Attempt, result: bool) -> str:
         + markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else "")
         + "</div>"
     )
+
+
+def _side_by_side(before: Attempt, after: Attempt) -> str:
+    return changes_html(before, after, saved=True)
+
+
+def _unified(before: Attempt, after: Attempt) -> str:
+    names = f"attempt {before.number}", f"attempt {after.number}"
+    sources = [(before.code, after.code), (before.tests, after.tests)]
+    return "".join(colour_diff(old, new, *names) for old, new in sources)
 
 
 def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> str:

@@ -27,8 +27,13 @@ class Bounds:
     exchanges: int
 
 
-SAVED = Bounds(message=1_500, exchanges=12)
+SAVED = Bounds(message=1_000, exchanges=12)
 """In the static form, which is saved with the notebook."""
+
+BRIEF = Bounds(message=200, exchanges=6)
+"""There, where other sections are long."""
+
+FACTS_ONLY = Bounds(message=0, exchanges=0)
 
 LIVE = Bounds(message=60_000, exchanges=60)
 

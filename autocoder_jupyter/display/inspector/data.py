@@ -21,20 +21,23 @@ SHARES = {
     "schema": "names, dtypes and sizes only",
 }
 
-SCHEMA_CHARACTERS = 8_000
+SCHEMA_CHARACTERS = 6_000
 """So much of a schema stands in the static form."""
 
 
-def data_section(subject: Subject, overviews: Mapping[str, Overview]) -> str:
+def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> str:
     """The section as it may be saved: nothing of the data that the model was not allowed to see.
 
     Args:
         subject: the result.
         overviews: of the samples, as far as the share of the request allows.
+        words: whether what was sent and the schemas go with it, and the drawings of the columns.
     """
+    if not words:
+        return sent_html(subject, words=False) + profiles(overviews, counts=False, drawings=False)
     schemas = {} if subject.share == "schema" else dict(subject.report.generated_schemas or {})
     shown = {name: _cut(source, name, subject.report.name) for name, source in schemas.items()}
-    return sent_html(subject) + profiles(overviews, counts=False) + _schemas(shown)
+    return sent_html(subject) + profiles(overviews, counts=False) + _schemas(shown, coloured=False)
 
 
 def data_tab(subject: Subject) -> str:
@@ -42,12 +45,13 @@ def data_tab(subject: Subject) -> str:
     return sent_html(subject) + _schemas(dict(subject.report.generated_schemas or {}))
 
 
-def sent_html(subject: Subject) -> str:
-    """What the model was told about the data, and by which rule."""
+def sent_html(subject: Subject, *, words: bool = True) -> str:
+    """What the model was told about the data, and by which rule; without the words, where they are."""
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
         return f"<div>{markup.text('The model was told nothing about any data.')}</div>"
-    return markup.row("Sent", _facts(subject, text)) + markup.details("Exactly what was sent", markup.code(text))
+    said = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
+    return markup.row("Sent", _facts(subject, text)) + markup.details("Exactly what was sent", said)
 
 
 def _facts(subject: Subject, text: str) -> str:
@@ -79,9 +83,9 @@ def _requests(subject: Subject) -> str:
     return f"{counted(len(requests), 'request')} to the model, each as it went out: {where}"
 
 
-def _schemas(schemas: Mapping[str, str]) -> str:
+def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> str:
     return "".join(
-        markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py"))
+        markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py", coloured=coloured))
         for name, source in schemas.items()
     )
 

@@ -38,8 +38,8 @@ def _histogram(column: ColumnOverview, *, counts: bool) -> str:
     ends = column.bars[0].label, column.bars[-1].label
     told = f"how the values lie between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
     style = (
-        f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;"
-        f"border-bottom:1px solid {markup.LINE}"
+        f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;font-size:0;"
+        f"color:{_FILL};border-bottom:1px solid {markup.LINE}"
     )
     return f'<span role="img" aria-label="{markup.text(told)}" style="{style}">{boxes}</span>'
 
@@ -48,7 +48,7 @@ def _box(bar: Bar, most: int, *, counts: bool) -> str:
     height = max(round(_HEIGHT * bar.count / most), 1 if bar.count else 0)
     block = _BLOCKS[min(len(_BLOCKS) * bar.count // (most + 1), len(_BLOCKS) - 1)] if bar.count else " "
     label = f"{bar.label}: {bar.count:,}" if counts else bar.label
-    style = f"display:inline-block;width:9px;height:{height}px;background:{_FILL};opacity:.75;font-size:0"
+    style = f"width:9px;height:{height}px;background:currentColor;opacity:.75"
     return f'<span title="{markup.text(label)}" style="{style}">{block}</span>'
 
 

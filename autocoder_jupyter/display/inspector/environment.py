@@ -19,8 +19,8 @@ _SANDBOXES = {
 }
 
 
-def environment_section(report: Report, options: CallOptions | None) -> str:
-    """The section. Without `options`, the limits of a call are not known."""
+def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> str:
+    """The section. Without `options`, the limits of a call are not known; `lines` of the lock are shown."""
     rows = (
         ("Sandbox", markup.text(_SANDBOXES.get(report.sandbox or "", report.sandbox or ""))),
         ("Image", markup.inline_code(report.image) if report.image else ""),
@@ -39,7 +39,7 @@ def environment_section(report: Report, options: CallOptions | None) -> str:
     body = "".join(markup.row(label, content) for label, content in rows)
     if not body:
         return f"<div>{markup.text('It did not get as far as a sandbox.')}</div>"
-    return body + markup.details(f"Locked packages ({len(report.lock)})", _lock(report))
+    return body + markup.details(f"Locked packages ({len(report.lock)})", _lock(report, lines))
 
 
 def _limits(options: CallOptions) -> str:
@@ -57,7 +57,7 @@ def _variables(options: CallOptions) -> str:
     return ", ".join([*options.env_vars, *(f"{name} (secret)" for name in secrets)])
 
 
-def _lock(report: Report) -> str:
-    more = len(report.lock) - LOCK_LINES
-    lines = [*report.pins[:LOCK_LINES], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])]
+def _lock(report: Report, most: int) -> str:
+    more = len(report.lock) - most
+    lines = [*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])]
     return markup.code("\n".join(lines))

@@ -14,9 +14,16 @@ MESSAGE_CHARACTERS = 2_000
 """So much of what a failed test said is shown."""
 
 
-def evidence_section(report: Report) -> str:
-    """The section."""
+def evidence_section(report: Report, *, source: bool = True, coloured: bool = True) -> str:
+    """The section.
+
+    Args:
+        report: of the result.
+        source: whether the source of the tests goes with it.
+        coloured: whether that is in colours.
+    """
     evidence = report.evidence
+    tests = source_block(report.tests, f"test_{report.name}.py", coloured=coloured) if source else ""
     if not evidence.tests and not evidence.conditions and not report.tests:
         return f"<div>{markup.text('It did not get as far as a test.')}</div>"
     return "".join(
@@ -26,8 +33,8 @@ def evidence_section(report: Report) -> str:
             markup.row("Checks", parts.checks(evidence)),
             markup.row("Can fail", _vacuity(evidence)),
             markup.row("Changed", _changed(evidence)),
-            markup.details("Source of the tests", source_block(report.tests, f"test_{report.name}.py")),
-            _own_source(report),
+            markup.details("Source of the tests", tests),
+            _own_source(report) if source else "",
         )
     )
 

@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import InputSpec, Report
 
 
-def function_section(subject: Subject) -> str:
-    """The section; on a failure the code of the best attempt, with the reason."""
+def function_section(subject: Subject, *, coloured: bool = True, source: bool = True) -> str:
+    """The section; on a failure the code of the best attempt, with the reason.
+
+    Args:
+        subject: the result.
+        coloured: whether its code is in colours, which take five times its room.
+        source: whether its code is there at all, and what changed in it.
+    """
     report = subject.report
+    code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured) if source else ""
     label = "Rests on" if subject.state == "ready" else "Holds"
     return "".join(
         (
@@ -31,8 +38,8 @@ def function_section(subject: Subject) -> str:
             markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
             markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
             parts.refining(report.name) if report.success else "",
-            source_block(code_of(report), f"{report.name}.py", report.name),
-            markup.details("What changed in the code", _changed_code(report)),
+            code,
+            markup.details("What changed in the code", _changed_code(report) if source else ""),
             markup.details("How to call it", how_to_call(report)),
             markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else ""),
         )

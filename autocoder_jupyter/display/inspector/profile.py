@@ -14,27 +14,28 @@ if TYPE_CHECKING:
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
 
 
-def profiles(overviews: Mapping[str, Overview], *, counts: bool) -> str:
+def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool = True) -> str:
     """Every sample with its columns.
 
     Args:
         overviews: by name of the sample.
         counts: see `drawing`.
+        drawings: whether there are any.
     """
-    return "".join(profile(name, overview, counts=counts) for name, overview in overviews.items())
+    return "".join(profile(name, overview, counts=counts, drawings=drawings) for name, overview in overviews.items())
 
 
-def profile(name: str, overview: Overview, *, counts: bool) -> str:
+def profile(name: str, overview: Overview, *, counts: bool, drawings: bool = True) -> str:
     """One sample."""
     head = f"<strong>{markup.text(name)}</strong> {markup.muted(f'{overview.kind} · {overview.summary}')}"
-    return f'<div style="margin-top:8px"><div>{head}</div>{_table(overview, counts=counts)}</div>'
+    return f'<div style="margin-top:8px"><div>{head}</div>{_table(overview, counts, drawings)}</div>'
 
 
-def _table(overview: Overview, *, counts: bool) -> str:
+def _table(overview: Overview, counts: bool, drawings: bool) -> str:
     if not overview.columns:
         return ""
     told = any(column.facts or column.bars or column.missing is not None for column in overview.columns)
-    headings = _HEADINGS if told else _HEADINGS[:2]
+    headings = _HEADINGS[: 2 if not told else None if drawings else -1]
     lines = [_row("th", [markup.text(heading) for heading in headings])]
     lines += [_row("td", _cells(column, counts=counts)[: len(headings)]) for column in overview.columns]
     notes = [f"and {overview.more_columns:,} more columns"] if overview.more_columns else []
@@ -61,13 +62,13 @@ def _count(count: int | None) -> str:
 
 
 def _fact(label: str, text: str) -> str:
-    named = f'<span style="{markup.MUTED};display:inline-block;min-width:3em">{markup.text(label)}</span> '
+    named = f'<span style="display:inline-block;min-width:3em;opacity:.7">{markup.text(label)}</span> '
     return f"<div>{named if label else ''}{markup.text(text) if label else markup.muted(text)}</div>"
 
 
 def _row(tag: str, cells: list[str]) -> str:
-    line = f"border:none;border-bottom:1px solid {markup.LINE}"
-    style = f"text-align:left;vertical-align:top;padding:4px 16px 4px 0;white-space:normal;{line}"
+    # A line belongs to its row: as a style of each cell it would be most of the table.
+    style = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;white-space:normal"
     muted = f";{markup.MUTED};font-weight:normal" if tag == "th" else ""
     shown = "".join(f'<{tag} style="{style}{muted}">{cell}</{tag}>' for cell in cells)
-    return f'<tr style="background:none">{shown}</tr>'
+    return f'<tr style="background:none;border-bottom:1px solid {markup.LINE}">{shown}</tr>'

@@ -18,13 +18,14 @@ _BUTTON = (
 _BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 
 
-def source_block(code: str, filename: str = "", defines: str = "") -> str:
+def source_block(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> str:
     """Python in colours, with what can be done with it. Nothing when there is no code.
 
     Args:
         code: the source.
         filename: for the download; without one there is none.
         defines: the name that its function gets in a cell, where it can have that.
+        coloured: whether it is in colours; they take five times its room.
     """
     if not code.strip():
         return ""
@@ -34,7 +35,7 @@ def source_block(code: str, filename: str = "", defines: str = "") -> str:
     return (
         f'<div class="{markup.NO_FORMULAS}" data-autocode-block=""{_renaming(code, defines)}>'
         f'<div style="{_BAR}">{" ".join(actions)}</div>'
-        f'<div data-autocode-source="">{markup.python(code)}</div></div>'
+        f'<div data-autocode-source="">{markup.python(code) if coloured else markup.code(code)}</div></div>'
     )
 
 

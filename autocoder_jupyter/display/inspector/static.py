@@ -1,7 +1,7 @@
 """The static form: all sections under one another, for saved notebooks, exports, and front ends without widgets.
 
-Its size is bounded: conversations, schemas, comparisons and messages are cut with a sentence that tells where the whole
-is (see the constants of the sections), and a section that makes the form too long all the same gives way altogether.
+Its size is bounded: sections give way to shorter forms of themselves, the least needed first, and at last to a sentence
+that tells where the whole is.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.changes import changes_text
-from autocoder_jupyter.display.inspector.attempts import attempts_with_changes
-from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
+from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes
+from autocoder_jupyter.display.inspector.conversation import BRIEF, FACTS_ONLY, SAVED, conversation_section
 from autocoder_jupyter.display.inspector.data import data_section
 from autocoder_jupyter.display.inspector.environment import environment_section
 from autocoder_jupyter.display.inspector.evidence import evidence_section
@@ -23,8 +24,8 @@ from autocoder_jupyter.display.inspector.source import source_block
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
 
-MAX_CHARACTERS = 400_000
-"""Of HTML, for all sections that fold. The longest gives way to a sentence."""
+MAX_CHARACTERS = 57_000
+"""Of HTML: with its outline a form stays under 60 KB in a saved notebook."""
 
 Part = Literal["all", "code", "tests", "report"]
 
@@ -41,25 +42,45 @@ def render_html(subject: Subject, part: Part = "all") -> str:
         return source_block(code_of(report), f"{report.name}.py", report.name)
     if part == "tests":
         return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
-    body = _evidence_first(subject) if part == "report" else _sections(subject)
-    return markup.frame("autocode-result", colour(subject), head(subject), body)
+    first = head(subject)
+    room = MAX_CHARACTERS - len(first)
+    body = _evidence_first(subject) if part == "report" else _sections(subject, room)
+    return markup.frame("autocode-result", colour(subject), first, body)
 
 
-def _sections(subject: Subject) -> str:
+def _sections(subject: Subject, room: int) -> str:
     report = subject.report
-    folded = {
+    overviews = subject.overviews(subject.share)
+    elsewhere = markup.muted(f"Too long for a saved notebook: %autocode show {report.name} has it in the kernel.")
+    full = {
+        "Function": function_section(subject),
         "Evidence": evidence_section(report),
         "Second opinion": opinion_section(report),
         "Attempts": attempts_with_changes(report),
-        "Data": data_section(subject, subject.overviews(subject.share)),
+        "Data": data_section(subject, overviews),
         "Conversation": conversation_section(report, SAVED),
         "Environment": environment_section(report, subject.options),
     }
-    while sum(map(len, folded.values())) > MAX_CHARACTERS:
-        longest = max(folded, key=lambda title: len(folded[title]))
-        told = f"Too long for a saved notebook. %autocode show {report.name} has it where the kernel runs."
-        folded[longest] = f"<div>{markup.text(told)}</div>"
-    return function_section(subject) + "".join(_folded(title, content) for title, content in folded.items())
+    shorter = (
+        ("Conversation", conversation_section(report, BRIEF)),
+        ("Attempts", attempts_with_changes(report, unified=True)),
+        ("Conversation", conversation_section(report, FACTS_ONLY)),
+        ("Evidence", evidence_section(report, coloured=False)),
+        ("Function", function_section(subject, coloured=False)),
+        ("Evidence", evidence_section(report, source=False) + elsewhere),
+        ("Data", data_section(subject, overviews, words=False)),
+        ("Attempts", attempts_section(report) + elsewhere),
+        ("Environment", environment_section(report, subject.options, lines=0)),
+        ("Data", elsewhere),
+        ("Function", function_section(subject, source=False) + elsewhere),
+        ("Attempts", elsewhere),
+        ("Evidence", elsewhere),
+        ("Environment", elsewhere),
+        ("Conversation", elsewhere),
+        ("Function", elsewhere),
+    )
+    shown = fit(full, shorter, room)
+    return shown.pop("Function") + "".join(_folded(title, content) for title, content in shown.items())
 
 
 def _folded(title: str, content: str) -> str:

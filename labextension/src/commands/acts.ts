@@ -1,20 +1,9 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { LabIcon } from '@jupyterlab/ui-components';
-import {
-  addBelowIcon,
-  checkIcon,
-  closeIcon,
-  downloadIcon,
-  editIcon,
-  inspectorIcon,
-  refreshIcon,
-  runIcon,
-  searchIcon,
-  stopIcon
-} from '@jupyterlab/ui-components';
 
 import { executeInCell, haveBelow, indexOf, insertBelow, reveal } from '../cells/place';
+import { ACT_ICONS } from '../icons';
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
@@ -62,7 +51,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.run,
       label: 'Run',
       caption: 'Run the %%autocode cell: build and test the function.',
-      icon: runIcon,
+      icon: ACT_ICONS.run,
       fits: entry => entry.cellId !== null && !isUnderWay(entry.job),
       execute: async ({ notebook, entry }) => {
         reveal(notebook, entry.cellId ?? '');
@@ -73,7 +62,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.cancel,
       label: 'Cancel',
       caption: 'Stop the generation that runs.',
-      icon: stopIcon,
+      icon: ACT_ICONS.cancel,
       fits: entry => isUnderWay(entry.job),
       execute: ask('cancel')
     },
@@ -81,7 +70,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.inspect,
       label: 'Inspect',
       caption: 'Show the function and what its success rests on.',
-      icon: inspectorIcon,
+      icon: ACT_ICONS.inspect,
       fits: entry => entry.job !== null,
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
@@ -89,7 +78,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.insert,
       label: 'Insert Code Below',
       caption: 'Put the code of the function, or of the best attempt, into a new cell.',
-      icon: addBelowIcon,
+      icon: ACT_ICONS.insert,
       fits: entry => ['ready', 'failed'].includes(entry.job?.phase ?? ''),
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('code', entry.name)) ?? '');
@@ -99,7 +88,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.call,
       label: 'Call It Below',
       caption: 'Call the function in a cell below, and run that.',
-      icon: runIcon,
+      icon: ACT_ICONS.run,
       fits: entry => entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         const line = (await link().request('call', entry.name)) ?? '';
@@ -115,7 +104,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.insertCall,
       label: 'Insert a Call Below',
       caption: 'Put a line that calls the function into a new cell.',
-      icon: addBelowIcon,
+      icon: ACT_ICONS.call,
       fits: entry => entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('assignment', entry.name)) ?? '');
@@ -125,7 +114,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.retry,
       label: 'Retry',
       caption: 'Ask the model again for the same request, and do not use the answers that there are.',
-      icon: refreshIcon,
+      icon: ACT_ICONS.retry,
       fits: entry => entry.job !== null && !isUnderWay(entry.job),
       execute: ({ notebook, entry }) => executeInCell(notebook, entry.cellId, `%autocode retry ${entry.name}`)
     },
@@ -133,7 +122,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.editRequest,
       label: 'Edit the Request',
       caption: 'Go to the %%autocode cell and write in it.',
-      icon: editIcon,
+      icon: ACT_ICONS.edit,
       fits: entry => entry.cellId !== null,
       execute: async ({ notebook, entry }) => {
         reveal(notebook, entry.cellId ?? '');
@@ -144,7 +133,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.editCode,
       label: 'Edit the Code',
       caption: 'Open the code of the best attempt.',
-      icon: editIcon,
+      icon: ACT_ICONS.edit,
       fits: entry => entry.job !== null && !isUnderWay(entry.job),
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
@@ -152,7 +141,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.raiseLimit,
       label: 'Raise the Limit',
       caption: 'Allow more of what it ran out of, and run it again.',
-      icon: runIcon,
+      icon: ACT_ICONS.more,
       fits: entry => entry.cellId !== null && !!entry.job && canRaise(entry.job),
       execute: async ({ notebook, entry }) => {
         if (await raiseLimit(notebook, entry)) {
@@ -164,7 +153,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.export,
       label: 'Export',
       caption: 'Write the function as a script with a command line, and its tests.',
-      icon: downloadIcon,
+      icon: ACT_ICONS.export,
       fits: entry => entry.job?.phase === 'ready',
       execute: ({ notebook, entry }) =>
         exportResult(notebook, link(), entry.name, app.serviceManager.contents, path => {
@@ -175,7 +164,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.reveal,
       label: 'Show the Cell',
       caption: 'Go to the %%autocode cell that makes the result.',
-      icon: searchIcon,
+      icon: ACT_ICONS.reveal,
       fits: entry => entry.cellId !== null,
       execute: async ({ notebook, entry }) => {
         app.shell.activateById(notebook.id);
@@ -188,7 +177,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.approve,
       label: 'Approve the Packages',
       caption: 'Let it install the packages that it waits for.',
-      icon: checkIcon,
+      icon: ACT_ICONS.approve,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('approve')
     },
@@ -196,7 +185,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       id: CommandIDs.decline,
       label: 'Decline the Packages',
       caption: 'Refuse the packages; it then goes on without them.',
-      icon: closeIcon,
+      icon: ACT_ICONS.decline,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('decline')
     }

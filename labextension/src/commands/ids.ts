@@ -1,5 +1,6 @@
 /** Our commands. */
 export const CommandIDs = {
+  newCell: 'autocoder-jupyter:new-cell',
   run: 'autocoder-jupyter:run',
   cancel: 'autocoder-jupyter:cancel',
   inspect: 'autocoder-jupyter:inspect',

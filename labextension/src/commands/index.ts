@@ -3,10 +3,12 @@ import { ILabShell } from '@jupyterlab/application';
 import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 
+import { newCell } from '../cells/first';
 import { Inspectors } from '../inspector/inspectors';
 import { ILink } from '../link/tokens';
 import { IResults } from '../results/tokens';
 import { acts } from './acts';
+import { CommandIDs } from './ids';
 import type { IArgs, ITarget } from './target';
 import { ARGS_SCHEMA, activeName, chosen } from './target';
 
@@ -55,7 +57,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
       });
       palette?.addItem({ command: act.id, category: 'Autocode' });
     }
-    const tell = (): void => all.forEach(act => commands.notifyCommandChanged(act.id));
+    commands.addCommand(CommandIDs.newCell, {
+      label: 'New Autocode Cell',
+      caption: 'Put a new %%autocode cell below this one.',
+      describedBy: { args: { type: 'object', properties: {} } },
+      isEnabled: () => results.notebook !== null,
+      execute: async () => results.notebook && newCell(results.notebook, results.link)
+    });
+    palette?.addItem({ command: CommandIDs.newCell, category: 'Autocode' });
+    const tell = (): void =>
+      [CommandIDs.newCell, ...all.map(act => act.id)].forEach(id => commands.notifyCommandChanged(id));
     results.changed.connect(tell);
     notebooks.activeCellChanged.connect(tell);
   }

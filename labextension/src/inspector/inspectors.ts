@@ -1,9 +1,10 @@
 import type { JupyterFrontEnd, LabShell } from '@jupyterlab/application';
 import { MainAreaWidget, ToolbarButton } from '@jupyterlab/apputils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
-import { inspectorIcon, refreshIcon } from '@jupyterlab/ui-components';
+import { refreshIcon } from '@jupyterlab/ui-components';
 import { UUID } from '@lumino/coreutils';
 
+import { ACT_ICONS } from '../icons';
 import type { IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
 import { Inspector } from './inspector';
@@ -40,7 +41,7 @@ export class Inspectors {
     page.id = `autocoder-jupyter-inspector-${UUID.uuid4()}`;
     page.title.label = `${name} – inspector`;
     page.title.caption = `What ${name} of ${notebook.title.label} is, and what it rests on`;
-    page.title.icon = inspectorIcon;
+    page.title.icon = ACT_ICONS.inspect;
     page.title.closable = true;
     page.toolbar.addItem(
       'refresh',

@@ -1,11 +1,13 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { CommandIDs } from '../commands/ids';
 import { IResults } from '../results/tokens';
-import { autocodeIcon } from './icons';
+import { autocodeIcon } from '../icons';
 import { ResultsPanel } from './panel';
+import { Start } from './start';
 
 /** The list of results at the right. */
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -13,14 +15,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'A side panel with the %%autocode results of the current notebook.',
   autoStart: true,
   requires: [IResults],
-  optional: [ILayoutRestorer, ICommandPalette],
+  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
     results: IResults,
     restorer: ILayoutRestorer | null,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    registry: ISettingRegistry | null
   ) => {
-    const panel = new ResultsPanel(results, app.commands);
+    const panel = new ResultsPanel(results, app.commands, registry && new Start(results, registry));
     app.shell.add(panel, 'right', { rank: 600, type: 'Autocode results' });
     restorer?.add(panel, panel.id);
     app.commands.addCommand(CommandIDs.panel, {

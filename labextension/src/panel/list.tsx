@@ -1,12 +1,13 @@
 import type { LabIcon } from '@jupyterlab/ui-components';
-import { addBelowIcon, downloadIcon, inspectorIcon, searchIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import { CommandIDs } from '../commands/ids';
 import { counted } from '../results/amounts';
 import type { IEntry } from '../results/entries';
 import { isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
-import { STANDING_ICONS } from './icons';
+import { ACT_ICONS, STANDING_ICONS } from '../icons';
+import { FirstRun } from './firstRun';
+import type { Start } from './start';
 
 /** Does a command for an entry. */
 type Execute = (command: string, entry: IEntry) => void;
@@ -20,12 +21,14 @@ interface IListProps {
   /** Whether the extension is loaded in its kernel. */
   isLoaded: boolean;
   execute: Execute;
+  /** The first steps, where settings can be kept. */
+  start: Start | null;
 }
 
 /** All results, or what to do to get one. */
-export function ResultList({ entries, since, isOpen, isLoaded, execute }: IListProps): React.ReactElement {
+export function ResultList({ entries, since, isOpen, isLoaded, execute, start }: IListProps): React.ReactElement {
   if (entries.length === 0) {
-    return <Invitation isOpen={isOpen} isLoaded={isLoaded} />;
+    return <Invitation isOpen={isOpen} isLoaded={isLoaded} start={start} />;
   }
   return (
     <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
@@ -36,7 +39,8 @@ export function ResultList({ entries, since, isOpen, isLoaded, execute }: IListP
   );
 }
 
-function Invitation({ isOpen, isLoaded }: { isOpen: boolean; isLoaded: boolean }): React.ReactElement {
+function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | null }): React.ReactElement {
+  const { isOpen, isLoaded, start } = props;
   if (!isOpen) {
     return <p className="jp-AutocodePanel-empty">Open a notebook to see its results here.</p>;
   }
@@ -50,6 +54,7 @@ function Invitation({ isOpen, isLoaded }: { isOpen: boolean; isLoaded: boolean }
       )}
       <p>Then say in a cell what you need, and run it:</p>
       <pre>{'%%autocode growth\nMonthly revenue growth from @sales.'}</pre>
+      {start !== null && <FirstRun start={start} />}
     </div>
   );
 }
@@ -88,16 +93,16 @@ function Item({ entry, since, execute }: { entry: IEntry; since: number; execute
 function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
   const { name, job, cellId } = entry;
   const offers: [boolean, LabIcon, string, string][] = [
-    [isUnderWay(job), stopIcon, CommandIDs.cancel, `Cancel ${name}`],
-    [job !== null, inspectorIcon, CommandIDs.inspect, `Inspect ${name}`],
+    [isUnderWay(job), ACT_ICONS.cancel, CommandIDs.cancel, `Cancel ${name}`],
+    [job !== null, ACT_ICONS.inspect, CommandIDs.inspect, `Inspect ${name}`],
     [
       job?.phase === 'ready' || job?.phase === 'failed',
-      addBelowIcon,
+      ACT_ICONS.insert,
       CommandIDs.insert,
       `Insert the code of ${name} below its cell`
     ],
-    [job?.phase === 'ready', downloadIcon, CommandIDs.export, `Export ${name} as a script`],
-    [cellId !== null, searchIcon, CommandIDs.reveal, `Show the cell of ${name}`]
+    [job?.phase === 'ready', ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
+    [cellId !== null, ACT_ICONS.reveal, CommandIDs.reveal, `Show the cell of ${name}`]
   ];
   return (
     <span className="jp-AutocodePanel-actions">

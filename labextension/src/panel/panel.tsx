@@ -6,14 +6,16 @@ import * as React from 'react';
 import type { IEntry } from '../results/entries';
 import { isUnderWay, news } from '../results/entries';
 import type { IResults } from '../results/tokens';
-import { autocodeIcon } from './icons';
+import { autocodeIcon } from '../icons';
 import { ResultList } from './list';
+import type { Start } from './start';
 
 /** The side panel: the results of the current notebook, one below the other. */
 export class ResultsPanel extends ReactWidget {
   constructor(
     private readonly _results: IResults,
-    private readonly _commands: CommandRegistry
+    private readonly _commands: CommandRegistry,
+    private readonly _start: Start | null
   ) {
     super();
     this.id = 'autocoder-jupyter-panel';
@@ -66,16 +68,17 @@ export class ResultsPanel extends ReactWidget {
     const since = link === null ? 0 : Math.max(0, Date.now() - link.heardAt) / 1000;
     return (
       <>
-        <header className="jp-AutocodePanel-header">
+        <div className="jp-AutocodePanel-header">
           <h2>Autocode</h2>
           <span title={notebook?.context.path}>{notebook?.title.label}</span>
-        </header>
+        </div>
         <ResultList
           entries={entries}
           since={since}
           isOpen={notebook !== null}
           isLoaded={link?.connected ?? false}
           execute={this._execute}
+          start={this._start}
         />
         <div className="jp-AutocodePanel-news" role="status" aria-live="polite">
           {this._news}

@@ -2,7 +2,7 @@ import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 
-import { autocodeIcon } from '../panel/icons';
+import { autocodeIcon } from '../icons';
 import type { IResults } from '../results/tokens';
 import { statusText } from './text';
 

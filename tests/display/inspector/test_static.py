@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector import static
 from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
 from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report
+from tests.display.inspector.large import large
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, subject
 
 
@@ -96,12 +96,17 @@ def test_schemas_are_saved_unless_only_names_may_be_seen() -> None:
     assert "DataFrameSchema" not in render_html(subject(sent={**SENT, "share": "schema"}))
 
 
-def test_a_section_that_is_too_long_gives_way_and_says_where_it_is(monkeypatch: pytest.MonkeyPatch, read: Any) -> None:
-    whole = render_html(subject())
-    monkeypatch.setattr(static, "MAX_CHARACTERS", 9_000)
-    shorter = render_html(subject())
-    assert len(shorter) < len(whole)
-    assert "Too long for a saved notebook. %autocode show growth" in read(shorter).text
+def test_a_form_stays_small_whatever_was_written(read: Any) -> None:
+    """Three attempts, ten tests, a sample of twenty columns; and then as much as a model may say."""
+    for times in (1, 40):
+        html = render_html(large(times))
+        assert len(html.encode()) < 60_000
+        page = read(html).text
+        for words in ("Ready", "growth.run(sales: DataFrame", "Attempt 3", "test_9", "docker: a container"):
+            assert words in page
+        assert ("def run(" in page) is (times == 1)
+        assert "'column'" in page or times > 1
+        assert "Too long for a saved notebook: %autocode show growth has it in the kernel." in page
 
 
 def test_a_pending_result_is_one_line(read: Any) -> None:

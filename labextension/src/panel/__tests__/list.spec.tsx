@@ -11,7 +11,7 @@ const execute = jest.fn();
 
 function shown(entries: IEntry[], given: { isOpen?: boolean; isLoaded?: boolean } = {}): HTMLElement {
   const node = document.createElement('div');
-  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, ...given };
+  const props = { entries, since: 0, isOpen: true, isLoaded: true, execute, start: null, ...given };
   act(() => createRoot(node).render(<ResultList {...props} />));
   return node;
 }

@@ -1,0 +1,29 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { NotebookActions } from '@jupyterlab/notebook';
+
+import type { IKernelLink, IVariable } from '../link/tokens';
+import { namedCells } from './names';
+import { insertBelow } from './place';
+import { templateOf } from './template';
+
+/** Loads the extension into a kernel. */
+export const LOAD = '%load_ext autocoder_jupyter';
+
+/** Put a new `%%autocode` cell below the active one, to be written in; where nothing of ours is loaded, load it before. */
+export async function newCell(panel: NotebookPanel, link: IKernelLink | null): Promise<void> {
+  const { content: notebook } = panel;
+  if (!link?.connected) {
+    insertBelow(panel, notebook.activeCellIndex, LOAD);
+    await NotebookActions.run(notebook, panel.sessionContext);
+  }
+  const names = namedCells(panel).map(({ name }) => name);
+  const source = templateOf(names, link?.variables ?? ([] as readonly IVariable[]));
+  insertBelow(panel, notebook.activeCellIndex, source);
+  notebook.mode = 'edit';
+  const editor = notebook.activeCell?.editor;
+  const end = source.split('\n');
+  editor?.setSelection({
+    start: { line: 1, column: 0 },
+    end: { line: end.length - 1, column: end[end.length - 1].length }
+  });
+}

@@ -1,0 +1,45 @@
+import * as React from 'react';
+import { act } from 'react';
+import { createRoot } from 'react-dom/client';
+
+import { FirstRun } from '../firstRun';
+
+const check = jest.fn();
+const begin = jest.fn();
+let node: HTMLElement;
+
+const said = (): string | null => node.querySelector('[role=status]')!.textContent;
+
+beforeEach(async () => {
+  (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+  jest.resetAllMocks();
+  node = document.createElement('div');
+  document.body.replaceChildren(node);
+  const answers = (): Promise<{ model: string; key: string }> =>
+    Promise.resolve({ model: 'openai/gpt', key: 'MY_KEY' });
+  await act(async () => createRoot(node).render(<FirstRun start={{ answers, check, begin }} />));
+});
+
+async function submit(): Promise<void> {
+  await act(async () => node.querySelector('form')!.requestSubmit());
+}
+
+it('begins with what is set, and says what the kernel said', async () => {
+  check.mockResolvedValue('sandbox  local works');
+  expect([...node.querySelectorAll('input')].map(input => input.value)).toEqual(['openai/gpt', 'MY_KEY']);
+  await submit();
+  expect(check).toHaveBeenCalledWith({ model: 'openai/gpt', key: 'MY_KEY' });
+  expect(said()).toBe('sandbox  local works');
+});
+
+it('says why it could not look, and can be asked again', async () => {
+  check.mockRejectedValue(new Error('The notebook has no kernel.'));
+  await submit();
+  expect(said()).toBe('The notebook has no kernel.');
+  expect(node.querySelector<HTMLButtonElement>('[type=submit]')!.disabled).toBe(false);
+});
+
+it('puts a first cell in', () => {
+  node.querySelector<HTMLButtonElement>('[type=button]')!.click();
+  expect(begin).toHaveBeenCalled();
+});

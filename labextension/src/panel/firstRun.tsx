@@ -1,0 +1,74 @@
+import * as React from 'react';
+
+import type { IAnswers, Start } from './start';
+
+/** Models to begin with; any that litellm knows will do. */
+const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
+
+/** Asks for what is needed before the first cell, says what is missing, and puts a first cell in. */
+export function FirstRun({ start }: { start: Pick<Start, 'answers' | 'check' | 'begin'> }): React.ReactElement {
+  const [answers, setAnswers] = React.useState<IAnswers>({ model: '', key: '' });
+  const [said, setSaid] = React.useState('');
+  const [isBusy, setBusy] = React.useState(false);
+  React.useEffect(() => {
+    start.answers().then(setAnswers, () => undefined); // without settings the fields are empty
+  }, [start]);
+
+  const check = async (event: React.FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    setSaid('Looking; the first time takes some seconds …');
+    try {
+      setSaid(await start.check(answers));
+    } catch (error) {
+      setSaid(error instanceof Error ? error.message : String(error));
+    }
+    setBusy(false);
+  };
+
+  return (
+    <form className="jp-AutocodePanel-first" aria-label="First steps" onSubmit={event => void check(event)}>
+      <label>
+        Model
+        <input
+          list="autocoder-jupyter-models"
+          value={answers.model}
+          placeholder="provider/model"
+          onChange={event => setAnswers({ ...answers, model: event.target.value })}
+        />
+      </label>
+      <datalist id="autocoder-jupyter-models">
+        {MODELS.map(model => (
+          <option key={model} value={model} />
+        ))}
+      </datalist>
+      <label>
+        Environment variable with its key
+        <input
+          value={answers.key}
+          placeholder={usualKey(answers.model)}
+          spellCheck={false}
+          onChange={event => setAnswers({ ...answers, key: event.target.value })}
+        />
+      </label>
+      <p>The name only: the key itself is set where Jupyter starts, and is kept nowhere.</p>
+      <div className="jp-AutocodePanel-buttons">
+        <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" disabled={isBusy}>
+          Save and check
+        </button>
+        <button type="button" className="jp-Button jp-mod-styled" onClick={() => void start.begin()}>
+          Insert a first cell
+        </button>
+      </div>
+      <pre role="status" aria-label="What will be used" tabIndex={0} hidden={said === ''}>
+        {said}
+      </pre>
+    </form>
+  );
+}
+
+/** The variable that litellm looks at by itself. */
+function usualKey(model: string): string {
+  const provider = model.includes('/') ? model.split('/')[0] : '';
+  return /^[a-z0-9]+$/.test(provider) ? `${provider.toUpperCase()}_API_KEY, if it needs one` : 'the usual one';
+}
