@@ -20,3 +20,8 @@ export function withOption(source: string, name: string, value: string, vocabula
 export function flagOf(name: string, vocabulary: IVocabulary): string | null {
   return vocabulary.options.find(option => option.name === name)?.flags.at(-1) ?? null;
 }
+
+/** The text of a `%%autocode` cell with `--refine` in its first line. */
+export function refining(source: string): string {
+  return source.replace(/^(\s*%%autocode[ \t]+\S+)(?![^\n]*--refine\b)/, '$1 --refine');
+}

@@ -3,6 +3,8 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { NotebookActions } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
 
+import { refining } from './option';
+
 /** Put code into a new cell below the cell at `index`, and make the new cell the active one. */
 export function insertBelow(panel: NotebookPanel, index: number, source: string): void {
   const { content: notebook, model } = panel;
@@ -43,11 +45,6 @@ export function refineCell(panel: NotebookPanel, index: number): void {
   notebook.deselectAll();
   notebook.activeCellIndex = index;
   void NotebookActions.run(notebook, panel.sessionContext);
-}
-
-/** The text of a `%%autocode` cell with `--refine` in its first line. */
-export function refining(source: string): string {
-  return source.replace(/^(\s*%%autocode[ \t]+\S+)(?![^\n]*--refine\b)/, '$1 --refine');
 }
 
 /** Put code into a new cell at the end. */

@@ -1,4 +1,4 @@
-import { refining } from '../place';
+import { refining } from '../option';
 
 it.each([
   ['%%autocode growth -o a:int\nTotal.', '%%autocode growth --refine -o a:int\nTotal.'],
