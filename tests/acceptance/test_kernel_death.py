@@ -72,6 +72,7 @@ class House:
                 "AUTOCODE_API_BASE": self.model.url,
                 "AUTOCODE_SANDBOX": self._sandbox,
                 "AUTOCODE_MAX_ITERATIONS": "1",
+                "AUTOCODE_SECOND_OPINION": "off",  # it would ask beside, and be counted
                 "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
             },
         )
