@@ -92,7 +92,7 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     code = inspector.locator("textarea").first
     code.fill(MODULE.replace("grew most.", "grew most, by me."))
     inspector.get_by_role("button", name="Re-test").click()
-    inspector.get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    inspector.locator(".autocode-card").get_by_text("● Ready").wait_for(timeout=PATIENCE)
     assert "edited by you" in inspector.locator(".autocode-card").inner_text()
     assert len(model.requests) == asked
     inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
