@@ -28,6 +28,7 @@ from autocoder_jupyter.types import (
     ImageConfig,
     InputSpec,
     OutputSpec,
+    PlanQuestion,
     Report,
     Resources,
     Secret,
@@ -44,8 +45,9 @@ class StandInEngine:
         self.go_on: threading.Event | None = None
         self.killed = threading.Event()
         self.consent: bool | None = None
+        self.answers: Any = ()
 
-    async def __call__(self, request: Any, config: Any, *, journal: Any, emit: Any, approve: Any) -> Report:
+    async def __call__(self, request: Any, config: Any, *, journal: Any, emit: Any, approve: Any, ask: Any) -> Report:
         self.asked.append((request, config, journal))
         self.running.set()
         if self.go_on is not None:
@@ -53,6 +55,7 @@ class StandInEngine:
         if self.error is not None:
             raise self.error
         self.consent = await approve(("leftpad",))
+        self.answers = await ask((PlanQuestion(text="Which month?", options=("first", "last"), assumed="last"),))
         if self.finished:
             emit(Finished(self.finished))
         return Report(
@@ -201,7 +204,14 @@ def test_generate_gives_a_result_that_knows_its_samples_and_options(engine: Stan
     assert config is agent
     assert journal.folder == tmp_path / "growth_of_sales"
     assert engine.consent is False
+    assert engine.answers is None  # nobody is there
     assert request.prompt == "Growth of sales"
+
+
+def test_the_questions_of_a_plan_are_answered_by_whoever_calls(engine, tmp_path: Path) -> None:
+    agent = AutoCoderAgent(ask=True)
+    agent.generate("Growth.", journal_root=tmp_path, answer=lambda question: question.options[0])
+    assert engine.answers == ("first",)
 
 
 @pytest.mark.parametrize(

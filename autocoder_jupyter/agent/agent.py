@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
 from autocoder_jupyter.syncified import Syncified
 from autocoder_jupyter.tasks.options import CallOptions
-from autocoder_jupyter.types import ImageConfig, Resources, Secret
+from autocoder_jupyter.types import ImageConfig, PlanQuestion, Resources, Secret
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -65,6 +65,7 @@ class AutoCoderAgent(AgentConfig):
         share: Share = AgentConfig.share,
         hide: Iterable[str] | None = None,
         mask: Iterable[str] | None = None,
+        ask: bool = False,
         max_cost: float | None = None,
         max_tokens: int | None = None,
         max_seconds: float | dt.timedelta | None = None,
@@ -102,6 +103,7 @@ class AutoCoderAgent(AgentConfig):
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
             hide: columns of the samples that the model is not told of; the function gets them all the same.
             mask: columns of the samples of which the model is told no value.
+            ask: let the plan put up to three questions before any code; `generate(answer=…)` answers them.
             max_cost: US dollars at most for one generation.
             max_tokens: tokens, in and out, at most for one generation.
             max_seconds: wall-clock seconds at most for one generation.
@@ -134,6 +136,7 @@ class AutoCoderAgent(AgentConfig):
         examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
         name: str | None = None,
         journal_root: str | os.PathLike[str] | None = None,
+        answer: Callable[[PlanQuestion], str] | None = None,
     ) -> CodeGenEvalResult:
         """Write a function, test it in a sandbox, and give it back; `await agent.generate.aio(…)` on your own loop.
 
@@ -153,6 +156,8 @@ class AutoCoderAgent(AgentConfig):
             examples: inputs by name and what must come out: a value, or a dict of outputs by name. Compared by values.
             name: of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
+            answer: answers a question of the plan, where the agent has `ask`; "" leaves it to the plan, and so does
+                None. Called on another thread.
 
         Returns:
             The result, ready or not: look at `success` and `error`.
@@ -177,7 +182,7 @@ class AutoCoderAgent(AgentConfig):
         # The engine's loop is always ours: a busy notebook must not stall a stream, nor the engine a notebook.
         progress = Progress()
         tell(Awaited(request.name, progress.words, "interrupt to stop it"))
-        work = background.submit(self._generated(request, root, progress))
+        work = background.submit(self._generated(request, root, progress, answer))
         resolution = await asyncio.wrap_future(work)
         return CodeGenEvalResult(
             request.name,
@@ -187,7 +192,9 @@ class AutoCoderAgent(AgentConfig):
             root=root,
         )
 
-    async def _generated(self, request: Request, root: Path, progress: Progress) -> Resolution:
+    async def _generated(
+        self, request: Request, root: Path, progress: Progress, answer: Callable[[PlanQuestion], str] | None
+    ) -> Resolution:
         finished: list[FinalState] = []
 
         def emit(event: Event) -> None:
@@ -198,7 +205,13 @@ class AutoCoderAgent(AgentConfig):
         async def decline(packages: tuple[str, ...]) -> bool:
             return False
 
-        report = await generate_report(request, self, journal=Journal(root, request.name), emit=emit, approve=decline)
+        async def ask(questions: tuple[PlanQuestion, ...]) -> tuple[str, ...] | None:
+            if answer is None:
+                return None
+            return await background.call_blocking(lambda: tuple(answer(question) for question in questions))
+
+        journal = Journal(root, request.name)
+        report = await generate_report(request, self, journal=journal, emit=emit, approve=decline, ask=ask)
         return resolution_of(report, finished[-1] if finished else None)
 
 

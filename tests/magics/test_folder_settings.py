@@ -18,6 +18,10 @@ WANTED: dict[str, Any] = {
     "model": "evil/model",
     "backend": "claude",
     "packages": ["left-pad"],
+    "packages_from": "pylock.toml",
+    "hide": ["name"],
+    "mask": ["name"],
+    "log": "events.jsonl",
     "second_opinion": "off",
     "second_model": "evil/second",
     "cache": "override",
@@ -82,7 +86,7 @@ def test_every_setting_says_what_a_folder_may_do_with_it_and_why_not() -> None:
 
 
 def test_what_is_free_cannot_hurt() -> None:
-    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["wait"]
+    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["wait", "ask"]
 
 
 @pytest.mark.parametrize("option", STRICTER, ids=name_of)

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "autocoder_codec": "the same",
     "pytest": "of the sandbox's environment",
     "_pytest": "of the sandbox's environment",
+    "polars": "only for who asks for tables in its form, or gives one of a library that converts by it",
     "openpyxl": "only for Excel files; without it they are described by name and size",
 }
 
