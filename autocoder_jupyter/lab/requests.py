@@ -11,6 +11,7 @@ from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.inserting import insertable
+from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
@@ -18,6 +19,9 @@ from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.visible import visible
 
 _log = discreet_logger(__name__)
+
+VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "why", "request")
+"""What a page is told of a version, in the order of `keeping.HEADINGS`."""
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,6 +124,12 @@ def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     return str(find_callable(notebook, name).export(path))
 
 
+def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """The versions of a name as JSON, oldest first, each in words for a person under `number`, `state` …"""
+    rows = Keeper(notebook, name).rows()
+    return json.dumps([dict(zip(VERSION_KEYS, row, strict=True)) for row in rows])
+
+
 def _ended(notebook: Notebook, name: str) -> Any:
     """The report of a result that is over; a page must not wait for one that is not."""
     result = find_result(notebook, name)
@@ -136,6 +146,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "cancel": _cancel,
     "approve": _approve,
     "decline": _decline,
+    "versions": _versions,
     "card": _card,
     "result": _result,
     "code": _code,

@@ -91,6 +91,20 @@ class Keeper:
         self._versions.pin(None)
         return f"{self._name} is pinned no longer; its cell says what counts."
 
+    def remove(self, word: str) -> str:
+        """Remove a version from disk.
+
+        Raises:
+            InvalidRequest: it is none, or the name is in work.
+        """
+        require_no_work(self._notebook, self._name)
+        version = find_version(self._notebook, self._name, word)
+        self._versions.remove(version.id)
+        return (
+            f"Version {version.number} of {self._name} is removed; later ones are counted anew: "
+            f"%autocode history {self._name}."
+        )
+
     def difference(self, before: str, after: str) -> str:
         """What changed in request, assumptions and code between two versions, as HTML."""
         old, new = (find_version(self._notebook, self._name, word) for word in (before, after))

@@ -281,7 +281,7 @@ def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, play
     asked = len(model.requests)
     assert kernel.run(CELL, allow_stdin=False).status == "ok"
     assert len(model.requests) == asked
-    assert "replayed from the journal" in kernel.card()
+    assert "kept: verified on" in kernel.card()
 
 
 def test_a_failed_generation_fails_a_headless_cell_and_keeps_the_best_attempt(kernel: Kernel, play: Play) -> None:

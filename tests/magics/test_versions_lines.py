@@ -14,7 +14,8 @@ from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.keeping import Keeper
+from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
+from autocoder_jupyter.magics.keeping import HEADINGS, Keeper
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, Usage
@@ -219,7 +220,7 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
     page = VersionsPage(Keeper(notebook, "growth"))
     table, act, compare, told = page.widget.children
     assert all(version in table.value for version in three) and "ready, counts" in table.value
-    version, restore, pin, let_go = act.children
+    version, restore, pin, let_go, remove = act.children
     version.value, compare.children[0].value = "2", "1"
     compare.children[1].click()
     assert "Asked otherwise: new wording." in told.value and "version 2" in told.value
@@ -233,3 +234,15 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
     version.value = "3"
     restore.click()
     assert "never passed its tests" in told.value
+    remove.click()
+    assert "Version 3 of growth is removed" in told.value and three[2] not in table.value
+
+
+def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -> None:
+    notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+    replied = answer(notebook, {"action": "versions", "name": "growth"})
+    told = json.loads(replied["value"])
+    assert [version["number"] for version in told] == ["1", "2", "3"]
+    assert [version["state"] for version in told] == ["ready", "ready, counts", "failed"]
+    assert (told[1]["by"], told[1]["why"], told[0]["request"]) == ("you", "edited by you", "By month.")
+    assert len(VERSION_KEYS) == len(HEADINGS)

@@ -99,6 +99,10 @@ class Keeper(Protocol):
         """Let go of it; gives a sentence about it."""
         ...
 
+    def remove(self, word: str) -> str:
+        """Remove a version from disk; gives a sentence about it."""
+        ...
+
     def difference(self, before: str, after: str) -> str:
         """What changed between two versions, as HTML."""
         ...

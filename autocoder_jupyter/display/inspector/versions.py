@@ -38,12 +38,13 @@ class VersionsPage:
             ("Restore", "It counts again, and the name is bound to it", lambda: keeper.restore(self._chosen)),
             ("Pin", "Hold on to it, whatever the request says", lambda: keeper.pin(self._chosen)),
             ("Let go", "The cell says again which version counts", keeper.unpin),
+            ("Remove", "From disk", lambda: keeper.remove(self._chosen)),
         )
         made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
         compare = ipywidgets.Button(
             description="Compare", tooltip="Request, assumptions, code", layout={"width": "auto"}
         )
-        compare.on_click(lambda _: self._tell(lambda: keeper.difference(self._other.value, self._chosen), is_html=True))
+        compare.on_click(lambda _: self._tell(self._difference, is_html=True))
         rows = (
             ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
             ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),

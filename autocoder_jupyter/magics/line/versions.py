@@ -8,7 +8,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.keeping import HEADINGS, Keeper, bind, require_no_work
-from autocoder_jupyter.magics.line.lookup import find_result, find_version, versions_of
+from autocoder_jupyter.magics.line.lookup import find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.visible import visible
 
@@ -69,14 +69,12 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     everything = bool(arguments.given.get("all"))
     if everything == bool(words):
         raise InvalidRequest(f"Write %autocode remove {name} VERSION, or %autocode remove {name} --all.")
+    if not everything:
+        print(Keeper(notebook, name).remove(words[0]))
+        return
     require_no_work(notebook, name)
     versions = versions_of(notebook, name)
-    if everything:
-        if not versions.folders():
-            find_result(notebook, name)
-        versions.remove_all()
-        print(f"All that was recorded of {name} is removed. What the notebook holds of it can be called still.")
-        return
-    version = find_version(notebook, name, words[0])
-    versions.remove(version.id)
-    print(f"Version {version.number} of {name} is removed; later ones are counted anew: %autocode history {name}.")
+    if not versions.folders():
+        find_result(notebook, name)
+    versions.remove_all()
+    print(f"All that was recorded of {name} is removed. What the notebook holds of it can be called still.")

@@ -66,7 +66,17 @@ export interface IVariable {
 
 /** What a page may ask of the kernel. */
 export type Action =
-  'cancel' | 'approve' | 'decline' | 'card' | 'result' | 'code' | 'call' | 'assignment' | 'tests' | 'export';
+  | 'cancel'
+  | 'approve'
+  | 'decline'
+  | 'versions'
+  | 'card'
+  | 'result'
+  | 'code'
+  | 'call'
+  | 'assignment'
+  | 'tests'
+  | 'export';
 
 /** The way to one kernel. What it holds is what the kernel said last; it forgets all when the kernel restarts. */
 export interface IKernelLink {

@@ -6,6 +6,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { CommandIDs } from '../commands/ids';
 import { IResults } from '../results/tokens';
 import { autocodeIcon } from '../icons';
+import { Keeper } from './keeper';
 import { ResultsPanel } from './panel';
 import { Start } from './start';
 
@@ -23,7 +24,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     registry: ISettingRegistry | null
   ) => {
-    const panel = new ResultsPanel(results, app.commands, registry && new Start(results, registry));
+    const start = registry && new Start(results, registry);
+    const panel = new ResultsPanel(results, app.commands, start, new Keeper(results));
     app.shell.add(panel, 'right', { rank: 600, type: 'Autocode results' });
     restorer?.add(panel, panel.id);
     app.commands.addCommand(CommandIDs.panel, {

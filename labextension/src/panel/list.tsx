@@ -7,7 +7,9 @@ import type { IEntry } from '../results/entries';
 import { isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
 import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
+import type { Keeper } from './keeper';
 import type { Start } from './start';
+import { Versions } from './versions';
 
 /** Does a command for an entry. */
 type Execute = (command: string, entry: IEntry) => void;
@@ -23,17 +25,26 @@ interface IListProps {
   execute: Execute;
   /** The first steps, where settings can be kept. */
   start: Start | null;
+  keeper: Keeper;
 }
 
 /** All results, or what to do to get one. */
-export function ResultList({ entries, since, isOpen, isLoaded, execute, start }: IListProps): React.ReactElement {
+export function ResultList({
+  entries,
+  since,
+  isOpen,
+  isLoaded,
+  execute,
+  start,
+  keeper
+}: IListProps): React.ReactElement {
   if (entries.length === 0) {
     return <Invitation isOpen={isOpen} isLoaded={isLoaded} start={start} />;
   }
   return (
     <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
       {entries.map(entry => (
-        <Item key={entry.name} entry={entry} since={since} execute={execute} />
+        <Item key={entry.name} entry={entry} since={since} execute={execute} keeper={keeper} />
       ))}
     </ul>
   );
@@ -59,7 +70,14 @@ function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | 
   );
 }
 
-function Item({ entry, since, execute }: { entry: IEntry; since: number; execute: Execute }): React.ReactElement {
+interface IItemProps {
+  entry: IEntry;
+  since: number;
+  execute: Execute;
+  keeper: Keeper;
+}
+
+function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement {
   const { name, job } = entry;
   const how = standing(entry);
   const Icon = STANDING_ICONS[how];
@@ -84,6 +102,7 @@ function Item({ entry, since, execute }: { entry: IEntry; since: number; execute
             </p>
           ))}
           {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} success={job.phase === 'ready'} />}
+          {!isUnderWay(job) && <Versions name={name} run={job.step} keeper={keeper} />}
         </>
       )}
     </li>

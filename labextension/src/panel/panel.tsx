@@ -7,6 +7,7 @@ import type { IEntry } from '../results/entries';
 import { isUnderWay, news } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { autocodeIcon } from '../icons';
+import type { Keeper } from './keeper';
 import { ResultList } from './list';
 import type { Start } from './start';
 
@@ -15,7 +16,8 @@ export class ResultsPanel extends ReactWidget {
   constructor(
     private readonly _results: IResults,
     private readonly _commands: CommandRegistry,
-    private readonly _start: Start | null
+    private readonly _start: Start | null,
+    private readonly _keeper: Keeper
   ) {
     super();
     this.id = 'autocoder-jupyter-panel';
@@ -79,6 +81,7 @@ export class ResultsPanel extends ReactWidget {
           isLoaded={link?.connected ?? false}
           execute={this._execute}
           start={this._start}
+          keeper={this._keeper}
         />
         <div className="jp-AutocodePanel-news" role="status" aria-live="polite">
           {this._news}
