@@ -36,7 +36,7 @@ def in_the_middle(notebook: Open, play: Play, *cells: str) -> tuple[NotebookPage
 
 
 def strip(page: NotebookPage) -> Any:
-    return page.output(1).get_by_role("button", name="Cancel", exact=True)
+    return page.output(1).get_by_role("button", name="Cancel: growth")
 
 
 def recognised(page: NotebookPage) -> None:
