@@ -47,6 +47,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     items.sort(key=lambda item: ranks[room_of(item.nodeid)])
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """A failure is shown with its source, for which Python 3.11 fails when another thread parses at that moment."""
+    try:
+        return (yield)
+    except SystemError:
+        return pytest.TestReport.from_item_and_call(item, call)
+
+
 def rank_of(item: pytest.Item) -> int:
     """The place among what takes long; what is quick comes last."""
     names = {mark.name for mark in item.iter_markers()}
