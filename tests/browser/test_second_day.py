@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.test_panel import item
 from tests.scripted_model import prompt_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
@@ -96,3 +97,31 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     assert "edited by you" in inspector.locator(".autocode-card").inner_text()
     assert len(model.requests) == asked
     inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
+
+
+def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: Open, play: Play) -> None:
+    model = play(answer)
+    cell = plays.CELL.replace("growth -o", "daily --cache auto -o")
+    further = "sales = pd.concat([sales, sales.tail(1)], ignore_index=True)"
+    page = notebook(cell, further, cell, cell.replace("auto", "override"))
+    page.run(1)
+    page.card(1).get_by_text("● Ready").wait_for(timeout=PATIENCE)
+
+    asked = len(model.requests)
+    page.run(2)
+    page.run(3)
+    page.card(3).get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    assert "kept: verified on" in page.card(3).inner_text()
+    assert len(model.requests) == asked
+    page.output(3).screenshot(path=ARTIFACTS / "second-day-kept.png")
+
+    page.run(4)
+    page.card(4).get_by_text("● Ready").wait_for(timeout=PATIENCE)
+    assert len(model.requests) > asked
+    versions = item(page, "daily").locator(".jp-AutocodePanel-versions")
+    versions.locator("summary").click()
+    versions.get_by_text("ready, counts").wait_for(timeout=PATIENCE)
+    versions.get_by_role("button", name="Restore version 1 of daily").click()
+    versions.get_by_text("daily is version 1 again").wait_for(timeout=PATIENCE)
+    versions.get_by_role("button", name="Restore version 2 of daily").wait_for(timeout=PATIENCE)
+    page.page.screenshot(path=ARTIFACTS / "second-day-versions.png")
