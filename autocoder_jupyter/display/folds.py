@@ -8,7 +8,7 @@ from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.fitting import fit
 from autocoder_jupyter.display.state import CardState
 
-LAST_LINES = 12
+LAST_LINES = 40
 """Of the log, where all of it is too long."""
 
 WISHED = "What changed in the code"
@@ -39,7 +39,7 @@ def folds(state: CardState, room: int) -> str:
     shorter = (
         (WISHED, _muted(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
         (SENT, facts + _muted(f"%autocode preview {state.name} shows all of it.")),
-        ("Log", markup.code("\n".join(log[-LAST_LINES:]))),
+        ("Log", markup.code("\n".join(_last(log)))),
         (tests, reported + markup.code(state.tests)),
         (code, coloured),
         (code, markup.code(state.solution)),
@@ -49,6 +49,11 @@ def folds(state: CardState, room: int) -> str:
         (tests, elsewhere),
     )
     return "".join(markup.details(title, content) for title, content in fit(full, shorter, room).items())
+
+
+def _last(log: list[str]) -> list[str]:
+    left_out = len(log) - LAST_LINES
+    return log if left_out <= 0 else [f"({left_out} earlier lines are left out)", *log[-LAST_LINES:]]
 
 
 def _change(state: CardState) -> str:
