@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.amounts import clock
 from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.fitting import fit
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.state import CardState, LogLine
 
-LAST_LINES = 40
+LAST_LINES = 12
 """Of the log, where all of it is too long."""
 
 WISHED = "What changed in the code"
@@ -24,14 +26,13 @@ def folds(state: CardState, room: int) -> str:
     """
     code = "Code, and what the last mending changed" if state.previous_solution else "Code"
     tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
-    log = [f"{clock(line.at)}  {line.text}" for line in state.log]
     coloured, reported = markup.python(state.solution), _reported(state)
     full = {
         WISHED: _wished(state),
         code: _change(state) + coloured,
         tests: reported + markup.python(state.tests),
         "Plan": parts.plan_parts(state.plan) if state.plan else "",
-        "Log": markup.code("\n".join(log)),
+        "Log": markup.code(_log(state.log)),
         SENT: markup.code(state.sent),
     }
     elsewhere = _muted(f"Too long for a saved notebook: {state.name} as the last line of a cell shows it.")
@@ -39,7 +40,7 @@ def folds(state: CardState, room: int) -> str:
     shorter = (
         (WISHED, _muted(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
         (SENT, facts + _muted(f"%autocode preview {state.name} shows all of it.")),
-        ("Log", markup.code("\n".join(_last(log)))),
+        ("Log", markup.code(_log(_last(state.log)))),
         (tests, reported + markup.code(state.tests)),
         (code, coloured),
         (code, markup.code(state.solution)),
@@ -51,9 +52,13 @@ def folds(state: CardState, room: int) -> str:
     return "".join(markup.details(title, content) for title, content in fit(full, shorter, room).items())
 
 
-def _last(log: list[str]) -> list[str]:
-    left_out = len(log) - LAST_LINES
-    return log if left_out <= 0 else [f"({left_out} earlier lines are left out)", *log[-LAST_LINES:]]
+def _log(lines: Sequence[LogLine]) -> str:
+    return "\n".join(f"{clock(line.at)}  {line.text}" for line in lines)
+
+
+def _last(log: Sequence[LogLine]) -> list[LogLine]:
+    """The last lines, and of those before what a person decided."""
+    return [*[line for line in log[:-LAST_LINES] if line.is_decision][-LAST_LINES:], *log[-LAST_LINES:]]
 
 
 def _change(state: CardState) -> str:

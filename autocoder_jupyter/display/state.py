@@ -47,10 +47,11 @@ class StageState:
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line of the log, and when it happened, in seconds since the start."""
+    """One line of the log, when it happened, in seconds since the start, and whether a person decided it."""
 
     at: float
     text: str
+    is_decision: bool = False
 
 
 @dataclass(frozen=True)
@@ -315,7 +316,8 @@ def _(event: events.ApprovalNeeded, state: CardState) -> CardState:
 @_after.register
 def _(event: events.ApprovalGiven, state: CardState) -> CardState:
     state = replace(state, phase="running", approval=())
-    return _noted(state, f"{'approved' if event.approved else 'declined'}: {', '.join(event.packages)}")
+    words = f"{'approved' if event.approved else 'declined'}: {', '.join(event.packages)}"
+    return _noted(state, words, is_decision=True)
 
 
 @_after.register
@@ -386,8 +388,8 @@ def _with_stage(state: CardState, stage: Stage, now: StageState) -> CardState:
     return replace(state, stages=tuple((name, stages[name]) for name in STAGES if name in stages))
 
 
-def _noted(state: CardState, text: str) -> CardState:
-    return replace(state, log=(*state.log, LogLine(state.seconds, text))[-LOG_LINES:])
+def _noted(state: CardState, text: str, *, is_decision: bool = False) -> CardState:
+    return replace(state, log=(*state.log, LogLine(state.seconds, text, is_decision))[-LOG_LINES:])
 
 
 def _detail(detail: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
+from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
 from autocoder_jupyter.engine.events import Event, Finished, KeptHolds, SampleOutputs, VersionBegun
 from autocoder_jupyter.overview import Excerpt, Glimpse
@@ -420,3 +421,11 @@ def folded(*events: Event) -> CardState:
     for event in events:
         state = state.apply(event)
     return state
+
+
+def test_a_shortened_log_keeps_what_a_person_decided() -> None:
+    decided = LogLine(1.0, "approved: fiscalmonths", is_decision=True)
+    log = (LogLine(0.5, "planned"), decided, *(LogLine(2.0 + n, f"step {n}") for n in range(30)))
+    html = folds(replace(large_state(1), log=log), room=12_000)
+    assert "approved: fiscalmonths" in html and "step 29" in html
+    assert "step 3<" not in html and "planned" not in html
