@@ -121,9 +121,9 @@ def _drawn_png(savefig: Any) -> bytes:
 
 def _drawn_svg(savefig: Any) -> bytes:
     """As SVG, the same each time; b"" where that fails, or the picture is too large to be kept so."""
-    pyplot = sys.modules.get("matplotlib")
+    matplotlib: Any = sys.modules.get("matplotlib")  # it is loaded: the figure is one of its own
     drawn = io.BytesIO()
-    with contextlib.suppress(Exception), pyplot.rc_context({"svg.hashsalt": "figure"}):  # type: ignore[union-attr]
+    with contextlib.suppress(Exception), matplotlib.rc_context({"svg.hashsalt": "figure"}):
         savefig(drawn, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
         text = drawn.getvalue()
         return svgs.rewritten(text[text.index(b"<svg") :]) if len(text) <= svgs.MAX_BYTES else b""
