@@ -509,6 +509,43 @@ class Step(_Record):
     detail: str = ""
 
 
+ToolClass = Literal["safe", "intercepted", "denied"]
+"""How a tool call was judged: it runs as it is, something of ours takes its place, or it never runs."""
+
+ToolOutcome = Literal["ok", "failed", "denied", "cancelled"]
+"""How a tool call ended."""
+
+
+class ToolUse(_Record):
+    """One tool call of an agent that writes on its own.
+
+    `argument` is what was asked in little (`pytest -q`, `solution.py`), `reason` why the call has its class.
+    `observed` is the beginning of what the agent was told; `seconds` is how long the call took.
+    """
+
+    turn: Count
+    tool: str
+    argument: str
+    kind: ToolClass
+    reason: str = ""
+    outcome: ToolOutcome = "ok"
+    observed: str = ""
+    seconds: float = 0.0
+
+
+class Trace(_Record):
+    """What an agent that writes on its own has done, call by call.
+
+    `suite_changed` names the tests that it changed, took out or added after it had seen one fail.
+    """
+
+    calls: tuple[ToolUse, ...] = ()
+    turns: Count = 0
+    max_turns: Count = 0
+    session: str = ""
+    suite_changed: tuple[str, ...] = ()
+
+
 class Report(_Record):
     """Everything that a generation produced, as plain data that survives a round trip through JSON.
 
@@ -517,6 +554,7 @@ class Report(_Record):
     `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
     says on what: "5,061 rows".
     `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
+    `trace` is what an agent did that wrote on its own; None for the staged loop.
     """
 
     name: str
@@ -559,6 +597,7 @@ class Report(_Record):
     answers: tuple[str, ...] = ()
     changes: Changes | None = None
     timeline: tuple[Step, ...] = ()
+    trace: Trace | None = None
 
     @property
     def pins(self) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from autocoder_jupyter.types import (
     PlanQuestion,
     SecondOpinion,
     TestOutcome,
+    ToolClass,
+    ToolOutcome,
     Usage,
 )
 
@@ -232,6 +234,45 @@ class KeptHolds:
 
 
 @dataclass(frozen=True)
+class TurnBegun:
+    """An agent that writes on its own was asked what to do next; `of` is the most turns that it has."""
+
+    turn: int
+    of: int
+
+
+@dataclass(frozen=True)
+class AgentSaid:
+    """A piece of what such an agent says between its tool calls."""
+
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCalled:
+    """It calls a tool. `call` names the call until `ToolEnded`; the other fields are those of `ToolUse`."""
+
+    call: str
+    turn: int
+    tool: str
+    argument: str
+    kind: ToolClass
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ToolEnded:
+    """That call has ended, or was denied; `observed` is the beginning of what the agent was told."""
+
+    call: str
+    outcome: ToolOutcome
+    observed: str = ""
+    seconds: float = 0.0
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows; `limit` the setting that ended it, if one did."""
 
@@ -265,6 +306,10 @@ Event = (
     | OpinionGiven
     | VersionBegun
     | KeptHolds
+    | TurnBegun
+    | AgentSaid
+    | ToolCalled
+    | ToolEnded
     | Finished
 )
 
