@@ -18,6 +18,9 @@ CachePolicy = Literal["auto", "override", "disable"]
 Backend = Literal["litellm", "claude"]
 Switch = Literal["on", "off"]
 
+ONLY_CLAUDE = frozenset({"agent_max_turns", "blind_tests"})
+"""Fields of `AgentConfig` that have an effect with the backend `claude` only; whoever gives one else is told so."""
+
 
 @dataclass(frozen=True)
 class AgentConfig:
@@ -46,6 +49,7 @@ class AgentConfig:
         locked: ask no model; what is not recorded is an error that names the question.
         backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
         agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
+        blind_tests: `on` has tests written that the Claude backend does not see, beside its own; likewise.
         block_network: no network while generated code runs. Off only by choice.
         sandbox: `docker`, `local`, or the best that answers.
         share: how much of the data the model may see.
@@ -83,6 +87,7 @@ class AgentConfig:
     log: str | None = None
     backend: Backend = "litellm"
     agent_max_turns: int = 50
+    blind_tests: Switch = "on"
     block_network: bool = True
     sandbox: SandboxChoice = "auto"
     share: Share = "rows"

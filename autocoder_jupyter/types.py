@@ -520,7 +520,8 @@ class ToolUse(_Record):
     """One tool call of an agent that writes on its own.
 
     `argument` is what was asked in little (`pytest -q`, `solution.py`), `reason` why the call has its class.
-    `observed` is the beginning of what the agent was told; `seconds` is how long the call took.
+    `observed` is the beginning of what the agent was told; `seconds` is how long the call took. `replayed` is True for
+    one that was not done again, because the journal has what came of it.
     """
 
     turn: Count
@@ -530,7 +531,8 @@ class ToolUse(_Record):
     reason: str = ""
     outcome: ToolOutcome = "ok"
     observed: str = ""
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, ge=0, le=1e9)
+    replayed: bool = False
 
 
 class Trace(_Record):

@@ -160,6 +160,7 @@ def test_settings_are_taken_in_the_forms_people_write() -> None:
         ("backend", "claude"),
         ("backend", "other"),
         ("agent_max_turns", 0),
+        ("blind_tests", True),
         ("block_network", None),
         ("sandbox", "podman"),
         ("share", "all"),
@@ -185,6 +186,12 @@ def test_the_claude_backend_is_refused_with_the_way_out() -> None:
     with pytest.raises(InvalidRequest, match="not part of this version yet") as refused:
         AutoCoderAgent(backend="claude")
     assert "anthropic/" in refused.value.hint
+
+
+@pytest.mark.parametrize("setting", [{"agent_max_turns": 20}, {"blind_tests": "off"}])
+def test_a_setting_of_the_other_backend_is_not_ignored_silently(setting: dict[str, Any]) -> None:
+    with pytest.warns(UserWarning, match=f'{next(iter(setting))} has no effect with backend="litellm"'):
+        AutoCoderAgent(**setting)
 
 
 def test_an_unknown_setting_gets_a_suggestion() -> None:

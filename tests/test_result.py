@@ -39,6 +39,8 @@ from autocoder_jupyter.types import (
     Resources,
     Secret,
     TestOutcome,
+    ToolUse,
+    Trace,
     Usage,
 )
 from tests.hostile_folder import HOSTILE
@@ -105,7 +107,7 @@ def test_every_field_of_the_reference_is_there() -> None:
     fields = (
         "success solution tests output exit_code error attempts image detected_packages detected_system_packages "
         "generated_schemas data_context original_samples total_input_tokens total_output_tokens conversation_history "
-        "plan declared_inputs declared_outputs report evidence usage cost history code state done name"
+        "plan declared_inputs declared_outputs report evidence trace usage cost history code state done name"
     )
     for field in fields.split():
         getattr(whole, field)
@@ -442,6 +444,24 @@ def test_a_saved_result_has_its_samples_when_it_is_loaded(tmp_path: Path) -> Non
     assert (again.original_samples["dir"].path / "x").read_text() == "x"
 
 
+def test_the_trace_of_an_agent_survives_saving(tmp_path: Path) -> None:
+    call = ToolUse(turn=2, tool="Bash", argument="curl x", kind="denied", reason="network", outcome="denied")
+    trace = Trace(calls=(call,), turns=3, max_turns=50, session="s", suite_changed=("test_a",))
+    result(report(trace=trace)).save(tmp_path / "saved")
+    assert CodeGenEvalResult.load(tmp_path / "saved").trace == trace
+    assert result().trace is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"turns": -1}, {"calls": [{"turn": 1, "tool": "Bash", "argument": "", "kind": "allowed"}]}]
+)
+def test_a_trace_that_no_agent_of_ours_leaves_is_refused(wrong: dict[str, Any]) -> None:
+    data = json.loads(result(report(trace=Trace())).model_dump_json())
+    data["trace"].update(wrong)
+    with pytest.raises(InvalidRequest, match="not the JSON of a result"):
+        CodeGenEvalResult.model_validate_json(json.dumps(data))
+
+
 def test_saving_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a_file").write_text("")
     for place in (tmp_path / "a_file", tmp_path / "a_file" / "below", Path("/proc/nobody")):
@@ -504,6 +524,9 @@ HASHED = f" --hash=sha256:{'0' * 64}"
         {"plan": CodePlan(description="", approach="", outputs=(OutputSpec(name="/etc/x", type="File"),))},
         {"detected_system_packages": ("x\nRUN id",)},
         {"conversation_history": (Exchange(stage="plan", key="k", model="m\nimport os", messages=(), answer=""),)},
+        {"trace": Trace(calls=(ToolUse(turn=1, tool="Bash\x1b[2J", argument="ls", kind="safe"),))},
+        {"trace": Trace(session="a\nb")},
+        {"trace": Trace(suite_changed=("test_a\u202e",))},
         {"name": "growth\nimport os"},
         {"name": "growth\u202e"},
         {"run_id": "\x1b[2J"},

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import datetime as dt
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,16 @@ from autocoder_jupyter.agent.settings import checked_settings
 from autocoder_jupyter.awaited import Awaited, tell
 from autocoder_jupyter.engine.events import Event, Finished
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.request import AgentConfig, Backend, CachePolicy, Request, SandboxChoice, Share, Switch
+from autocoder_jupyter.request import (
+    ONLY_CLAUDE,
+    AgentConfig,
+    Backend,
+    CachePolicy,
+    Request,
+    SandboxChoice,
+    Share,
+    Switch,
+)
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
 from autocoder_jupyter.syncified import Syncified
@@ -60,6 +70,7 @@ class AutoCoderAgent(AgentConfig):
         log: str | None = None,
         backend: Backend = AgentConfig.backend,
         agent_max_turns: int = AgentConfig.agent_max_turns,
+        blind_tests: Switch = AgentConfig.blind_tests,
         block_network: bool = AgentConfig.block_network,
         sandbox: SandboxChoice = AgentConfig.sandbox,
         share: Share = AgentConfig.share,
@@ -98,6 +109,7 @@ class AutoCoderAgent(AgentConfig):
             locked: ask no model; what the journal has no answer to raises `Locked`.
             backend: `litellm`. `claude`, the Claude Agent SDK, is refused in this version.
             agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
+            blind_tests: `on` has tests written that the Claude backend does not see, beside its own; likewise.
             block_network: no network while generated code runs.
             sandbox: `docker`, `local`, or `auto` for the best that answers.
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
@@ -117,6 +129,10 @@ class AutoCoderAgent(AgentConfig):
         given = {key: value for key, value in locals().items() if key in _SETTINGS}
         for setting, value in checked_settings(given).items():
             object.__setattr__(self, setting, value)
+        for setting in sorted(ONLY_CLAUDE) if self.backend != "claude" else ():
+            if getattr(self, setting) != getattr(AgentConfig, setting):
+                told = f'{setting} has no effect with backend="{self.backend}"; it is for backend="claude".'
+                warnings.warn(told, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"AutoCoderAgent({self.name!r}, model={self.model!r})"

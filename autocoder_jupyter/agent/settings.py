@@ -101,6 +101,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "log": _optional(check.text),
     "backend": _backend,
     "agent_max_turns": _counted(1),
+    "blind_tests": _choice(Switch),
     "block_network": check.flag,
     "sandbox": _choice(SandboxChoice),
     "share": _choice(Share),

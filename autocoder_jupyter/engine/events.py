@@ -273,6 +273,13 @@ class ToolEnded:
 
 
 @dataclass(frozen=True)
+class SuiteChanged:
+    """It changed, took out or added these tests after it had seen one fail; all of them, whenever one is new."""
+
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Finished:
     """The generation ended. `state` is what the card shows; `limit` the setting that ended it, if one did."""
 
@@ -310,6 +317,7 @@ Event = (
     | AgentSaid
     | ToolCalled
     | ToolEnded
+    | SuiteChanged
     | Finished
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,14 @@ from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
+from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.waiting import wait_in_cell
 from autocoder_jupyter.magics.wishes import notice
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import ONLY_CLAUDE, AgentConfig, Backend, Request
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
@@ -43,16 +44,26 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     settings = notebook.settings(command.settings)
     request = build_request(command, notebook)
     require_fit(request)
-    forgotten = hints(command, notebook.namespace)
+    config = settings.agent_config()
+    to_know = (*hints(command, notebook.namespace), *without_effect(command.settings, config.backend))
     if settings["dry_run"]:
-        show_preview(notebook, request, settings.agent_config(), forgotten)
+        show_preview(notebook, request, config, to_know)
         return
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
-    config = settings.agent_config()
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # nobody is there to answer
-    said = (*forgotten, *notice(notebook, settings))
-    launch(notebook, request, config, waits=waits(notebook, settings), said=said)
+    launch(notebook, request, config, waits=waits(notebook, settings), said=(*to_know, *notice(notebook, settings)))
+
+
+def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
+    """A sentence for each option of a cell that changes nothing with its backend.
+
+    Args:
+        given: names of the options.
+        backend: the cell's.
+    """
+    idle = (SETTINGS[name] for name in given if backend != "claude" and SETTINGS[name].field in ONLY_CLAUDE)
+    return tuple(f"{option.flags[0]} has no effect here: it is for --backend claude." for option in idle)
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:

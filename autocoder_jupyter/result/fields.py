@@ -14,6 +14,7 @@ from autocoder_jupyter.types import (
     InputSpec,
     OutputSpec,
     Report,
+    Trace,
     Usage,
 )
 
@@ -82,6 +83,11 @@ class ReportFields:
     def evidence(self) -> Evidence:
         """What `success` rests on: tests, checks, vacuity, changed tests."""
         return self.report.evidence
+
+    @property
+    def trace(self) -> Trace | None:
+        """What an agent did that wrote on its own (`backend="claude"`), call by call; None for the staged loop."""
+        return self.report.trace
 
     @property
     def image(self) -> str | None:

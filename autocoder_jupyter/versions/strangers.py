@@ -36,6 +36,10 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     words += [("what it was verified on", report.kept or "")]
     words += [("a model", exchange.model) for exchange in report.conversation_history]
     words += [("a system package", name) for name in report.detected_system_packages]
+    if report.trace is not None:
+        words += [("the session", report.trace.session)]
+        words += [("a tool", call.tool) for call in report.trace.calls]
+        words += [("a changed test", test) for test in report.trace.suite_changed]
     yield from ((what, text) for what, text in words if not text.isprintable())
 
 

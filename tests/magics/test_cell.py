@@ -104,6 +104,18 @@ def test_a_forgotten_at_sign_is_said_with_the_card_and_with_a_dry_run(
     assert shell.shown.count(hint) >= 2 and len(jobs.submitted) == 1
 
 
+@pytest.mark.parametrize("option", ["--agent-max-turns 20", "--blind-tests off"])
+def test_an_option_of_the_other_backend_is_said_to_have_no_effect(
+    option: str, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"{option.split()[0]} has no effect here: it is for --backend claude."
+    shell.run(f"%%autocode growth {option}\nWords")
+    assert said in shell.shown
+    monkeypatch.setattr(engine, "preview", lambda request, config: "…", raising=False)
+    shell.run(f"%%autocode other --dry-run {option}\nWords")
+    assert shell.shown.count(said) >= 2
+
+
 @pytest.mark.parametrize(
     ("typed", "status"),
     [

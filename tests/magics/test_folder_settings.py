@@ -23,6 +23,7 @@ WANTED: dict[str, Any] = {
     "mask": ["name"],
     "log": "events.jsonl",
     "second_opinion": "off",
+    "blind_tests": "off",
     "second_model": "evil/second",
     "cache": "override",
     "api_key": "DATABASE_PASSWORD",
