@@ -10,7 +10,6 @@ from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
-from autocoder_jupyter.engine.drafting import Drafter
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import (
     Compared,
@@ -22,12 +21,11 @@ from autocoder_jupyter.engine.events import (
     PlanReady,
     VersionBegun,
 )
-from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.prepare import prepare, request_record
-from autocoder_jupyter.engine.refine import Refiner
 from autocoder_jupyter.engine.report import Clock, Turn, build_report, kept_report
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.staged import StagedWriter
 from autocoder_jupyter.engine.start import Draft, Start, start_of
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.work import Work
@@ -83,7 +81,7 @@ class _Generation:
         self._given = given
         self._packages = Packages(work)
         self._trials = Trials(work, self._packages)
-        self._mender = Mender(work, self._packages)
+        self._writer = (work.services.writer or StagedWriter)(work, self._packages)
         self._adviser = Adviser(work)
         self._turns: list[Turn] = []
         self._clock = Clock()
@@ -135,10 +133,11 @@ class _Generation:
                 reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
         finally:
             self._adviser.stop()
+            await self._writer.close()
         if reason and not over and not self._packages.way_out:
             work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
-        report = build_report(work, self._packages, self._turns, self._clock, reason)
+        report = build_report(work, self._packages, self._turns, self._clock, reason, self._writer.trace)
         report = self._recorded(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
         work.emit(Finished(state, report.error or report.overspent, self._limit))
@@ -227,18 +226,14 @@ class _Generation:
     async def _ask_for_draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
-        drafter = Drafter(work) if work.request.earlier is None else Refiner(work, work.request.earlier)
         self._adviser.begin()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._packages.provide_base())
-            work.plan = plan = await work.stage("plan", drafter.plan)
+            work.plan = plan = await work.stage("plan", self._writer.plan)
             work.emit(PlanReady(plan))
             work.constraints = Constraints.read(work.request.constraints, work.told_samples, plan)
             group.create_task(work.constraints.ask_about_the_rest(work.talk, work.services.journal))
-            code = group.create_task(work.stage("code", drafter.code))
-            if not work.config.skip_tests:
-                work.set_suite(await work.stage("tests", drafter.tests))
-        work.set_code(code.result())
+            await self._writer.write()
 
     async def _try_until_it_holds(self) -> str:
         """Attempt and mend. Returns the reason for giving up, or "" on success."""
@@ -246,7 +241,7 @@ class _Generation:
         number = 0
         while number < work.attempts_allowed:
             work.attempt = number = number + 1
-            verdict = await self._trials.attempt(self._mender.tests_changed)
+            verdict = await self._trials.attempt(self._writer.tests_changed)
             tests = work.suite.source if work.suite else ""
             self._turns.append(Turn(work.attempt, work.code, tests, verdict))
             if verdict.success:
@@ -265,16 +260,16 @@ class _Generation:
                 break
             if self._same_failures() >= SAME_FAILURE_LIMIT:
                 return f"No progress: the same failure {SAME_FAILURE_LIMIT} times in a row. {verdict.summary}"
-            before = self._mender.state
-            diagnosis = await self._mender.mend(verdict)
+            before = self._writer.state
+            diagnosis = await self._writer.mend(verdict)
             self._turns[-1] = replace(self._turns[-1], diagnosis=diagnosis)
             work.last_words = work.talk.exchanges[said:] or work.last_words
-            if self._mender.state == before:
+            if self._writer.state == before:
                 return f"No progress: the model changes nothing any more. {verdict.summary}"
         self._limit = "" if work.config.skip_tests else "max_iterations"
         attempts = f"{work.attempts_allowed} attempt{'s' if work.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
-        return "\n".join([reason, *map(str, self._mender.unusable[-1:])])
+        return "\n".join([reason, *map(str, self._writer.unusable[-1:])])
 
     async def _compare(self) -> None:
         """Say what is otherwise than in the version that this one was made from."""

@@ -13,7 +13,16 @@ from autocoder_jupyter.engine.own_tests import own_module
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
-from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report, SecondOpinion, Usage
+from autocoder_jupyter.types import (
+    Attempt,
+    CodeSolution,
+    ErrorDiagnosis,
+    Evidence,
+    Report,
+    SecondOpinion,
+    Trace,
+    Usage,
+)
 from autocoder_jupyter.versions.store import Version
 
 
@@ -52,7 +61,9 @@ class Clock:
         return time.monotonic() - self._began
 
 
-def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: Clock, reason: str) -> Report:
+def build_report(
+    work: Work, packages: Packages, turns: Sequence[Turn], clock: Clock, reason: str, trace: Trace | None = None
+) -> Report:
     """The report, from the best attempt; of equals, the later one.
 
     Args:
@@ -61,6 +72,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         turns: the attempts.
         clock: when it began.
         reason: why it was given up, when it was.
+        trace: what an agent did, if one wrote.
     """
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
     plan = getattr(work, "plan", None)
@@ -111,6 +123,7 @@ def build_report(work: Work, packages: Packages, turns: Sequence[Turn], clock: C
         answers=work.request.answers,
         changes=work.changes,
         timeline=work.timeline.steps,
+        trace=trace,
     )
 
 
@@ -128,6 +141,7 @@ def kept_report(report: Report, work: Work, kept: Version) -> Report:
             "second_opinion": _as_recorded(recorded.second_opinion),
             "changes": report.changes or recorded.changes,
             "answers": recorded.answers,
+            "trace": recorded.trace,
             "conversation_history": conversation(journal.root, journal.name, kept.id),
         }
     )

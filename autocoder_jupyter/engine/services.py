@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.engine.events import Emit
 from autocoder_jupyter.engine.journal import Journal
@@ -11,6 +12,11 @@ from autocoder_jupyter.models.protocol import LanguageModel
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.types import PlanQuestion
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.engine.environment import Packages
+    from autocoder_jupyter.engine.work import Work
+    from autocoder_jupyter.engine.writer import Writer
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
@@ -34,6 +40,7 @@ class Services:
         second_model: asks for the second opinion; `model` does when there is none.
         ask: puts the questions of a plan to a person; an answer for each, "" for what is left to the plan, or None
             where there is nobody.
+        writer: makes who writes and mends; the stages of this package do when there is none.
     """
 
     model: LanguageModel
@@ -44,3 +51,4 @@ class Services:
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: LanguageModel | None = None
     ask: Ask = nobody
+    writer: Callable[[Work, Packages], Writer] | None = None
