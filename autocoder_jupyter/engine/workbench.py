@@ -7,7 +7,7 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.sandbox import environments
 from autocoder_jupyter.sandbox.discretion import DiscreetWorker
 from autocoder_jupyter.sandbox.pins import is_lock, name_of
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Worker
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker
 from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.sandbox.uv import WITHDRAWN
 from autocoder_jupyter.types import parse_memory
@@ -163,10 +163,26 @@ class Workbench:
         """Run a job on two workers of the current environment at once; see `work`."""
         return await self._work(2, lambda workers: job(*workers), ())
 
-    async def _work(self, count: int, job: Callable[[Sequence[Worker]], T], other_than: Collection[str]) -> T:
+    async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
+        """Run a command of a shell on these files; see `work`.
+
+        It has no network, also where the function that is made may have one: nobody has read it.
+        """
+        return await self._work(
+            1, lambda workers: workers[0].command(command, files, seconds=seconds), (), network=False
+        )
+
+    async def _work(
+        self,
+        count: int,
+        job: Callable[[Sequence[Worker]], T],
+        other_than: Collection[str],
+        *,
+        network: bool | None = None,
+    ) -> T:
         environment = self.environment
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
-        network = not self._config.block_network
+        connected = not self._config.block_network if network is None else network
         held: list[Worker] = []
         abandoned = threading.Event()
 
@@ -175,7 +191,9 @@ class Workbench:
             with ExitStack() as leases:
                 taken = []
                 for _ in range(count):
-                    lease = self._services.pool.lease(environment, self.limits, network=network, other_than=other_than)
+                    lease = self._services.pool.lease(
+                        environment, self.limits, network=connected, other_than=other_than
+                    )
                     worker = leases.enter_context(lease)
                     held.append(worker)
                     taken.append(DiscreetWorker(worker, secrets))

@@ -19,13 +19,13 @@ from autocoder_jupyter.errors import (
     SandboxError,
     SandboxTimeout,
 )
-from autocoder_jupyter.sandbox import replies
+from autocoder_jupyter.sandbox import commands, replies
 from autocoder_jupyter.sandbox.bundle import bundle
 from autocoder_jupyter.sandbox.changes import changed
 from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
 from autocoder_jupyter.sandbox.packing import Packed, describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Limits, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.testing import Testing
 from autocoder_jupyter.sandbox.text import clean, stable
@@ -208,6 +208,18 @@ class ChannelWorker:
             missing_module=verdicts.missing_module,
             seconds=time.monotonic() - started,
         )
+
+    def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
+        """Run a command of a shell on these files; see `protocol.Worker.command`."""
+        pieces = commands.request(command, files, seconds)
+        allowed = seconds + commands.GRACE_SECONDS
+        with self._lock:
+            answer = self._request(pieces, secrets.token_bytes(32), again=False, keep=False, seconds=allowed)
+            try:
+                return commands.outcome(answer)
+            except OutputRefused:
+                self._end()
+                raise
 
     def kill(self) -> None:
         """End every process of the worker at once. Idempotent, from any thread."""

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.packing import Packed
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.types import TestOutcome
 
@@ -70,6 +70,12 @@ class DiscreetWorker:
             output=self._said(run.output),
             collection_error=self._said(run.collection_error),
         )
+
+    def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
+        """See `Worker.command`."""
+        with self._hushed():
+            outcome = self._worker.command(command, files, seconds=seconds)
+        return dataclasses.replace(outcome, output=self._said(outcome.output))
 
     def kill(self) -> None:
         """See `Worker.kill`."""

@@ -134,6 +134,26 @@ class CallOutcome:
 
 
 @dataclass(frozen=True)
+class CommandOutcome:
+    """What a command of a shell gave.
+
+    Args:
+        exit_code: the shell's; the negative number of a signal that ended it.
+        output: head and tail of what it and its processes printed, both streams together; control characters spelled
+            out, and the folder in which it ran taken out of paths.
+        files: the plain files that lie in the workspace now, by path.
+        left_out: what lies there besides and was not taken, each with its reason.
+        stopped: why it was ended before its end, "timed out" or "flooded"; "" when it was not.
+    """
+
+    exit_code: int
+    output: str
+    files: Mapping[str, bytes] = field(repr=False)
+    left_out: tuple[str, ...] = ()
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
 class TestRun:
     """What a test run gave. A test that was expected and never reported has the outcome `missing`.
 
@@ -228,6 +248,22 @@ class Worker(Protocol):
                 program of ours, such as a stub, which finds out nothing.
             seconds: wall clock for all tests; the worker's limit by default.
             on_report: hears of each test when it ends.
+        """
+        ...
+
+    def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
+        """Run a command of a shell in a folder that holds `files`, and tell what lies there afterwards.
+
+        It runs in a fresh child, with no variable of any program and the environment's `python` first on its path. What
+        it started and left running is ended with the call.
+
+        Args:
+            command: for `bash -c`, or `sh -c` where there is no bash.
+            files: by path, relative and confined (`sandbox.confined`); the folder holds nothing else.
+            seconds: wall clock, after which the command is stopped. Its files are taken all the same.
+
+        Raises:
+            SandboxError: there is no outcome; as `call`. The files are then what they were.
         """
         ...
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import calls, frames, lockdown, tester, warmup
+from . import calls, commands, frames, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
 _SECONDS_TO_DIE = 60.0
@@ -174,6 +174,8 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(0)
         if header["kind"] == "call":
             answer = calls.answer(program, header, payload)
+        elif header["kind"] == "command":
+            answer = commands.answer(header, payload)
         elif header["kind"] == "arguments" and program.arguments:
             answer = calls.arguments_now(program)
         else:

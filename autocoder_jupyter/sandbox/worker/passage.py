@@ -8,10 +8,7 @@ import select
 from dataclasses import dataclass
 
 from .child import Child, Deaths
-from .relay import Capture, Relay
-
-FLOOD = 16 * 2**20
-"""Bytes of text, on standard output or error, at which a program is killed."""
+from .relay import FLOOD, Capture, Relay
 
 _SECONDS_TO_DIE = 5.0
 """How long a child that closed its channel may take to be gone, before it counts as one that lives on."""

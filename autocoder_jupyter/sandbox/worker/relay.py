@@ -12,6 +12,9 @@ import select
 import sys
 import termios
 
+FLOOD = 16 * 2**20
+"""Bytes of text, on standard output or error, at which a program is killed."""
+
 _CHUNK = 1 << 20
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from . import calls, outputs, remote, tester
+from . import calls, commands, outputs, remote, tester
 from .codec import encode
 
-__all__ = ["outputs", "pytest", "rehearse", "remote", "tester", "warm_up"]
+__all__ = ["commands", "outputs", "pytest", "rehearse", "remote", "tester", "warm_up"]
 
 
 _SPECS = [{"name": "frame", "type": "DataFrame"}]

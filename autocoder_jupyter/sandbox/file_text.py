@@ -1,0 +1,99 @@
+"""Files as an agent reads and edits them: numbered lines, and one exact text in the place of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_LINES = 2_000
+LONGEST_LINE = 2_000
+_LINES_AROUND = 4
+
+
+class Unsuitable(Exception):
+    """A file, or an edit of it, that is not what the tool needs; the text is a sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The text of a file after an edit, and its numbered lines around the first place that changed."""
+
+    text: str
+    around: str
+
+
+def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
+    """Lines of a file as `cat -n` shows them.
+
+    Args:
+        path: names it.
+        content: of the file.
+        offset: number of the first line, from 1.
+        limit: lines at most.
+
+    Raises:
+        Unsuitable: it is no text, or has no such line.
+    """
+    text = _text(path, content)
+    if not text:
+        return f"{path} is empty."
+    lines = _lines(text)
+    first = max(offset, 1)
+    if first > len(lines):
+        raise Unsuitable(f"{path} has {len(lines)} lines; there is no line {first}.")
+    last = min(first - 1 + max(min(limit, MOST_LINES), 1), len(lines))
+    told = _with_numbers(lines, first, last)
+    return told if last == len(lines) else f"{told}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
+
+
+def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> Change:
+    """The text of a file with `new` in the place of `old`. Line ends of Windows become plain ones.
+
+    Raises:
+        Unsuitable: it is no text, or `old` does not stand there exactly once and not everywhere is meant.
+    """
+    text = _text(path, content).replace("\r\n", "\n")
+    if not old:
+        raise Unsuitable("The old text is empty; use Write for a new file.")
+    if old == new:
+        raise Unsuitable("The old and the new text are the same.")
+    count = text.count(old)
+    if not count:
+        raise Unsuitable(f"The old text does not stand in {path}, to the letter. Read the file and copy it from there.")
+    if count > 1 and not everywhere:
+        raise Unsuitable(f"The old text stands {count} times in {path}. Take in more around it, or replace all.")
+    changed = text.replace(old, new)
+    if not changed:
+        return Change("", f"{path} is empty.")
+    lines = _lines(changed)
+    first = text[: text.index(old)].count("\n") + 1
+    last = first + new.count("\n")
+    return Change(changed, _with_numbers(lines, max(first - _LINES_AROUND, 1), min(last + _LINES_AROUND, len(lines))))
+
+
+def count_lines(text: str) -> str:
+    """How long a text is, in words."""
+    count = len(_lines(text)) if text else 0
+    return f"{count} line" if count == 1 else f"{count} lines"
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise Unsuitable(f"{path} is no text; it has {len(content):,} bytes. Look at it with a command.")
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+def _with_numbers(lines: list[str], first: int, last: int) -> str:
+    return "\n".join(f"{number:>6}\t{_cut(lines[number - 1])}" for number in range(first, last + 1))
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST_LINE
+    return line if left <= 0 else f"{line[:LONGEST_LINE]}… (+{left} characters)"
