@@ -10,7 +10,7 @@ from autocoder_jupyter.sandbox.confined import NotConfined, confined, require_ro
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
 from autocoder_jupyter.sandbox.replies import Answer, refused
 from autocoder_jupyter.sandbox.text import clean
-from autocoder_jupyter.sandbox.worker.commands import LONGEST_PATH, MOST_LEFT_OUT, OUTPUT_BYTES
+from autocoder_jupyter.sandbox.worker.command_limits import LONGEST_PATH, MOST_LEFT_OUT, OUTPUT_BYTES
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.visible import visible
 

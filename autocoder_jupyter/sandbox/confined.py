@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
-from autocoder_jupyter.sandbox.worker.commands import ALL_BYTES, DEPTH, FILE_BYTES, LONGEST_PATH, MOST_FILES
+from autocoder_jupyter.sandbox.worker.command_limits import ALL_BYTES, DEPTH, FILE_BYTES, LONGEST_PATH, MOST_FILES
 from autocoder_jupyter.visible import visible
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autocoder_jupyter.sandbox.worker import removal
 
-_PREFIX = "autocode-worker-"
+WORKER = "autocode-worker-"
 _SWEEP_SECONDS = 2.0
 """How long a start may be held up by what dead kernels left; the next kernel goes on where this one stopped."""
 
@@ -33,18 +33,18 @@ class WorkerFolder:
     claim: int
 
 
-def claim_folder() -> WorkerFolder:
-    """Make a folder that only this user may enter, and claim it."""
-    path = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+def claim_folder(prefix: str = WORKER) -> WorkerFolder:
+    """Make a folder that only this user may enter, and claim it; its name begins with `prefix`."""
+    path = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
     claim = os.open(path, os.O_RDONLY)
     fcntl.flock(claim, fcntl.LOCK_EX)
     return WorkerFolder(path, claim)
 
 
-def remove_abandoned() -> None:
-    """Remove this user's folders that nobody claims any more, as far as that goes in a short time. Never raises."""
+def remove_abandoned(prefix: str = WORKER) -> None:
+    """Remove this user's folders of a kind that nobody claims any more, as far as a short time goes. Never raises."""
     until = time.monotonic() + _SWEEP_SECONDS
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(Exception):  # whatever a program left there, the next one must be able to start
             about = path.lstat()
             if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:

@@ -19,20 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from . import frames
+from .command_limits import ALL_BYTES, DEPTH, FILE_BYTES, LONGEST_PATH, MOST_FILES, MOST_LEFT_OUT, OUTPUT_BYTES
 from .relay import FLOOD, Capture
-
-MOST_FILES = 200
-FILE_BYTES = 2**20
-ALL_BYTES = 4 * 2**20
-DEPTH = 8
-"""Parts of a path, the file's name included."""
-
-LONGEST_PATH = 200
-MOST_LEFT_OUT = 20
-"""Files that are left out are named up to here, and counted beyond."""
-
-OUTPUT_BYTES = 30_000
-"""What is kept of a command's words, head and tail together."""
 
 _LOOK_SECONDS = 0.05
 _KEPT_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MPLBACKEND")

@@ -1,0 +1,1 @@
+"""The Claude Agent SDK as the author of code and tests."""

@@ -1,0 +1,81 @@
+"""Where the program of the Claude Agent SDK lives: folders of its own, and an environment that is not the notebook's.
+
+The SDK hands the whole environment of the kernel on to its program; its option `env` adds to that and removes nothing.
+So the SDK starts a launcher of ours, which becomes the program with those variables alone that are on a list.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
+
+_FOLDER = "autocode-claude-"
+
+_OF_THE_SYSTEM = (
+    *("PATH", "LANG", "LC_ALL", "TZ"),
+    *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
+)
+"""What a program needs of a machine to reach the internet there; it keeps the value that it has."""
+
+_OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
+
+_LAUNCHER = """
+import os, sys
+kept = {name: os.environ[name] for name in sys.argv[2].split(",") if name in os.environ}
+os.execve(sys.argv[1], sys.argv[1:2] + sys.argv[3:], kept)
+""".strip()
+
+
+@dataclass(frozen=True)
+class Home:
+    """What the options of a session are filled with: `cli_path`, `cwd` (an empty folder) and `env`."""
+
+    cli_path: str
+    cwd: str
+    env: Mapping[str, str]
+
+
+@contextmanager
+def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
+    """A place for the program while a session lasts, removed afterwards.
+
+    Args:
+        program: path of its executable.
+        variables: what it gets besides, such as its key and the address of the model's service.
+    """
+    remove_abandoned(_FOLDER)
+    claimed = claim_folder(_FOLDER)  # what the program writes there holds the session, so nothing of it may stay
+    root = claimed.path
+    folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
+    env = {
+        **dict(variables),
+        **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), folders["home"]),
+        "TMPDIR": folders["tmp"],
+        "CLAUDE_CONFIG_DIR": folders["config"],
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+    try:
+        for folder in folders.values():
+            Path(folder).mkdir()
+        yield Home(_launcher(root, program, [*_OF_THE_SYSTEM, *_OF_THE_SDK, *env]), folders["cwd"], env)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        os.close(claimed.claim)
+
+
+def _launcher(root: Path, program: str, kept: list[str]) -> str:
+    """A script that begins `program` with the variables `kept`; values are nowhere in it or on a command line."""
+    file = root / "launcher"
+    command = shlex.join([sys.executable, "-I", "-S", "-c", _LAUNCHER, program, ",".join(kept)])
+    file.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
+    file.chmod(0o700)
+    return str(file)
