@@ -65,5 +65,6 @@ def step(state: CardState) -> str:
     last = f"{state.log[-1].at:.3f}" if state.log else ""
     there = (state.plan is not None, state.evidence is not None, bool(state.sent))
     counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
+    agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
     tokens = (state.usage.input_tokens, state.usage.output_tokens)
-    return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *tokens)))
+    return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens)))

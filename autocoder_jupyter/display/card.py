@@ -7,7 +7,7 @@ person has opened, so there is one only when something happened.
 
 from __future__ import annotations
 
-from autocoder_jupyter.display import markup, parts, readings
+from autocoder_jupyter.display import agent_part, markup, parts, readings, tool_calls
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
 from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
@@ -69,6 +69,7 @@ def render_html(state: CardState) -> str:
         markup.row("Asks", _approval_html(state) + _questions_html(state)),
         markup.row("Answered", markup.items(markup.text(markup.clipped(line)) for line in state.replies)),
         markup.row("Now", markup.text("; ".join(_held_up(state)))),
+        markup.row("Agent", agent_part.agent_html(state)),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
         markup.row("Before", markup.text(_before(state))),
         markup.row("Because", markup.text(markup.clipped(state.why, 600)) + _offer_html(state)),
@@ -118,7 +119,8 @@ def render_text(state: CardState) -> str:
         lines.extend(f"  your tests: {line}" for line in parts.own_lines(state.evidence))
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
-        lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence))
+        lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence, state.trace))
+    lines.extend(f"  {line}" for line in agent_part.agent_lines(state))
     if said := next_steps_line(state):
         lines.append(f"  {said}")
     return markup.lines(lines)
@@ -134,7 +136,7 @@ def status_line(state: CardState) -> str:
 def title(state: CardState) -> str:
     """How it stands, in a word or some."""
     if state.phase == "ready":
-        changed = bool(state.evidence and state.evidence.tests_changed)
+        changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
         return ready(changed, bool(state.reason))
     if state.phase == "running":
         return DOING[state.stage] if state.stage else "Starting"
@@ -159,6 +161,8 @@ def _facts(state: CardState) -> list[str]:
     facts = (
         _what_failed(state),
         "edited by you" if state.author == "you" else "",
+        f"backend: {state.backend}" if state.backend else "",
+        tool_calls.turns(state.trace, finished=state.finished) if state.trace else "",
         f"{state.passed} of {state.test_count} tests passed" if state.test_count else "",
         _attempts(state),
         duration(state.seconds) if state.finished else "",
@@ -296,7 +300,7 @@ def _evidence_html(state: CardState) -> str:
     if state.evidence is None:
         return ""
     label = "Rests on" if state.phase == "ready" else "Holds"
-    return markup.row(label, parts.evidence_line(state.evidence) + parts.warnings(state.evidence))
+    return markup.row(label, parts.evidence_line(state.evidence) + parts.warnings(state.evidence, state.trace))
 
 
 def _failures_html(state: CardState) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.agent_part import folded_calls
 from autocoder_jupyter.display.amounts import clock
 from autocoder_jupyter.display.diff import colour_diff
 from autocoder_jupyter.display.fitting import fit
@@ -13,6 +14,10 @@ from autocoder_jupyter.display.state import CardState, LogLine
 LAST_LINES = 12
 """Of the log, where all of it is too long."""
 
+LAST_CALLS = 12
+"""Of an agent's tool calls, likewise."""
+
+CALLS = "Tool calls"
 WISHED = "What changed in the code"
 SENT = "What was sent to the model"
 
@@ -28,6 +33,7 @@ def folds(state: CardState, room: int) -> str:
     tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
     coloured, reported = markup.python(state.solution), _reported(state)
     full = {
+        CALLS: folded_calls(state),
         WISHED: _wished(state),
         code: _change(state) + coloured,
         tests: reported + markup.python(state.tests),
@@ -41,11 +47,13 @@ def folds(state: CardState, room: int) -> str:
         (WISHED, _muted(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
         (SENT, facts + _muted(f"%autocode preview {state.name} shows all of it.")),
         ("Log", markup.code(_log(_last(state.log)))),
+        (CALLS, folded_calls(state, LAST_CALLS)),
         (tests, reported + markup.code(state.tests)),
         (code, coloured),
         (code, markup.code(state.solution)),
         (tests, reported + elsewhere),
         ("Plan", elsewhere),
+        (CALLS, elsewhere),
         (code, elsewhere),
         (tests, elsewhere),
     )

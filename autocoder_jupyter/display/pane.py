@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display import markup, parts, tool_calls
+from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.amounts import clock, so_far
-from autocoder_jupyter.display.state import Answer, CardState
+from autocoder_jupyter.display.state import AGENT_STAGES, Answer, CardState
 from autocoder_jupyter.engine.events import Stage
 from autocoder_jupyter.types import TestOutcome
 
@@ -81,22 +82,46 @@ def _columns(state: CardState) -> list[_Column]:
         why = "The code imports it, and it is not among the packages that are known here."
         return [_Column("It waits for you", _lines((_line(question), _line(why, markup.MUTED))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
-    columns = [_COLUMNS.get(stage, _answer)(state, stage) for stage in running]
+    columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:
         columns.append(_environment(state, "environment"))
     return columns[:2] or [_Column("", _lines(()))]
 
 
+def _column(state: CardState, stage: Stage) -> _Column:
+    if state.agent is not None and stage in AGENT_STAGES:
+        return _agent(state, state.agent, stage)
+    return _COLUMNS.get(stage, _answer)(state, stage)
+
+
+def _agent(state: CardState, agent: AgentState, stage: Stage) -> _Column:
+    """What an agent says, and below it the call that runs, or the last one that ended."""
+    answer = _answer_in(state, stage)
+    calls = [_row(tool_calls.entry_html(use, runs=True)) for _, use in agent.under_way]
+    calls = calls or [_row(tool_calls.entry_html(use)) for use in agent.trace.calls[-1:]]
+    heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
+    if answer.fault or not (calls or agent.said):
+        return _Column(heading, _lines((_why_nothing(state, answer), *calls)))
+    return _Column(heading, _window(f'{_newest(agent.said)}<div style="flex:none">{"".join(calls)}</div>'))
+
+
+def _newest(text: str) -> str:
+    """The end of a text that grows."""
+    said = "\n".join(text[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
+    # Auto margins take what room is left, so a short text stands at the top; a long one overflows upwards.
+    shape = f"{_CODE};white-space:pre-wrap;overflow-wrap:anywhere;margin-bottom:auto"
+    return f'<div style="{shape}">{markup.text(said)}</div>'
+
+
 def _answer(state: CardState, stage: Stage) -> _Column:
-    answer = next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
+    answer = _answer_in(state, stage)
     if not answer.tail:
         return _Column(HEADINGS[stage], _lines((_why_nothing(state, answer),)))
-    said = "\n".join(answer.tail[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
-    # Auto margins take what room is left, so a short text stands at the top; a long one overflows upwards.
-    text = (
-        f'<div style="{_CODE};white-space:pre-wrap;overflow-wrap:anywhere;margin-bottom:auto">{markup.text(said)}</div>'
-    )
-    return _Column(f"{HEADINGS[stage]} · {answer.written:,} characters", _window(text))
+    return _Column(f"{HEADINGS[stage]} · {answer.written:,} characters", _window(_newest(answer.tail)))
+
+
+def _answer_in(state: CardState, stage: Stage) -> Answer:
+    return next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
 
 
 def _why_nothing(state: CardState, answer: Answer) -> str:

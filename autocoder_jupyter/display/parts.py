@@ -9,7 +9,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome
+    from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome, Trace
 
 MOST_ASSUMPTIONS = 20
 FIRST_LINE = 120
@@ -95,14 +95,26 @@ def held(evidence: Evidence) -> Iterator[str]:
     yield from (markup.clipped(check.name, 120) for check in evidence.checks if check.passed)
 
 
-def warnings(evidence: Evidence) -> str:
-    """Tests that were changed, and tests that prove nothing."""
+def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
+    """Whether tests are not as they were first written."""
+    return bool(evidence.tests_changed or (trace and trace.suite_changed))
+
+
+def warnings(evidence: Evidence, trace: Trace | None = None) -> str:
+    """Tests that were changed, and tests that prove nothing.
+
+    Args:
+        evidence: of the attempt.
+        trace: of the agent that wrote them, where one did.
+    """
     mark = markup.coloured("⚠", markup.WARN)
-    return "".join(f"<div>{mark} {markup.text(line)}</div>" for line in warning_lines(evidence))
+    return "".join(f"<div>{mark} {markup.text(line)}</div>" for line in warning_lines(evidence, trace))
 
 
-def warning_lines(evidence: Evidence) -> Iterator[str]:
+def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
     """The same in words."""
+    if trace is not None and trace.suite_changed:
+        yield f"Tests changed by the agent after a failure: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:
         yield f"Tests changed on the way: {', '.join(evidence.tests_changed)}"
     if evidence.vacuous_tests:

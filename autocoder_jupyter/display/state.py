@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal, get_args
 
+from autocoder_jupyter.display import tool_calls
+from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
 from autocoder_jupyter.types import (
@@ -17,6 +19,7 @@ from autocoder_jupyter.types import (
     PlanQuestion,
     SecondOpinion,
     TestOutcome,
+    Trace,
     Usage,
 )
 
@@ -26,6 +29,9 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
 """Stages that a generation can do without."""
+
+AGENT_STAGES: tuple[Stage, ...] = ("code", "fix")
+"""Stages in which an agent works, where one writes."""
 
 LOG_LINES = 200
 
@@ -99,6 +105,9 @@ class CardState:
         is_new_request: whether it is written from nothing although there is a version that it could start from.
         has_before: whether the name had a good function before this run.
         outputs: what the function put out on the sample, in little; None until it has.
+        backend: who writes it, where that is not the usual one; else "".
+        agent: what an agent that writes on its own has done; None where none does.
+        packages: distributions in the sandbox beside those that are always there.
     """
 
     name: str
@@ -139,6 +148,9 @@ class CardState:
     has_before: bool = False
     is_new_request: bool = False
     outputs: SampleOutputs | None = None
+    backend: str = ""
+    agent: AgentState | None = None
+    packages: tuple[str, ...] = ()
     log: tuple[LogLine, ...] = ()
     sent: str = ""
 
@@ -164,6 +176,11 @@ class CardState:
             state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix", "second")
         ]
         return bool(asked) and all(state.replayed for state in asked)
+
+    @property
+    def trace(self) -> Trace | None:
+        """What an agent has done, call by call; None where none writes on its own."""
+        return self.agent.trace if self.agent else None
 
     @property
     def passed(self) -> int:
@@ -339,7 +356,7 @@ def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.EnvironmentReady, state: CardState) -> CardState:
-    state = replace(state, environment=event.image, building=())
+    state = replace(state, environment=event.image, packages=event.requested, building=())
     return _noted(state, f"environment ready after {event.seconds:.1f} s")
 
 
@@ -370,12 +387,50 @@ def _(event: events.Compared, state: CardState) -> CardState:
 
 
 @_after.register
+def _(event: events.TurnBegun, state: CardState) -> CardState:
+    return _with_agent(state, _agent(state).begun(event))
+
+
+@_after.register
+def _(event: events.AgentSaid, state: CardState) -> CardState:
+    return _with_agent(state, _agent(state).spoke(event))
+
+
+@_after.register
+def _(event: events.ToolCalled, state: CardState) -> CardState:
+    return _with_agent(state, _agent(state).called(event))
+
+
+@_after.register
+def _(event: events.ToolEnded, state: CardState) -> CardState:
+    state = _with_agent(state, _agent(state).ended(event))
+    calls = state.trace.calls if state.trace else ()
+    return _noted(state, tool_calls.call_line(calls[-1])) if calls else state
+
+
+@_after.register
+def _(event: events.SuiteChanged, state: CardState) -> CardState:
+    state = replace(state, agent=_agent(state).changed_suite(event))
+    return _noted(state, f"the agent changed tests after a failure{_detail(', '.join(event.tests))}")
+
+
+@_after.register
 def _(event: events.Finished, state: CardState) -> CardState:
     state = replace(
         state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
     )
-    state = replace(state, loading=False, limit=event.limit)
+    state = replace(state, loading=False, limit=event.limit, agent=state.agent.stopped() if state.agent else None)
     return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+
+
+def _agent(state: CardState) -> AgentState:
+    return state.agent or AgentState()
+
+
+def _with_agent(state: CardState, agent: AgentState) -> CardState:
+    """The state after a sign of life of the agent, so its service answers again."""
+    answers = (replace(answer, fault="") if answer.stage in AGENT_STAGES else answer for answer in state.answers)
+    return replace(state, agent=agent, answers=tuple(answers))
 
 
 def _others(state: CardState, stage: Stage) -> tuple[Answer, ...]:

@@ -164,11 +164,15 @@ class EnvironmentProgress:
 
 @dataclass(frozen=True)
 class EnvironmentReady:
-    """The packages are there; `seconds` is what it took, `image` names the environment."""
+    """The packages are there; `seconds` is what it took, `image` names the environment.
+
+    `packages` is the lock, `requested` what was asked for beside the distributions that are always there.
+    """
 
     image: str
     packages: tuple[str, ...]
     seconds: float
+    requested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from autocoder_jupyter.engine.events import (
     Noticed,
     OpinionGiven,
     PlanReady,
+    SuiteChanged,
     VersionBegun,
 )
 from autocoder_jupyter.engine.prepare import prepare, request_record
@@ -154,6 +155,8 @@ class _Generation:
             work.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:
                 work.emit(OpinionGiven(report.second_opinion))
+            if report.trace is not None and report.trace.suite_changed:
+                work.emit(SuiteChanged(report.trace.suite_changed))
         elif work.config.cache != "disable":
             self._keep(report)
         return report

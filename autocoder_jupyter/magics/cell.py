@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.card import render_text, status_line
 from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
@@ -18,6 +17,7 @@ from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
 from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.refinement import refined_request
@@ -132,7 +132,10 @@ def launch(
     """
     root = notebook.journal_root
     wish = request.wishes[-1] if request.wishes and draft is None else ""
-    state = CardState(request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish)
+    backend = "" if config.backend == AgentConfig.backend else config.backend
+    state = CardState(
+        request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish, backend=backend
+    )
     card = LiveCard(state, sent=lambda: read_sent(root, request.name, job.run_id))
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
     notebook.namespace[request.name] = job.result
@@ -147,7 +150,7 @@ def launch(
         if notebook.is_headless:
             wait_in_cell(started, progress=lambda: _decline(job))  # nobody is there to be asked
         else:
-            told = _terminal_progress(card) if notebook.is_terminal else _nothing
+            told = TerminalProgress(card) if notebook.is_terminal else _nothing
             wait_in_cell(started, progress=lambda: _tell_and_ask(told, job))
 
 
@@ -191,21 +194,6 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
 
     with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
         yield Controls(started.job, started.card.state, for_page=has_page())
-
-
-def _terminal_progress(card: LiveCard) -> Callable[[], None]:
-    """Prints a line whenever a stage begins, and the card at the end; on the thread that waits, never from behind."""
-    shown: list[object] = []
-
-    def progress() -> None:
-        state = card.state
-        key = (state.stage, state.attempt, state.phase)
-        if key in shown[-1:]:
-            return
-        shown.append(key)
-        print(render_text(state) if state.finished or state.approval else status_line(state))
-
-    return progress
 
 
 def _decline(job: Job) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
@@ -26,6 +27,8 @@ from autocoder_jupyter.types import (
     SecondOpinion,
     TestChoice,
     TestOutcome,
+    ToolUse,
+    Trace,
     Usage,
 )
 
@@ -69,8 +72,14 @@ def hostile_state() -> CardState:
         not_compared=(HOSTILE,),
         tests=(HOSTILE,),
     )
+    use = ToolUse(turn=1, tool=HOSTILE, argument=HOSTILE, kind="denied", reason=HOSTILE, outcome="denied")
+    trace = Trace(calls=(use,), turns=1, max_turns=2, suite_changed=(HOSTILE,))
     return CardState(
         opinion=opinion,
+        backend=HOSTILE,
+        agent=AgentState(trace, (("a", use),), HOSTILE),
+        packages=(HOSTILE,),
+        environment=HOSTILE,
         name=HOSTILE,
         notice=(HOSTILE,),
         why=HOSTILE,
@@ -123,7 +132,7 @@ def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> 
 def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
     state = hostile_state()
     empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
-    assert empty == ["environment", "limit"]  # names of ours
+    assert empty == ["limit"]  # a name of ours
 
 
 def test_the_card_needs_nothing_from_outside() -> None:

@@ -1,0 +1,63 @@
+"""The card's part on an agent that writes on its own: its newest calls while it works, what they come to at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autocoder_jupyter.display import markup, tool_calls
+from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.state import CardState
+
+NEWEST = 5
+"""So many calls stand on the card while it works; those before fold."""
+
+MOST_FOLDED = 60
+
+
+def agent_html(state: CardState) -> str:
+    """The content of its row; "" where no agent writes, or before its first turn."""
+    agent = state.agent
+    if agent is None or not agent.trace.turns:
+        return ""
+    if state.finished:
+        return _summary_html(state)
+    newest, earlier = agent.trace.calls[-NEWEST:], len(agent.trace.calls) - NEWEST
+    listed = tool_calls.calls_html(newest, (use for _, use in agent.under_way)) or markup.muted("no tool call yet")
+    return _before(earlier, "; they are below, under Tool calls") + listed
+
+
+def folded_calls(state: CardState, most: int = MOST_FOLDED) -> str:
+    """All calls in order, or the newest of them; while it works those that do not stand in the row."""
+    calls = state.trace.calls if state.trace else ()
+    shown = calls if state.finished else calls[:-NEWEST]
+    return _before(len(shown) - most) + tool_calls.calls_html(shown[-most:])
+
+
+def _before(count: int, where: str = "") -> str:
+    told = markup.muted(f"{counted(count, 'call')} before{where}")
+    return f"<div>{told}</div>" if count > 0 else ""
+
+
+def agent_lines(state: CardState) -> Iterator[str]:
+    """What the calls come to, in words, when it has ended."""
+    if not state.finished or state.trace is None or not state.trace.turns:
+        return
+    calls, *rest = _summary(state)
+    yield f"agent: {calls}"
+    yield from rest
+    yield from (tool_calls.call_line(call) for call in tool_calls.denied(state.trace.calls))
+
+
+def _summary_html(state: CardState) -> str:
+    said = "".join(f"<div>{markup.text(line)}</div>" for line in _summary(state))
+    assert state.trace is not None
+    return said + tool_calls.calls_html(tool_calls.denied(state.trace.calls))
+
+
+def _summary(state: CardState) -> Iterator[str]:
+    """The calls by tool and class; the packages that the code needs, and the image that all of it ran in."""
+    assert state.trace is not None
+    yield tool_calls.distribution(state.trace.calls)
+    if state.environment:
+        packages = ", ".join(state.packages) or "only those that are always there"
+        yield f"packages: {markup.clipped(packages)}; image: {state.environment}"

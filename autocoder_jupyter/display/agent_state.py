@@ -1,0 +1,71 @@
+"""What an agent that writes on its own has done so far, folded from its events. Pure, like the card's state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autocoder_jupyter.engine.events import AgentSaid, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.types import ToolUse, Trace
+
+SAID_CHARACTERS = 2000
+"""How much is kept of what it says: the last of it."""
+
+ARGUMENT_CHARACTERS = 500
+"""How much is kept of a call's argument; what it was told is in the report only."""
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """How far it is.
+
+    Args:
+        trace: the calls that have ended, and the turns.
+        under_way: the calls that have not, each with its id.
+        said: the last of what it says between its calls.
+    """
+
+    trace: Trace = Trace()
+    under_way: tuple[tuple[str, ToolUse], ...] = ()
+    said: str = ""
+
+    def begun(self, event: TurnBegun) -> AgentState:
+        """A turn began."""
+        said = f"{self.said.rstrip()}\n" if self.said.strip() else ""
+        return replace(self._with(turns=event.turn, max_turns=event.of), said=said)
+
+    def spoke(self, event: AgentSaid) -> AgentState:
+        """It said something."""
+        return replace(self, said=(self.said + event.text)[-SAID_CHARACTERS:])
+
+    def called(self, event: ToolCalled) -> AgentState:
+        """It calls a tool."""
+        use = ToolUse(
+            turn=event.turn,
+            tool=event.tool,
+            argument=event.argument[:ARGUMENT_CHARACTERS],
+            kind=event.kind,
+            reason=event.reason,
+        )
+        return replace(self, under_way=(*self.under_way, (event.call, use)))
+
+    def ended(self, event: ToolEnded) -> AgentState:
+        """A call of it has ended; one that nobody heard begin is not counted."""
+        use = dict(self.under_way).get(event.call)
+        if use is None:
+            return self
+        outcome = {"outcome": event.outcome, "seconds": event.seconds, "replayed": event.replayed}
+        others = tuple((call, other) for call, other in self.under_way if call != event.call)
+        calls = (*self.trace.calls, use.model_copy(update=outcome))
+        return replace(self._with(calls=calls), under_way=others)
+
+    def changed_suite(self, event: SuiteChanged) -> AgentState:
+        """It changed tests after a failure."""
+        return self._with(suite_changed=event.tests)
+
+    def stopped(self) -> AgentState:
+        """Nothing goes on any more; calls without an end were cancelled."""
+        cancelled = (use.model_copy(update={"outcome": "cancelled"}) for _, use in self.under_way)
+        return replace(self._with(calls=(*self.trace.calls, *cancelled)), under_way=())
+
+    def _with(self, **fields: object) -> AgentState:
+        return replace(self, trace=self.trace.model_copy(update=fields))

@@ -1,0 +1,123 @@
+"""Tool calls of an agent, on cards and in the inspector: each with its class and outcome, and what they come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, get_args
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted, duration
+from autocoder_jupyter.types import ToolClass
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import ToolOutcome, ToolUse, Trace
+
+CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
+
+MARKS: dict[ToolOutcome, tuple[str, str]] = {
+    "ok": ("✓", markup.GOOD),
+    "failed": ("✗", markup.BAD),
+    "denied": ("⊘", markup.BAD),
+    "cancelled": ("–", markup.QUIET),
+}
+"""By outcome its sign and its colour."""
+
+RUNS = ("◐", markup.BUSY)
+
+LONGEST_ARGUMENT = 120
+LONGEST_REASON = 160
+NOTEWORTHY_SECONDS = 0.05
+MOST_TOOLS = 8
+MOST_DENIED = 3
+"""So many denied calls stand beside the summary."""
+
+
+def turns(trace: Trace, *, finished: bool) -> str:
+    """`turn 4 of 50` while it works, `14 of 50 turns` afterwards; "" before its first turn."""
+    if not trace.turns:
+        return ""
+    return (
+        f"{trace.turns} of {counted(trace.max_turns, 'turn')}"
+        if finished
+        else f"turn {trace.turns} of {trace.max_turns}"
+    )
+
+
+def distribution(calls: Sequence[ToolUse]) -> str:
+    """`7 calls: Bash 4, Write 3; 5 safe, 1 intercepted, 1 denied; 1 failed; 2 replayed`."""
+    tools = Counter(call.tool for call in calls)
+    kinds = Counter(call.kind for call in calls)
+    outcomes = Counter(call.outcome for call in calls)
+    rest = len(calls) - sum(count for _, count in tools.most_common(MOST_TOOLS))
+    named = [f"{markup.clipped(tool, 40)} {count}" for tool, count in tools.most_common(MOST_TOOLS)]
+    said = (
+        f"{counted(len(calls), 'call')}: {', '.join([*named, *([f'others {rest}'] if rest else [])])}",
+        ", ".join(f"{kinds[kind]} {kind}" for kind in CLASSES if kinds[kind]),
+        ", ".join(f"{outcomes[how]} {how}" for how in ("failed", "cancelled") if outcomes[how]),
+        f"{replayed} replayed" if (replayed := sum(call.replayed for call in calls)) else "",
+    )
+    return "; ".join(filter(None, said)) if calls else "no calls"
+
+
+def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
+    """The first calls that were denied."""
+    return [call for call in calls if call.outcome == "denied"][:MOST_DENIED]
+
+
+def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> str:
+    """The calls as a list, a line each where there is room; then those that have not ended."""
+    entries = [*(_entry(call) for call in calls), *(_entry(call, runs=True) for call in under_way)]
+    return f'<div role="list">{"".join(entries)}</div>' if entries else ""
+
+
+def _entry(call: ToolUse, *, runs: bool = False) -> str:
+    edge = MARKS["denied"][1] if call.outcome == "denied" else "transparent"
+    shape = f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge};padding-left:6px"
+    took = "" if runs else _took(call)
+    noted = f' <div style="flex:none;{markup.MUTED}">{markup.text(took)}</div>' if took else ""
+    return (
+        f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{_outcome(call, runs=runs)}</div> '
+        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} {markup.muted(f"· {judged(call)}")}</div>{noted}</div>'
+    )
+
+
+def entry_html(call: ToolUse, *, runs: bool = False) -> str:
+    """A call in one short line, without its class."""
+    return f"{_outcome(call, runs=runs)} {_asked(call)}"
+
+
+def _outcome(call: ToolUse, *, runs: bool) -> str:
+    sign, colour = RUNS if runs else MARKS[call.outcome]
+    return markup.coloured(f"{sign} {'runs' if runs else call.outcome}", colour)
+
+
+def _asked(call: ToolUse) -> str:
+    return f"<strong>{markup.text(call.tool)}</strong> {markup.inline_code(argument(call))}"
+
+
+def call_line(call: ToolUse) -> str:
+    """The same in words: `⊘ denied  Bash curl https://…  network is not reached`."""
+    said = f"{MARKS[call.outcome][0]} {call.outcome}", f"{call.tool} {argument(call)}", judged(call), _took(call)
+    return markup.line("  ".join(filter(None, said)))
+
+
+def argument(call: ToolUse) -> str:
+    """The first line of what was asked, and whether there is more of it."""
+    first, *more = call.argument.strip().splitlines() or [""]
+    shown = markup.clipped(first, LONGEST_ARGUMENT)
+    return f"{shown} … (+{counted(len(more), 'line')})" if more else shown
+
+
+def judged(call: ToolUse) -> str:
+    """`safe`, `intercepted: runs in our own runner`; of a denied one, which says so already, the reason alone."""
+    reason = markup.clipped(call.reason, LONGEST_REASON)
+    if call.outcome == "denied":
+        return reason or call.kind
+    return f"{call.kind}: {reason}" if reason else call.kind
+
+
+def _took(call: ToolUse) -> str:
+    if call.replayed:
+        return "↺ replayed"
+    return duration(call.seconds) if call.seconds >= NOTEWORTHY_SECONDS else ""

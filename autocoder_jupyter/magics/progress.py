@@ -1,0 +1,34 @@
+"""How far a run is, in a terminal: lines that are printed while its cell waits."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup, tool_calls
+from autocoder_jupyter.display.card import render_text, status_line
+from autocoder_jupyter.display.live import LiveCard
+
+
+class TerminalProgress:
+    """Prints a line whenever a stage begins or an agent's tool call has ended, and the card at the end.
+
+    Call it on the thread that waits, never from behind.
+
+    Args:
+        card: of the run.
+    """
+
+    def __init__(self, card: LiveCard) -> None:
+        self._card = card
+        self._shown: object = None
+        self._calls = 0
+
+    def __call__(self) -> None:
+        """Print what is new."""
+        state = self._card.state
+        calls = state.trace.calls if state.trace else ()
+        for call in calls[self._calls :]:
+            print(markup.lines([f"  {tool_calls.call_line(call)}"]))
+        self._calls = len(calls)
+        key = (state.stage, state.attempt, state.phase)
+        if key != self._shown:
+            self._shown = key
+            print(render_text(state) if state.finished or state.approval else status_line(state))

@@ -1,0 +1,148 @@
+"""What the card shows of an agent that writes on its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.display import pane
+from autocoder_jupyter.display.bundles import step
+from autocoder_jupyter.display.card import render_html, render_text, status_line
+from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.engine.events import (
+    AgentSaid,
+    EnvironmentReady,
+    Event,
+    EvidenceGathered,
+    Finished,
+    Retrying,
+    StageStarted,
+    SuiteChanged,
+    ToolCalled,
+    ToolEnded,
+    TurnBegun,
+)
+from autocoder_jupyter.types import Evidence, TestOutcome
+
+LOOKS = (ToolCalled("1", 1, "Bash", "ls", "safe"), ToolEnded("1", "ok", "solution.py", 0.21))
+WRITES = (ToolCalled("2", 2, "Write", "solution.py", "safe"), ToolEnded("2", "ok", seconds=0.01))
+TESTS = (
+    ToolCalled("3", 3, "Bash", "pytest -q", "intercepted", "runs in our own test runner"),
+    ToolEnded("3", "failed", "1 failed", 1.5),
+)
+FETCHES = (ToolCalled("4", 4, "Bash", "curl https://x.example", "denied", "no network"), ToolEnded("4", "denied"))
+GOOD = EvidenceGathered(1, Evidence(tests=(TestOutcome(id="test_a", outcome="passed"),)))
+
+
+def fold(*events: Event) -> CardState:
+    state = CardState("growth", backend="claude").apply(StageStarted("code", 1, 3)).apply(TurnBegun(4, 50))
+    for event in events:
+        state = state.apply(event)
+    return state
+
+
+def calls(page: Any) -> str:
+    return " ".join(page.text.split())
+
+
+def test_calls_are_shown_as_they_happen_with_class_reason_outcome_and_time(read: Any) -> None:
+    state = fold(*LOOKS, *TESTS, *FETCHES, ToolCalled("5", 4, "Bash", "python try.py", "safe"))
+    text = calls(read(render_html(state)))
+    assert "✓ ok Bash ls · safe 0.2 s" in text
+    assert "✗ failed Bash pytest -q · intercepted: runs in our own test runner 1.5 s" in text
+    assert "⊘ denied Bash curl https://x.example · no network" in text
+    assert "◐ runs Bash python try.py · safe" in text
+    assert "backend: claude · turn 4 of 50" in text
+
+
+def test_a_denied_call_is_told_by_a_sign_a_word_and_an_edge(read: Any) -> None:
+    page = render_html(fold(*LOOKS, *FETCHES))
+    edges = re.findall(r'role="listitem" style="[^"]*border-left:3px solid ([^;]+);', page)
+    assert edges == ["transparent", "var(--jp-error-color1,#d32f2f)"]
+    assert "⊘ denied" in read(page).text
+
+
+def test_a_long_trace_shows_the_newest_and_folds_the_others(read: Any) -> None:
+    many = [
+        event
+        for number in range(30)
+        for event in (ToolCalled(str(number), 4, "Bash", f"echo {number}", "safe"), ToolEnded(str(number), "ok"))
+    ]
+    view, _, folded = render_html(fold(*many)).partition("<details")
+    assert re.findall(r"echo (\d+)", view) == ["25", "26", "27", "28", "29"]
+    assert "25 calls before; they are below, under Tool calls" in view
+    assert re.findall(r"echo (\d+)", folded.partition("</details>")[0]) == [str(number) for number in range(25)]
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_card_stays_small_whatever_an_agent_calls(finished: bool) -> None:
+    long = "x" * 5_000 + "\nline" * 500
+    many = [
+        event
+        for number in range(400)
+        for event in (
+            ToolCalled(str(number), 4, f"Tool{number}", long, "denied", long),
+            ToolEnded(str(number), "denied", long),
+        )
+    ]
+    state = fold(*many, AgentSaid(4, long), *((Finished("failed", "no"),) if finished else ()))
+    assert len(render_html(state)) < 20_000
+
+
+def test_replayed_calls_are_marked(read: Any) -> None:
+    state = fold(LOOKS[0], ToolEnded("1", "ok", replayed=True))
+    assert "✓ ok Bash ls · safe ↺ replayed" in calls(read(render_html(state)))
+    assert "1 call: Bash 1; 1 safe; 1 replayed" in render_text(state.apply(Finished("ready")))
+
+
+def test_a_summary_closes_it(read: Any) -> None:
+    ready = EnvironmentReady("local:abc", ("pandas==3.1", "scipy==1.16"), 1.0, ("scipy",))
+    state = fold(ready, *LOOKS, *WRITES, *TESTS, *FETCHES, GOOD, Finished("ready"))
+    for text in (calls(read(render_html(state))), render_text(state)):
+        assert "4 calls: Bash 3, Write 1; 2 safe, 1 intercepted, 1 denied; 1 failed" in text
+        assert "packages: scipy; image: local:abc" in text
+        assert "4 of 50 turns" in text
+        assert "curl https://x.example" in text
+
+
+def test_a_suite_that_was_changed_after_a_failure_is_a_warning_beside_the_evidence(read: Any) -> None:
+    state = fold(*TESTS, SuiteChanged(("test_sum", "test_ties")), GOOD, Finished("ready"))
+    warning = "Tests changed by the agent after a failure: test_sum, test_ties"
+    assert f"✓ 1 test⚠ {warning}" in read(render_html(state)).text
+    assert warning in render_text(state)
+    assert "Ready, with changed tests" in status_line(state)
+
+
+def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> None:
+    state = CardState("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
+    text = read(render_html(state)).text
+    assert "Tests changed by the agent after a failure: test_sum" in text
+    assert "Agent" not in text
+
+
+def test_what_runs_when_it_is_cancelled_counts_as_cancelled() -> None:
+    state = fold(ToolCalled("9", 4, "Bash", "sleep 60", "safe"), Finished("cancelled"))
+    assert "1 call: Bash 1; 1 safe; 1 cancelled" in render_text(state)
+
+
+def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:
+    assert fold(ToolEnded("unknown", "ok")).agent == fold().agent
+
+
+def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
+    text = read(pane.render_html(fold(AgentSaid(4, "Let me "), AgentSaid(4, "look."), LOOKS[0]))).text
+    assert "The agent · turn 4 of 50" in text
+    assert text.endswith("Let me look.◐ runs Bash ls")
+
+
+def test_the_strip_says_why_an_agent_is_silent_until_it_speaks_again(read: Any) -> None:
+    silent = fold(Retrying("code", "overloaded", 4.0))
+    assert "The service of the model: overloaded; next try after 4 s." in read(pane.render_html(silent)).text
+    assert "overloaded" not in read(pane.render_html(silent.apply(AgentSaid(4, "So")))).text
+
+
+def test_each_call_changes_what_its_card_is_known_by() -> None:
+    states = [fold(), fold(LOOKS[0]), fold(*LOOKS), fold(*LOOKS, TurnBegun(5, 50))]
+    assert len({step(state) for state in states}) == len(states)
