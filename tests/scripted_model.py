@@ -8,6 +8,8 @@ plain, so the real client libraries are tested as they are. Standard library onl
     ScriptedModel(by_marker({"# Write the code": [...], "# Write the tests": [...]}))   # for calls side by side
     ScriptedModel(lambda request: "yes" if "?" in prompt_of(request) else Answer(status=500))
 
+    ScriptedModel([Answer(calls=[Call("mcp__workspace__Bash", {"command": "ls"})]), "done"])   # Anthropic's wire
+
 A request that the script does not foresee gets a 400, which no client retries, and is kept in `unforeseen`.
 """
 
@@ -32,11 +34,20 @@ COUNTED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of a tool that an answer asks for; Anthropic's wire only."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Answer:
     """One answer, or one fault.
 
     Args:
         text: what the model says.
+        calls: tools that it calls then.
         finish_reason: in OpenAI's words; `"length"` plays a truncated answer.
         usage: OpenAI's usage object; None sends none.
         status: of HTTP; anything but 200 makes an error with `error` as its message.
@@ -54,6 +65,7 @@ class Answer:
     """
 
     text: str = ""
+    calls: Sequence[Call] = ()
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = field(default_factory=lambda: COUNTED)
     status: int = 200
@@ -202,7 +214,9 @@ def prompt_of(request: Mapping[str, Any]) -> str:
 
 
 def _text(content: str | list[dict[str, Any]]) -> str:
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text") or _text(part.get("content") or "") for part in content)
 
 
 def _offered(request: Mapping[str, Any]) -> set[str]:
@@ -214,6 +228,7 @@ def _counted(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any] | Non
     if answer.usage is not COUNTED:
         return None if answer.usage is None else dict(answer.usage)
     asked, said = len(prompt_of(request)) // 4 + 1, len(answer.text) // 4 + 1
+    said += sum(len(json.dumps(call.arguments)) // 4 + 1 for call in answer.calls)
     return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
 
 
@@ -304,10 +319,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-def _pieces(answer: Answer) -> Iterator[tuple[int, str]]:
-    """Pieces of the text, each with the number of characters said once it is out."""
-    for start in range(0, len(answer.text), answer.piece):
-        piece = answer.text[start : start + answer.piece]
+def _pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
+    """Pieces of a text, each with the number of characters said once it is out."""
+    for start in range(0, len(text), size):
+        piece = text[start : start + size]
         yield start + len(piece), piece
 
 
@@ -343,7 +358,7 @@ def _openai_events(request: dict[str, Any], answer: Answer, number: int) -> Iter
 
     end = len(answer.text) + 1
     yield 0, event(choice({"role": "assistant", "content": ""}))
-    for said, piece in _pieces(answer):
+    for said, piece in _pieces(answer.text, answer.piece):
         yield said, event(choice({"content": piece}))
     yield end, event(choice({}, answer.finish_reason))
     usage = _counted(answer, request)
@@ -369,20 +384,29 @@ def _anthropic_message(request: dict[str, Any], answer: Answer, number: int) -> 
     }
 
 
-def _anthropic_block(request: dict[str, Any], answer: Answer, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The empty block and the delta that fills it: a forced tool gets the text as its input."""
+def _anthropic_blocks(request: dict[str, Any], answer: Answer, number: int) -> list[dict[str, Any]]:
+    """What is said: a text and calls of tools; a tool that the request forces gets the text as its input."""
     choice = request.get("tool_choice") or {}
     if choice.get("type") == "tool":
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": choice["name"], "input": {}}
-        return block, {"type": "input_json_delta"}
-    return {"type": "text", "text": ""}, {"type": "text_delta"}
+        return [_tool_use(choice["name"], json.loads(answer.text), f"toolu_{number}")]
+    blocks = [{"type": "text", "text": answer.text}] if answer.text or not answer.calls else []
+    return blocks + [
+        _tool_use(call.name, dict(call.arguments), f"toolu_{number}_{place}") for place, call in enumerate(answer.calls)
+    ]
+
+
+def _tool_use(name: str, arguments: dict[str, Any], identity: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identity, "name": name, "input": arguments}
+
+
+def _stop_reason(blocks: list[dict[str, Any]], answer: Answer) -> str:
+    return "tool_use" if blocks[-1]["type"] == "tool_use" else _STOP_REASONS[answer.finish_reason]
 
 
 def _anthropic_whole(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
-    block, _ = _anthropic_block(request, answer, number)
-    filled = {**block, "input": json.loads(answer.text)} if "input" in block else {**block, "text": answer.text}
-    stop = _STOP_REASONS[answer.finish_reason]
-    return {**_anthropic_message(request, answer, number), "content": [filled], "stop_reason": stop}
+    blocks = _anthropic_blocks(request, answer, number)
+    message = _anthropic_message(request, answer, number)
+    return {**message, "content": blocks, "stop_reason": _stop_reason(blocks, answer)}
 
 
 def _anthropic_events(request: dict[str, Any], answer: Answer, number: int) -> Iterator[tuple[int, str]]:
@@ -390,14 +414,21 @@ def _anthropic_events(request: dict[str, Any], answer: Answer, number: int) -> I
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
 
     message = _anthropic_message(request, answer, number)
-    block, delta = _anthropic_block(request, answer, number)
-    slot = "partial_json" if "input" in block else "text"
-    stop = "tool_use" if "input" in block else _STOP_REASONS[answer.finish_reason]
+    blocks = _anthropic_blocks(request, answer, number)
     end = len(answer.text) + 1
     yield 0, event("message_start", message={**message, "content": [], "stop_reason": None})
-    yield 0, event("content_block_start", index=0, content_block=block)
-    for said, piece in _pieces(answer):
-        yield said, event("content_block_delta", index=0, delta={**delta, slot: piece})
-    yield end, event("content_block_stop", index=0)
-    yield end, event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=message["usage"])
+    for index, block in enumerate(blocks):
+        if block["type"] == "text":
+            yield 0, event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+            for said, piece in _pieces(answer.text, answer.piece):
+                delta = {"type": "text_delta", "text": piece}
+                yield said, event("content_block_delta", index=index, delta=delta)
+        else:
+            yield 0, event("content_block_start", index=index, content_block={**block, "input": {}})
+            for said, piece in _pieces(json.dumps(block["input"]), answer.piece):
+                delta = {"type": "input_json_delta", "partial_json": piece}
+                yield said, event("content_block_delta", index=index, delta=delta)
+        yield end, event("content_block_stop", index=index)
+    stop = {"stop_reason": _stop_reason(blocks, answer), "stop_sequence": None}
+    yield end, event("message_delta", delta=stop, usage=message["usage"])
     yield end, event("message_stop")
