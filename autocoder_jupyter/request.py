@@ -111,7 +111,8 @@ class Earlier:
         request_key: names the request that it was made for.
         plan: its interface and assumptions.
         code: its module.
-        tests: its test module; "" when it has none.
+        tests: its test module, of several the one whose writer saw no code; "" when it has none.
+        agent_tests: the test module of an agent that wrote the code too; "" when it has none.
         evidence: what its success rested on.
     """
 
@@ -121,13 +122,15 @@ class Earlier:
     code: str
     tests: str = ""
     evidence: Evidence = Evidence()
+    agent_tests: str = ""
 
     @classmethod
     def of(cls, report: Report) -> Earlier:
         """A version that has a plan and code."""
         assert report.plan is not None and report.solution is not None
         key = report.request_key or report.run_id
-        return cls(report.run_id, key, report.plan, report.solution.code, report.tests, report.evidence)
+        tests, agent_tests = report.blind_tests or report.tests, report.tests if report.blind_tests else ""
+        return cls(report.run_id, key, report.plan, report.solution.code, tests, report.evidence, agent_tests)
 
 
 @dataclass(frozen=True)

@@ -556,7 +556,8 @@ class Report(_Record):
     `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
     says on what: "5,061 rows".
     `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
-    `trace` is what an agent did that wrote on its own; None for the staged loop.
+    `trace` is what an agent did that wrote on its own; None for the staged loop. `blind_tests` are the tests that such
+    an agent did not see.
     """
 
     name: str
@@ -570,6 +571,7 @@ class Report(_Record):
     success: bool
     solution: CodeSolution | None = None
     tests: str = ""
+    blind_tests: str = ""
     own_tests: str = ""
     plan: CodePlan | None = None
     output: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 from autocoder_jupyter.background import call_blocking
@@ -13,12 +14,16 @@ from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
+from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
+
+_Runs = tuple[TestRun | None, TestRun | None]
+"""Of the tests, and of the blind ones."""
 
 
 class Trials:
@@ -62,7 +67,7 @@ class Trials:
             run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
         sample, vacuous = rest.result()
-        accepted, tested, callee = run.result()
+        accepted, (tested, blind), callee = run.result()
         sample, own, stated = await work.stage("verify", lambda: self._verify(program, sample, callee))
         failures = (
             *accepted.failures,
@@ -71,7 +76,7 @@ class Trials:
             *failures_of(stated),
         )
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own), failures=())
-        return Verdict(work.suite, tested, sample, stated, vacuous, failures, tests_changed, accepted=accepted)
+        return Verdict(work.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind)
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config
@@ -79,21 +84,29 @@ class Trials:
             return SampleOutputs(withheld=True)
         return SampleOutputs(glimpses(sample.values, hidden_values(secret_values(config.secrets), config.env_vars)))
 
-    async def _run_tests(self, program: Program) -> tuple[Acceptance, TestRun | None, str]:
+    async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str]:
         """What the person's examples and tests gave, then the others, and the id of the worker that they called."""
         work, suite, discretion = self._work, self._work.suite, self._work.discretion
         if suite is None and not work.request.has_acceptance:
-            return Acceptance(), None, ""
+            return Acceptance(), (None, None), ""
         if suite is not None:
-            work.emit(TestsCollected(suite.ids))
+            work.emit(TestsCollected(suite.all_ids))
 
         def tell(outcome: TestOutcome) -> None:
             work.emit(TestReported(outcome))
 
-        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, TestRun | None, str]:
+        def tell_blind(outcome: TestOutcome) -> None:
+            tell(outcome.model_copy(update={"id": blind_id(outcome.id)}))
+
+        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str]:
+            def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
+                if module is None:
+                    return None
+                return worker.test(program, module.source, module.ids, callee=callee, on_report=on_report)
+
             accepted = run_acceptance(worker, callee, program, work.request, work.plan, discretion)
-            run = worker.test(program, suite.source, suite.ids, callee=callee, on_report=tell) if suite else None
-            return accepted, run, callee.id
+            blind = tested(suite.blind, tell_blind) if suite else None
+            return accepted, (tested(suite, tell), blind), callee.id
 
         return await work.bench.work_with_two(job)
 
@@ -105,10 +118,14 @@ class Trials:
         suite = self._work.suite
         if suite is None:
             return ()
-        if suite.source not in self._passing_on_a_stub:
-            passing = await vacuous_tests(self._work.bench, self._work.plan, program, suite)
-            self._passing_on_a_stub[suite.source] = passing
-        return self._passing_on_a_stub[suite.source]
+        own = await self._module_passes(program, suite)
+        return own if suite.blind is None else (*own, *map(blind_id, await self._module_passes(program, suite.blind)))
+
+    async def _module_passes(self, program: Program, module: TestSuite) -> tuple[str, ...]:
+        if module.source not in self._passing_on_a_stub:
+            passing = await vacuous_tests(self._work.bench, self._work.plan, program, module)
+            self._passing_on_a_stub[module.source] = passing
+        return self._passing_on_a_stub[module.source]
 
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str

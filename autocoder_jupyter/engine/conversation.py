@@ -49,10 +49,14 @@ class Conversation:
             BudgetSpent: nothing is left for it.
         """
         exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=meter or self._budget)
-        self.exchanges.append(exchange)
-        stage, used = cast(Stage, question.stage), self._budget.used
-        self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
+        self.note(exchange)
         return exchange
+
+    def note(self, exchange: Exchange) -> None:
+        """Keep an exchange and tell of it; also one that somebody else had with the model."""
+        self.exchanges.append(exchange)
+        stage, used = cast(Stage, exchange.stage), self._budget.used
+        self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
 
     @property
     def spent(self) -> Usage:

@@ -4,7 +4,7 @@
         request.json      what was asked, with the settings that matter
         sent.json         what the model was told about the data, and every request to its service, as it went out
         journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
-        solution.py, test_solution.py, report.json
+        solution.py, test_solution.py, test_blind.py, report.json
 
 A run's folder is a version of the function and is named by the content of its request (see `versions`), so running an
 unchanged cell again finds its own folder: a crash resumes, *Restart and Run All* costs nothing, and a folder that ships
@@ -176,8 +176,13 @@ class Journal:
     def write_sources(self, report: Report, *, anew: bool = False) -> None:
         """Keep code and tests; where they are already and can be read, only when they are new."""
         code = report.solution.code if report.solution else ""
-        sources = (("solution.py", code), ("test_solution.py", report.tests), ("test_own.py", report.own_tests))
-        for name, text in sources:
+        sources = {
+            "solution.py": code,
+            "test_solution.py": report.tests,
+            "test_blind.py": report.blind_tests,
+            "test_own.py": report.own_tests,
+        }
+        for name, text in sources.items():
             if text and (anew or self._run.lacks_source(name)):
                 self._run.write(name, text)
 

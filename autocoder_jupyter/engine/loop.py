@@ -28,7 +28,7 @@ from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.staged import StagedWriter
 from autocoder_jupyter.engine.start import Draft, Start, start_of
-from autocoder_jupyter.engine.tests import read_suite
+from autocoder_jupyter.engine.tests import TestSuite, read_suites
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
@@ -223,7 +223,7 @@ class _Generation:
         work.constraints = Constraints.read(work.request.constraints, work.told_samples, draft.plan)
         work.constraints.recall(work.services.journal)
         if draft.tests:
-            work.set_suite(read_suite(draft.tests))
+            work.set_suite(read_suites(draft.tests, draft.blind))
         work.set_code(draft.code)
 
     async def _ask_for_draft(self) -> None:
@@ -245,8 +245,8 @@ class _Generation:
         while number < work.attempts_allowed:
             work.attempt = number = number + 1
             verdict = await self._trials.attempt(self._writer.tests_changed)
-            tests = work.suite.source if work.suite else ""
-            self._turns.append(Turn(work.attempt, work.code, tests, verdict))
+            tests, blind = _sources(work.suite)
+            self._turns.append(Turn(work.attempt, work.code, tests, verdict, blind))
             if verdict.success:
                 verdict = await self._adviser.weigh(verdict)
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
@@ -283,7 +283,7 @@ class _Generation:
         if (kept := work.start.kept) is not None and kept.report.changes is not None:
             work.choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
-        work.changes = await changes_since(work, earlier, values, turn.tests)
+        work.changes = await changes_since(work, earlier, values, turn.blind or turn.tests)
         work.emit(Compared(work.changes))
 
     def _made_from(self) -> Earlier | None:
@@ -306,6 +306,11 @@ class _Generation:
         """How many attempts up to now failed in exactly the same way."""
         signatures = [turn.verdict.signature for turn in reversed(self._turns)]
         return next((n for n, signature in enumerate(signatures) if signature != signatures[0]), len(signatures))
+
+
+def _sources(suite: TestSuite | None) -> tuple[str, str]:
+    """The tests, and the blind tests; "" for what there is not."""
+    return (suite.source if suite else "", suite.blind.source if suite and suite.blind else "")
 
 
 def _innermost(error: Exception) -> Exception:

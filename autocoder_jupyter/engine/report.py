@@ -34,6 +34,7 @@ class Turn:
     code: str
     tests: str
     verdict: Verdict
+    blind: str = ""
     diagnosis: ErrorDiagnosis | None = None
 
     def record(self) -> Attempt:
@@ -94,6 +95,7 @@ def build_report(
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
         tests=best.tests if best else (work.suite.source if work.suite else ""),
+        blind_tests=best.blind if best else (work.suite.blind.source if work.suite and work.suite.blind else ""),
         own_tests=own_tests,
         plan=plan,
         output=run.output if run else "",

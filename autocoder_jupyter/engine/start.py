@@ -37,6 +37,7 @@ class Draft:
         plan: the interface and the assumptions.
         code: the module.
         tests: their module; "" when there are none.
+        blind: the module of the blind tests, likewise.
         author: who wrote the code or tests last.
         parent: the version that it was made from; "" for none.
         change: why there is a new version, in one line.
@@ -46,6 +47,7 @@ class Draft:
     plan: CodePlan
     code: str
     tests: str = ""
+    blind: str = ""
     author: Author = "model"
     parent: str = ""
     change: str = ""
@@ -76,7 +78,8 @@ def edited_draft(edit: Edit) -> Draft:
         raise InvalidRequest(
             f"Your tests cannot be run: {problem}", hint="Mend them, or delete the file to take your edit back."
         )
-    return Draft(plan, edit.code, edit.tests, author="you", parent=edit.version.id, change=EDITED, as_is=True)
+    blind, parent = edit.version.report.blind_tests, edit.version.id
+    return Draft(plan, edit.code, edit.tests, blind, author="you", parent=parent, change=EDITED, as_is=True)
 
 
 def tests_problem(source: str) -> str:
@@ -181,7 +184,8 @@ def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | 
 def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
     report = version.report
     assert report.plan is not None and report.solution is not None, "a good version has both"
-    draft = Draft(report.plan, report.solution.code, report.tests, author=report.author, as_is=as_is)
+    tests, blind = report.tests, report.blind_tests
+    draft = Draft(report.plan, report.solution.code, tests, blind, author=report.author, as_is=as_is)
     return Start(version.id, draft, version, why, report.parent)
 
 

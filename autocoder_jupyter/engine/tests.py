@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from autocoder_jupyter.engine.brief import extended, plan_text, question
@@ -43,17 +43,46 @@ _REFUSAL = (
 
 @dataclass(frozen=True)
 class TestSuite:
-    """The source of the tests, the ids that pytest must report, and the sentence that each of them checks."""
+    """The source of the tests, the ids that pytest must report, and the sentence that each of them checks.
+
+    `blind` are further tests, by somebody who saw neither the code nor these. They are a module of their own, run in
+    processes of its own, so that nothing in the first module can touch what they see.
+    """
 
     __test__ = False
 
     source: str
     sentences: dict[str, str]
+    blind: TestSuite | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Function-level ids, in order: `test_x`, `TestC::test_x`."""
         return tuple(self.sentences)
+
+    @property
+    def modules(self) -> tuple[TestSuite, ...]:
+        """The first module, and the one with the blind tests."""
+        return (self, self.blind) if self.blind else (self,)
+
+    @property
+    def all_ids(self) -> tuple[str, ...]:
+        """The ids of both modules, those of blind tests marked as such."""
+        return (*self.ids, *map(blind_id, self.blind.ids if self.blind else ()))
+
+
+BLIND = "blind::"
+"""Before the ids of blind tests, where they stand beside others."""
+
+
+def blind_id(test: str) -> str:
+    """The id of a blind test beside those of other tests."""
+    return f"{BLIND}{test}"
+
+
+def read_suites(source: str, blind: str = "") -> TestSuite:
+    """A module of tests, and one of blind tests where there is one."""
+    return replace(read_suite(source), blind=read_suite(blind)) if blind else read_suite(source)
 
 
 def read_suite(source: str) -> TestSuite:

@@ -52,7 +52,7 @@ def _default_lines(name: str, output: OutputSpec) -> list[str]:
 
 
 async def vacuous_tests(bench: Workbench, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
-    """The tests that pass on a stub of type-correct defaults: they prove nothing by themselves."""
+    """The tests that pass on a stub of type-correct defaults: they prove nothing by themselves. Of one module."""
     stub = stub_program(plan, program)
     run = await bench.work(lambda worker: worker.test(stub, suite.source, suite.ids, callee=None))
     return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from autocoder_jupyter.engine.acceptance import Acceptance
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.sample_run import SampleRun
-from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import CAN_FAIL
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, Evidence, TestFailure, TestOutcome
@@ -29,6 +29,7 @@ class Verdict:
         tests_changed: ids of tests that were changed or dropped on the way here.
         error: why nothing could be run at all; "" when it could.
         accepted: what the person demands: examples, own tests and checks.
+        blind: how the blind tests went, where there are some.
     """
 
     suite: TestSuite | None = None
@@ -40,26 +41,48 @@ class Verdict:
     tests_changed: tuple[str, ...] = ()
     error: str = ""
     accepted: Acceptance = Acceptance()
+    blind: TestRun | None = None
 
     @property
     def toothless(self) -> bool:
-        """Every test passes on a stub, so all of them together prove nothing."""
+        """Every test of a module passes on a stub, so all of them together prove nothing."""
+        return self.own_toothless or self.blind_toothless
+
+    @property
+    def own_toothless(self) -> bool:
+        """So it is with the first module."""
         return self.suite is not None and bool(self.vacuous) and set(self.vacuous) >= set(self.suite.ids)
 
     @property
+    def blind_toothless(self) -> bool:
+        """So it is with the blind tests."""
+        blind = self.suite.blind if self.suite is not None else None
+        return blind is not None and bool(self.vacuous) and set(self.vacuous) >= set(map(blind_id, blind.ids))
+
+    @property
     def failing(self) -> tuple[TestOutcome, ...]:
-        """The tests that did not pass."""
-        if self.run is None:
-            return ()
-        return tuple(outcome for outcome in self.run.outcomes if outcome.outcome != "passed")
+        """The tests that did not pass, without the blind ones."""
+        return _failing(self.run)
+
+    @property
+    def blind_failing(self) -> tuple[TestOutcome, ...]:
+        """The blind tests that did not pass, by the ids of their own module."""
+        return _failing(self.blind)
 
     @property
     def success(self) -> bool:
         """Every part that `success` demands is there and holds."""
-        tested = self.suite is None or (self.run is not None and self.run.passed and not self.toothless)
+        tested = self.suite is None or (self._passed and not self.toothless)
         evidence = self.evidence
         holds = all(check.passed for check in evidence.conditions)
         return tested and holds and not self.error and not self.failures and not self.accepted.broken
+
+    @property
+    def _passed(self) -> bool:
+        """Every test that was to pass did."""
+        wanted = self.suite.modules if self.suite is not None else ()
+        runs = (self.run, self.blind)[: len(wanted)]
+        return all(run is not None and run.passed for run in runs)
 
     @property
     def evidence(self) -> Evidence:
@@ -79,11 +102,11 @@ class Verdict:
     def _outcomes(self) -> tuple[TestOutcome, ...]:
         if self.run is None or self.suite is None:
             return ()
-        sentences = self.suite.sentences
-        return tuple(
-            outcome.model_copy(update={"sentence": sentences.get(outcome.id, outcome.sentence)})
-            for outcome in self.run.outcomes
-        )
+        told = _with_sentences(self.run, self.suite)
+        if self.blind is None or self.suite.blind is None:
+            return told
+        blind = _with_sentences(self.blind, self.suite.blind)
+        return (*told, *(outcome.model_copy(update={"id": blind_id(outcome.id)}) for outcome in blind))
 
     @property
     def score(self) -> tuple[bool, int, int, int]:
@@ -97,19 +120,24 @@ class Verdict:
     def signature(self) -> tuple[tuple[str, str], ...]:
         """What is wrong, to see whether the same is wrong again."""
         tests = [(outcome.id, outcome.message) for outcome in self.failing]
+        tests += [(blind_id(outcome.id), outcome.message) for outcome in self.blind_failing]
         others = [(failure.test_name, failure.error_message) for failure in self.failures]
-        broken = [("collection", self.run.collection_error)] if self.run and self.run.collection_error else []
+        broken = [("collection", run.collection_error) for run in self._runs if run.collection_error]
         return tuple(sorted((*tests, *others, *broken, *([("toothless", "")] if self.toothless else []))))
 
     @property
     def complaints(self) -> tuple[str, ...]:
         """All error messages of the tests, in which a missing package may be named."""
-        told = [outcome.message for outcome in self.failing]
-        if self.run is not None:
-            told.append(self.run.collection_error)
-            if self.run.missing_module:
-                told.append(f"No module named '{self.run.missing_module}'")
+        told = [outcome.message for outcome in (*self.failing, *self.blind_failing)]
+        for run in self._runs:
+            told.append(run.collection_error)
+            if run.missing_module:
+                told.append(f"No module named '{run.missing_module}'")
         return tuple(told)
+
+    @property
+    def _runs(self) -> tuple[TestRun, ...]:
+        return tuple(run for run in (self.run, self.blind) if run is not None)
 
     @property
     def complaint_on_sample(self) -> str:
@@ -128,12 +156,30 @@ class Verdict:
             return f"This does not hold: {refused[0].name}. {refused[0].message}".strip()
         if self.run is not None and self.run.collection_error:
             return f"The tests could not be run: {self.run.collection_error.strip().splitlines()[-1]}"
+        if self.blind is not None and self.blind.collection_error:
+            return f"The blind tests could not be run: {self.blind.collection_error.strip().splitlines()[-1]}"
         if self.failing:
-            first = self.failing[0]
-            told = last_line(first.message) or _WORDS.get(first.outcome, first.outcome)
-            count = len(self.run.outcomes) if self.run else 0
-            return f"{len(self.failing)} of {count} tests fail, first {first.id}: {told}"
+            return _summed(self.run, self.failing, "tests")
+        if self.blind_failing:
+            return _summed(self.blind, self.blind_failing, "blind tests")
         failed = [check for check in self.evidence.checks if not check.passed]
         if failed:
             return f"This does not hold: {failed[0].name}. {failed[0].message}".strip()
         return self.failures[0].error_message if self.failures else ""
+
+
+def _failing(run: TestRun | None) -> tuple[TestOutcome, ...]:
+    return tuple(outcome for outcome in (run.outcomes if run else ()) if outcome.outcome != "passed")
+
+
+def _with_sentences(run: TestRun, suite: TestSuite) -> tuple[TestOutcome, ...]:
+    return tuple(
+        outcome.model_copy(update={"sentence": suite.sentences.get(outcome.id, outcome.sentence)})
+        for outcome in run.outcomes
+    )
+
+
+def _summed(run: TestRun | None, failing: tuple[TestOutcome, ...], what: str) -> str:
+    first = failing[0]
+    told = last_line(first.message) or _WORDS.get(first.outcome, first.outcome)
+    return f"{len(failing)} of {len(run.outcomes) if run else 0} {what} fail, first {first.id}: {told}"

@@ -103,7 +103,7 @@ class Work:
     def sources(self) -> tuple[str, ...]:
         """The modules that run in the sandbox."""
         own = (self.request.own_tests,) if self.request.own_tests else ()
-        return (self.code, *((self.suite.source,) if self.suite else ()), *own)
+        return (self.code, *(suite.source for suite in (self.suite.modules if self.suite else ())), *own)
 
     def set_code(self, code: str) -> None:
         """Take a new version of the solution."""
