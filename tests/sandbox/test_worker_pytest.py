@@ -238,3 +238,15 @@ def test_bad_arguments_are_type_errors_as_in_the_function_itself(outcomes):
     )
     found, _ = outcomes(DOUBLE, tests, *(f"test_{n}" for n in range(5)))
     assert set(found.values()) == {"passed"}
+
+
+def test_to_show_a_failure_no_path_of_any_module_is_resolved(outcomes):
+    """Which asks the system ten times for each module, and a sandbox may look at each of these system calls."""
+    tests = (
+        "import os, sys\nasked, lstat = [], os.lstat\n"
+        "os.lstat = lambda path, **options: (asked.append(path), lstat(path, **options))[1]\n"
+        "def test_a(): pd.testing.assert_frame_equal(pd.DataFrame({'a': [run(1)]}), pd.DataFrame({'a': [0]}))\n"
+        "def test_b(): assert len(asked) < len(sys.modules)\n"
+    )
+    found, result = outcomes(DOUBLE, tests, "test_a", "test_b")
+    assert found == {"test_a": "failed", "test_b": "passed"}, result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import linecache
 import os
@@ -53,6 +54,7 @@ def run(header: Mapping[str, Any], host: Host) -> None:
     What pytest prints is told by a frame too: standard output is read by the zygote, in whose memory nothing of a test
     may be left to the programs of later calls.
     """
+    know_files_of_modules()
     Path(_TEST_FILE).touch()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
@@ -65,6 +67,17 @@ def run(header: Mapping[str, Any], host: Host) -> None:
     with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         exit_code = pytest.main([*_OPTIONS, *here_only, _TEST_FILE], plugins=[reports])
     reports.send("finished", exit_code=int(exit_code), output=told.getvalue()[-_LONGEST_REPORT:])
+
+
+def know_files_of_modules() -> None:
+    """Tell `inspect` which file belongs to which module.
+
+    To show the lines of a failure it would find that out itself, by resolving the path of each of some 800 modules:
+    thousands of system calls, each of which the local sandbox looks at.
+    """
+    files = {name: file for name, module in list(sys.modules.items()) if (file := getattr(module, "__file__", None))}
+    inspect.modulesbyfile.update((file, name) for name, file in files.items())
+    getattr(inspect, "_filesbymodname", {}).update(files)
 
 
 def _ask_here(
