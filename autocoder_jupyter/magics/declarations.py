@@ -13,9 +13,12 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 
+_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
+"""Of a file's name, what the output of that name keeps."""
+
 
 def parse_output(text: str) -> OutputSpec:
-    """An output from `name: type`.
+    """An output from `name: type`. A file may have its suffix in the name: `summary.csv: File`.
 
     Raises:
         InvalidRequest: no such type, no name, or a default.
@@ -42,7 +45,8 @@ def parse_input(text: str) -> InputSpec:
 def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
     declared, has_default, default = text.partition("=")
     name, _, type_text = (part.strip() for part in declared.partition(":"))
-    if not name.isidentifier() or keyword.iskeyword(name):
+    bare = _SUFFIX.sub("", name) if flag == "-o" else name
+    if not bare.isidentifier() or keyword.iskeyword(bare):
         raise InvalidRequest(
             f"{name or text!r} in {flag} {text!r} cannot be a name.", hint=f'Write {flag} "name: type".'
         )

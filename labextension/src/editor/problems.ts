@@ -143,16 +143,22 @@ function declarationProblems(cell: ICell, vocabulary: IVocabulary): IProblem[] {
 
 function outputProblems(value: IWord, vocabulary: IVocabulary): IProblem[] {
   const declaration = readDeclaration(value);
-  const named = declaration !== null && isIdentifier(declaration.name) && !isKeyword(declaration.name);
+  const named = declaration !== null && isName(declaration.name, '-o');
   if (named && declaration.type !== null && declaration.default !== null) {
     return [error(value, `-o ${repr(value.text)} has a default, and an output cannot have one.`)];
   }
   return typeProblems(value, '-o', vocabulary.types, vocabulary);
 }
 
+/** Whether `-o` or `-i` can declare this; an output that is a file may have its suffix in the name. */
+function isName(name: string, flag: string): boolean {
+  const bare = flag === '-o' ? name.replace(/(?:\.[A-Za-z0-9_]+)+$/, '') : name;
+  return isIdentifier(bare) && !isKeyword(bare);
+}
+
 function typeProblems(value: IWord, flag: string, allowed: string[], vocabulary: IVocabulary): IProblem[] {
   const declaration = readDeclaration(value);
-  if (declaration === null || !isIdentifier(declaration.name) || isKeyword(declaration.name)) {
+  if (declaration === null || !isName(declaration.name, flag)) {
     const shown = repr(declaration?.name || value.text);
     return [error(value, `${shown} in ${flag} ${repr(value.text)} cannot be a name.`, `Write ${flag} "name: type".`)];
   }
