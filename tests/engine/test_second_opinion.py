@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.events import Finished, OpinionGiven
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.scripted_model import Answer, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
@@ -125,6 +125,22 @@ async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(theatre
     played = await theatre.play(script(second=[answer]), settings=ON)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
     assert played.report.second_opinion.state == "none" and said in played.report.second_opinion.note
+
+
+async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(theatre: Theatre):
+    plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
+    code = "def run(x: int) -> int:\n    return 2 * x"
+    tests = "from solution import run\n\n\ndef test_two():\n    assert run(x=2) == 4"
+    played = await theatre.play(
+        {"plan": [plan], "code": [fenced(code)], "tests": [fenced(tests)]},
+        prompt="Twice x.",
+        samples={},
+        inputs=(InputSpec(name="x", type="int"),),
+        outputs=(OutputSpec(name="total", type="int"),),
+        settings=ON,
+    )
+    assert played.report.success and sorted(played.asked) == ["code", "plan", "tests"]
+    assert "x has no sample" in played.report.second_opinion.note
 
 
 async def test_switched_off_nothing_is_asked_and_nothing_said(theatre: Theatre):

@@ -52,6 +52,10 @@ class Adviser:
         work = self._work
         if work.config.second_opinion == "off":
             return
+        inputs, samples = work.prepared.inputs, work.request.samples
+        if lacking := [spec.name for spec in inputs if spec.required and spec.name not in samples]:
+            self._without(f"Two solutions are compared on the data, and {lacking[0]} has no sample.")
+            return
         self._wanted = True
         self._started()
         if work.budget.tokens is None and work.budget.cost is None:
