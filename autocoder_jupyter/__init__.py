@@ -15,6 +15,7 @@ from autocoder_jupyter.version import VERSION
 if TYPE_CHECKING:
     from autocoder_jupyter.agent import AutoCoderAgent
     from autocoder_jupyter.agent.recorded import load
+    from autocoder_jupyter.codemode import AgentResult, CodeModeAgent, tool
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import (
         CodePlan,
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "AgentResult": "autocoder_jupyter.codemode",
     "AutoCoderAgent": "autocoder_jupyter.agent",
     "CodeGenEvalResult": "autocoder_jupyter.result",
+    "CodeModeAgent": "autocoder_jupyter.codemode",
     "CodePlan": "autocoder_jupyter.types",
     "CodeSolution": "autocoder_jupyter.types",
     "Dir": "autocoder_jupyter.types",
@@ -45,11 +48,14 @@ _HOMES = {
     "Secret": "autocoder_jupyter.types",
     "TestFailure": "autocoder_jupyter.types",
     "load": "autocoder_jupyter.agent.recorded",
+    "tool": "autocoder_jupyter.codemode",
 }
 
 __all__ = [
+    "AgentResult",
     "AutoCoderAgent",
     "CodeGenEvalResult",
+    "CodeModeAgent",
     "CodePlan",
     "CodeSolution",
     "Dir",
@@ -63,6 +69,7 @@ __all__ = [
     "__version__",
     "load",
     "load_ipython_extension",
+    "tool",
     "unload_ipython_extension",
 ]
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from autocoder_jupyter.discretion.records import for_file
+from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.models.sent import SentRequest
@@ -30,13 +31,6 @@ from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.versions.store import Versions
-
-LINE_BYTES = 8 * 2**20
-LINE_VALUES = 100_000
-"""A line of a journal with more is passed over; a question and its answer are a few hundred thousand characters."""
-
-TOTAL_BYTES = 64 * 2**20
-"""So much of what was recorded under one name is read."""
 
 
 class Journal:
@@ -66,7 +60,7 @@ class Journal:
         self.run_id = run_id
         self.folder = self.root / self.name / run_id
         self._run = RunFolder(self.root, self.name, run_id)
-        for entry in _entries(self._files, f"{self.root.name}/{self.name}", own=run_id):
+        for entry in recorded_lines(self._files, f"{self.root.name}/{self.name}", "journal.jsonl", own=run_id):
             self._remember(entry)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
@@ -198,12 +192,9 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
 
 def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
     """What was said to the model and by it in a recorded run, in order; it costs nothing now."""
-    lines: list[bytes] = []
-    with contextlib.suppress(OSError):
-        path = f"{root.name}/{name}/{run_id}/journal.jsonl"
-        lines += Folder(root.parent).lines(path, longest=LINE_BYTES, total=TOTAL_BYTES)
+    lines = lines_of(Folder(root.parent), f"{root.name}/{name}/{run_id}/journal.jsonl")
     said = []
-    for entry in (entry for line in lines for entry in _entry(line) if entry.get("kind") == "exchange"):
+    for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") == "exchange"):
         with contextlib.suppress(ValueError):
             said.append(Exchange.model_validate(entry.get("exchange")))
     return tuple(exchange.model_copy(update={"replayed": True, "usage": Usage()}) for exchange in said)
@@ -218,35 +209,3 @@ class _Sent(BaseModel):
     masked: dict[str, int] = {}
     left_out: dict[str, list[str]] = {}
     requests: list[Any] = []
-
-
-def _entries(files: Folder, home: str, *, own: str) -> list[dict[str, Any]]:
-    """What the journals of a name hold, the oldest first, the one of the run itself at the end, so that it wins.
-
-    They may be a stranger's: what cannot be opened or read is passed over, and of too much the oldest is left out.
-    """
-    ages = {run_id: _age(files, f"{home}/{run_id}/journal.jsonl") for run_id in {own, *files.names(home)}}
-    newest_first = sorted(ages, key=lambda run_id: (run_id == own, ages[run_id], run_id), reverse=True)
-    journals, left = [], TOTAL_BYTES
-    for run_id in newest_first:
-        lines: list[bytes] = []
-        with contextlib.suppress(OSError):
-            lines += files.lines(f"{home}/{run_id}/journal.jsonl", longest=LINE_BYTES, total=left)
-        left -= sum(map(len, lines))
-        journals.append(lines)
-    return [entry for lines in reversed(journals) for line in lines for entry in _entry(line)]
-
-
-def _age(files: Folder, path: str) -> float:
-    try:
-        return files.changed(path)
-    except OSError:
-        return 0.0
-
-
-def _entry(line: bytes) -> Iterator[dict[str, Any]]:
-    """What a line says; one that a crash cut short says nothing."""
-    with contextlib.suppress(ValueError):
-        entry = parse(line.decode("utf-8", "replace"), values=LINE_VALUES)
-        if isinstance(entry, dict):
-            yield entry

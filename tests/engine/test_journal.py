@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from autocoder_jupyter.engine import journal as module
+from autocoder_jupyter.engine import recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.folder import Folder
@@ -197,7 +197,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
         ),
         pytest.param('{"kind": "step", "key": ' + "9" * 5_000 + "}", id="a number of 5,000 digits"),
         pytest.param('{"kind": "step", "outcome": [' + "[]," * 110_000 + "[]]}", id="very many values"),
-        pytest.param("x" * (module.LINE_BYTES + 10), id="a line without an end"),
+        pytest.param("x" * (recorded_lines.LINE_BYTES + 10), id="a line without an end"),
         pytest.param("\x00\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), id="no text"),
     ],
 )
@@ -217,7 +217,7 @@ def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(tmp_path, 
         recorded.add(exchange(run_id))
         os.utime(recorded.folder / "journal.jsonl", (age, age))
     size = (tmp_path / "growth" / "own" / "journal.jsonl").stat().st_size
-    monkeypatch.setattr(module, "TOTAL_BYTES", 2 * size)
+    monkeypatch.setattr(recorded_lines, "TOTAL_BYTES", 2 * size)
     again = journal(tmp_path, "own")
     assert again.find("own") is not None and again.find("new") is not None and again.find("old") is None
 

@@ -1,0 +1,30 @@
+"""Code mode: a model answers by writing code, which runs in a small sandbox and calls the tools that a person gave.
+
+    agent = CodeModeAgent([fetch_prices, latest_fx], model="openai/gpt-4.1")
+    result = agent.run("What is the dearest stock in euros?")       # await agent.run.aio(…) on your own loop
+    more = agent.run("And the second?", history=result.history)     # what the code defined is there again
+
+The interface for those who show it:
+
+- `AgentResult` (`result`): frozen; `summary`, `charts`, `value`, `output`, `code`, `blocks`, `calls`, `usage`, `state`,
+  `error`, `history`, `run_id`, `notes`.
+- `run(…, on_event=listener)`: gets the frozen records of `events`, on the loop's thread; `Finished` comes last, always.
+- `CodeModeAgent(approve=…)`: `approve(ApprovalRequest)` (`approval`), async or blocking, answers `"allow"`, `"always"`,
+  `"deny"` or `"never"`; the second and fourth hold for all calls of that tool by this agent.
+- `run(…, history=result.history)` goes on, also in another process: blocks of the history that the journal knows are
+  run again with the recorded outcomes of their calls.
+- `CodeModeAgent(cache=…)`: `"auto"` replays: the same request with the same history asks no model and calls no tool
+  whose outcome is recorded, in `.autocode/<name>/tools-<run>/`; `"override"` does it anew, `"disable"` records nothing.
+  `locked=True` asks no model at all.
+- Cancelling the awaiting task, or an interrupt, ends the sandbox's process at once.
+"""
+
+from __future__ import annotations
+
+from autocoder_jupyter.codemode.agent import CodeModeAgent
+from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
+from autocoder_jupyter.codemode.limits import Limits
+from autocoder_jupyter.codemode.result import AgentResult, Block, ToolCall
+from autocoder_jupyter.codemode.tools import tool
+
+__all__ = ["AgentResult", "ApprovalRequest", "Block", "CodeModeAgent", "Decision", "Limits", "ToolCall", "tool"]

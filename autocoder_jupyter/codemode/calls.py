@@ -1,0 +1,304 @@
+"""Calls of tools: counted, looked up in the record, approved, made, told and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import concurrent.futures
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent
+from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
+from autocoder_jupyter.codemode.journal import ConversationJournal, Outcome, call_key
+from autocoder_jupyter.codemode.result import ToolCall
+from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.codemode.tools import Tool
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.types import ToolOutcome
+
+SEEN_TYPES = frozenset(
+    (
+        *("Exception", "ArithmeticError", "AssertionError", "AttributeError", "FileExistsError", "FileNotFoundError"),
+        *("ImportError", "IndexError", "IsADirectoryError", "KeyError", "LookupError", "MemoryError", "NameError"),
+        *("ModuleNotFoundError", "NotADirectoryError", "NotImplementedError", "OSError", "OverflowError"),
+        *("PermissionError", "RecursionError", "RuntimeError", "StopIteration", "SyntaxError", "TimeoutError"),
+        *("TypeError", "UnicodeDecodeError", "UnicodeEncodeError", "ValueError", "ZeroDivisionError"),
+    )
+)
+"""Names of the exceptions that the sandbox has; others come as their nearest base."""
+
+IN_THREAD = "to_thread"
+"""What the program gives a plain tool to, so that several can run at once."""
+
+
+class ToolFailed(Exception):
+    """What a call raises in the program.
+
+    Args:
+        kind: name of the built-in type of exception that the program sees.
+        message: what went wrong.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass
+class BlockScope:
+    """The block of code whose calls are served.
+
+    Args:
+        turn: of the conversation.
+        key: names the block and all that was said before it.
+        recorded: whether the code comes from a record and not from the model in this session.
+        restoring: whether the block ran before, and only what it defined is wanted again.
+    """
+
+    turn: int
+    key: str
+    recorded: bool = False
+    restoring: bool = False
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def call_key(self, tool: str, arguments: Any) -> str:
+        """Names a call, the second of two alike otherwise than the first."""
+        first = call_key(self.key, tool, arguments, 0)
+        number = self._counts.get(first, 0)
+        self._counts[first] = number + 1
+        return first if number == 0 else call_key(self.key, tool, arguments, number)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call on its way; `place` is where it stands in `Calls.made`."""
+
+    name: str
+    tool: Tool
+    arguments: inspect.BoundArguments
+    argument: str
+    key: str
+    line: int
+    scope: BlockScope
+    place: int
+
+
+class Calls:
+    """The `Host` of the programs of one run.
+
+    Args:
+        tools: by name.
+        crossing: turns values over.
+        key_form: gives the JSON form of arguments, as they come from the sandbox, for the key of a call.
+        journal: knows what was recorded, and records.
+        consent: asks a person.
+        emit: is told.
+        shown: writes values in little.
+        most: calls that the run may make.
+        loop: where calls are made; `call` comes from another thread.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        crossing: Crossing,
+        key_form: Callable[[Any], Any],
+        journal: ConversationJournal,
+        consent: Consent,
+        emit: Emit,
+        shown: Shown,
+        most: int,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._tools = tools
+        self._crossing = crossing
+        self._key_form = key_form
+        self._journal = journal
+        self._consent = consent
+        self._emit = emit
+        self._shown = shown
+        self._most = most
+        self._loop = loop
+        self._open: set[concurrent.futures.Future[Any]] = set()
+        self.scope = BlockScope(0, "")
+        self.made: list[ToolCall] = []
+
+    @property
+    def names(self) -> Mapping[str, bool]:
+        """The functions that the program may call, and whether each is awaited."""
+        return {IN_THREAD: True, **{name: tool.is_awaited for name, tool in self._tools.items()}}
+
+    def call(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
+    ) -> concurrent.futures.Future[Any]:
+        """Begin a call. See `interpreter.Host`."""
+        try:
+            begun = self._begun(name, args, kwargs, line)
+        except (AutocodeError, TypeError) as error:
+            failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
+            failed.set_exception(ToolFailed(*_said(error)))
+            return failed
+        future = asyncio.run_coroutine_threadsafe(self._served(begun), self._loop)
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        return future
+
+    def cancel(self) -> None:
+        """Cancel what is under way."""
+        for future in list(self._open):
+            future.cancel()
+
+    def _begun(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int) -> _Call:
+        """The call with its arguments as the tool gets them; told before anything else happens.
+
+        Raises:
+            TypeError: the arguments do not fit.
+            AutocodeError: one of them cannot leave the sandbox.
+        """
+        if name == IN_THREAD:
+            name, args = self._handed_over(args)
+        tool, scope = self._tools[name], self.scope
+        given = self._crossing.outward([list(args), kwargs], name)
+        try:
+            arguments = tool.signature.bind(*given[0], **given[1])
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        key = scope.call_key(name, self._key_form([list(args), kwargs]))
+        place, argument = len(self.made), self._shown.arguments(arguments)
+        call = _Call(f"call-{place + 1}", tool, arguments, argument, key, line, scope, place)
+        if not scope.restoring:
+            self.made.append(
+                ToolCall(scope.turn, name, argument, line, "cancelled", ask=tool.ask, effects=tool.effects)
+            )
+            self._emit(ToolCalled(call.name, scope.turn, name, argument, line, tool.ask, tool.effects))
+        return call
+
+    def _handed_over(self, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """The tool that `to_thread` was given, and its arguments."""
+        name = args[0] if args else None
+        if not isinstance(name, str) or name not in self._tools:
+            raise TypeError("to_thread takes a tool and its arguments; other functions are just called")
+        if self._tools[name].is_awaited:
+            raise TypeError(f"{name} is async: await it as it is, without to_thread")
+        return name, args[1:]
+
+    async def _served(self, call: _Call) -> Any:
+        """The value as the sandbox takes it."""
+        recorded = self._journal.outcome(call.key, restoring=call.scope.restoring)
+        started = time.monotonic()
+        outcome: Outcome | None = None
+        try:
+            outcome = recorded if recorded and self._holds(recorded, call) else await self._made(call)
+            return self._taken(outcome, call)
+        except ToolFailed as error:
+            outcome = Outcome(error=(error.kind, str(error)))
+            raise
+        finally:
+            seconds = 0.0 if outcome is recorded else time.monotonic() - started
+            self._ended(call, outcome, seconds, replayed=outcome is not None and outcome is recorded)
+
+    def _holds(self, recorded: Outcome, call: _Call) -> bool:
+        """Whether the recorded outcome is the answer. Otherwise the call is made, when that changes nothing outside.
+
+        Raises:
+            ToolFailed: it is not, and the call must not be repeated.
+        """
+        if not recorded.known and call.tool.effects:
+            raise ToolFailed(
+                "RuntimeError",
+                f"{call.tool.name} was called with these arguments before, and what it gave is not on record. "
+                "It has effects, so it is not called a second time.",
+            )
+        return recorded.known
+
+    def _taken(self, outcome: Outcome, call: _Call) -> Any:
+        """The outcome as the program gets it."""
+        if outcome.error is not None:
+            raise ToolFailed(*outcome.error)
+        try:
+            return self._crossing.inward(outcome.value, call.tool.name)
+        except AutocodeError as error:
+            raise ToolFailed(*_said(error)) from None
+
+    async def _made(self, call: _Call) -> Outcome:
+        """Make the call and record how it ended."""
+        if call.place >= self._most:
+            raise ToolFailed(
+                "RuntimeError", f"the run has made its {self._most} calls of tools; no further one is made"
+            )
+        if (denial := await self._denial(call)) is not None:
+            outcome = Outcome(error=("PermissionError", denial), denied=True)
+        else:
+            if call.tool.effects:
+                self._journal.add_begun(call.key)
+            outcome = await self._answer(call)
+        self._journal.add_outcome(call.key, call.tool.name, self._plain(outcome, call))
+        return outcome
+
+    async def _denial(self, call: _Call) -> str | None:
+        """Why the call is not allowed; None when it is.
+
+        Code that comes from a record may be a stranger's: what it wants to do for the first time, and has effects, is
+        asked for like a tool that is marked so.
+        """
+        from_record = call.scope.recorded and call.tool.effects
+        if not call.tool.ask and not from_record:
+            return None
+        name = call.tool.name
+        if self._consent.known(name) is None and not self._consent.can_ask:
+            why = "the code comes from a record" if from_record and not call.tool.ask else "it needs a person's consent"
+            return f"{name} was not called: {why}, and there is nobody to ask."
+        request = ApprovalRequest(
+            call.name, name, dict(call.arguments.arguments), call.argument, call.line, call.scope.recorded
+        )
+        self._emit(ApprovalNeeded(call.name, name, call.argument))
+        allowed = await self._consent.ask(request)
+        self._emit(ApprovalGiven(call.name, allowed))
+        return None if allowed else f"{name} was not called: the person did not allow it."
+
+    async def _answer(self, call: _Call) -> Outcome:
+        try:
+            return Outcome(value=await call.tool.answer(call.arguments))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            return Outcome(error=_said(error))
+
+    def _plain(self, outcome: Outcome, call: _Call) -> Outcome:
+        """The outcome for the record, with values of pandas and numpy as Python's where that is possible."""
+        try:
+            return replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
+        except AutocodeError as error:
+            return Outcome(error=_said(error))
+
+    def _ended(self, call: _Call, outcome: Outcome | None, seconds: float, *, replayed: bool) -> None:
+        if call.scope.restoring:
+            return
+        ended: ToolOutcome = "cancelled"
+        observed = ""
+        if outcome is not None and outcome.error is not None:
+            ended, observed = "denied" if outcome.denied else "failed", self._shown.text(": ".join(outcome.error))
+        elif outcome is not None:
+            ended, observed = "ok", self._shown.value(outcome.value)
+        self.made[call.place] = replace(
+            self.made[call.place], outcome=ended, observed=observed, seconds=seconds, replayed=replayed
+        )
+        self._emit(ToolEnded(call.name, ended, observed, seconds, replayed))
+
+
+def _said(error: Exception) -> tuple[str, str]:
+    """The nearest built-in type of an exception and its message, which names its own type where that is another."""
+    if isinstance(error, AutocodeError):
+        return "ValueError", " ".join(str(error).split("\n"))
+    kind = next(
+        base.__name__
+        for base in type(error).__mro__
+        if base.__name__ in SEEN_TYPES and getattr(builtins, base.__name__) is base
+    )
+    message = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    return kind, message if type(error).__name__ == kind else f"{type(error).__name__}: {message}"

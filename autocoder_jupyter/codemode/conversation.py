@@ -1,0 +1,305 @@
+"""One run: the model is asked, its code is run, it is told what came of it, until there is a final answer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autocoder_jupyter import background
+from autocoder_jupyter.codemode import prompt
+from autocoder_jupyter.codemode.answers import Code, Final, Unclear, read_answer
+from autocoder_jupyter.codemode.calls import BlockScope, Calls
+from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode.events import (
+    CodeEnded,
+    CodeStarted,
+    Emit,
+    Retrying,
+    TextStreamed,
+    TokensUsed,
+    TurnBegun,
+)
+from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
+from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
+from autocoder_jupyter.codemode.result import Block
+from autocoder_jupyter.codemode.shown import Shown, written_out
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
+from autocoder_jupyter.models.protocol import LanguageModel, Question
+from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.types import Exchange
+
+Messages = list[dict[str, str]]
+
+
+@dataclass
+class Talk:
+    """What a run has so far; it is kept when the run ends before its time."""
+
+    messages: Messages
+    blocks: list[Block] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    value: Any = None
+    charts: tuple[str, ...] = ()
+    summary: str = ""
+    turns: int = 0
+
+    @property
+    def code(self) -> str:
+        """The last block that ran to its end; the last one of all when none did."""
+        good = [block for block in self.blocks if block.ok] or self.blocks
+        return good[-1].code if good else ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How long a run goes on.
+
+    Args:
+        max_turns: questions to the model.
+        max_retries: blocks in a row that may fail after the first.
+    """
+
+    max_turns: int
+    max_retries: int
+
+
+class Conversation:
+    """One run.
+
+    Args:
+        system: what the model is told first.
+        model: is asked.
+        budget: allows each request.
+        journal: knows which blocks were run.
+        calls: serves the programs.
+        crossing: turns values over.
+        start: makes the sandbox.
+        shown: writes what the model is told.
+        rules: how long it goes on.
+        emit: is told.
+    """
+
+    def __init__(
+        self,
+        *,
+        system: str,
+        model: LanguageModel,
+        budget: Budget,
+        journal: ConversationJournal,
+        calls: Calls,
+        crossing: Crossing,
+        start: Start,
+        shown: Shown,
+        rules: Rules,
+        emit: Emit,
+    ) -> None:
+        self._system = system
+        self._model = model
+        self._budget = budget
+        self._journal = journal
+        self._calls = calls
+        self._crossing = crossing
+        self._start = start
+        self._shown = shown
+        self._rules = rules
+        self._emit = emit
+        self._sandbox: Interpreter | None = None
+
+    async def run(self, talk: Talk) -> None:
+        """Go on until there is a final answer; it is in `talk` then.
+
+        Raises:
+            AutocodeError: there is none: no turns, retries or budget left, or the model cannot be asked.
+        """
+        try:
+            await self._go_on(talk)
+        finally:
+            self._calls.cancel()
+            if (sandbox := self._sandbox) is not None:
+                sandbox.kill()
+                await background.call_blocking(lambda: sandbox.__exit__(None, None, None))
+
+    async def _go_on(self, talk: Talk) -> None:
+        failures, error = 0, ""
+        while not talk.summary:
+            if talk.turns >= self._rules.max_turns:
+                raise BudgetSpent(
+                    f"There is no final answer after {talk.turns} turns.",
+                    hint="Raise max_turns, or ask for less at once.",
+                    limit="max_turns",
+                )
+            answer, recorded = await self._asked(talk)
+            match read_answer(answer):
+                case Final(text):
+                    talk.summary, error = text, ""
+                case Unclear(reason):
+                    error = reason
+                    _add(talk, "user", prompt.unclear(reason))
+                case Code() as code:
+                    ran = await self._ran(code, talk, recorded=recorded)
+                    error = ran.error
+                    _add(talk, "user", self._told(code, ran, talk, left=self._rules.max_retries - failures))
+            failures = failures + 1 if error else 0
+            self._require_retries(failures, error)
+
+    def _require_retries(self, failures: int, error: str) -> None:
+        if failures > self._rules.max_retries:
+            raise AutocodeError(
+                f"{failures} {'answer' if failures == 1 else 'answers in a row'} could not be run.",
+                why=f"The last: {self._shown.for_model(error)}",
+                hint="Say more precisely what is wanted, or raise max_retries.",
+            )
+
+    # The model
+
+    async def _asked(self, talk: Talk) -> tuple[str, bool]:
+        """Its next answer, and whether that is recorded."""
+        talk.turns += 1
+        turn = talk.turns
+        self._emit(TurnBegun(turn, self._rules.max_turns))
+        question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
+        exchange = await self._model.ask(
+            question,
+            on_text=lambda text: self._emit(TextStreamed(turn, text)),
+            on_retry=lambda reason, seconds: self._emit(Retrying(turn, reason, seconds)),
+            meter=self._budget,
+        )
+        talk.exchanges.append(exchange)
+        self._emit(TokensUsed(turn, exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
+        _add(talk, "assistant", exchange.answer)
+        return exchange.answer, exchange.replayed
+
+    # The code
+
+    async def _ran(self, code: Code, talk: Talk, *, recorded: bool) -> Ran:
+        """Run a block whose answer is the last message."""
+        key = block_key(talk.messages)
+        sandbox = await self._ready(talk.messages[:-1])
+        self._emit(CodeStarted(talk.turns, code.source))
+        self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
+        self._journal.add_block(key)
+        ran = await self._in_sandbox(sandbox, code.source)
+        if ran.lost:
+            self._journal.drop_block(key)
+            await self._closed()
+        return self._taken(ran, talk)
+
+    def _taken(self, ran: Ran, talk: Talk) -> Ran:
+        """The same, its value as the person gets it; a value that nobody can use makes a failure of it."""
+        if ran.error:
+            return ran
+        try:
+            value = self._crossing.outward(ran.value, "the final value")
+            talk.charts, talk.summary = _final_answer(value)
+        except AutocodeError as error:
+            return replace(ran, error=str(error))
+        talk.value = value
+        return replace(ran, value=value)
+
+    async def _ready(self, said: Messages) -> Interpreter:
+        """The sandbox, with what the blocks in these messages defined."""
+        if self._sandbox is not None:
+            return self._sandbox
+        sandbox = await background.call_blocking(lambda: self._start().__enter__())
+        self._sandbox = sandbox
+        for number, message in enumerate(said):
+            key = block_key(said[: number + 1])
+            code = read_answer(message["content"])
+            if message["role"] == "assistant" and isinstance(code, Code) and self._journal.ran(key):
+                self._calls.scope = BlockScope(0, key, restoring=True)
+                await self._in_sandbox(sandbox, code.source)
+        return sandbox
+
+    async def _in_sandbox(self, sandbox: Interpreter, source: str) -> Ran:
+        def cancel() -> None:
+            self._calls.cancel()
+            sandbox.kill()
+
+        source = _own_to_thread(source)
+        return await background.call_blocking(lambda: sandbox.run(source, self._calls), on_cancel=cancel)
+
+    async def _closed(self) -> None:
+        if (sandbox := self._sandbox) is not None:
+            self._sandbox = None
+            await background.call_blocking(lambda: sandbox.__exit__(None, None, None))
+
+    # What came of it
+
+    def _told(self, code: Code, ran: Ran, talk: Talk, *, left: int) -> str:
+        """What the model is told of a block, which is noted."""
+        printed = self._shown.for_model(ran.printed.rstrip()) if ran.printed else ""
+        if ran.error:
+            told = prompt.failure(
+                error=self._shown.for_model(ran.error),
+                printed=printed,
+                began=ran.began,
+                lost=ran.lost,
+                tries=left - 1,
+            )
+        else:
+            value = None if ran.value is None else self._shown.for_model(written_out(ran.value))
+            told = prompt.observation(value=value, printed=printed, left=code.left)
+        talk.blocks.append(Block(talk.turns, code.source, not ran.error, ran.printed, told, ran.error or None))
+        self._emit(CodeEnded(talk.turns, not ran.error, told))
+        return told
+
+
+def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
+    """The charts and the summary of a dict that has a summary; nothing of any other value.
+
+    Raises:
+        AutocodeError: the charts are none.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("summary"), str) or not value["summary"].strip():
+        return (), ""
+    charts = value.get("charts", [])
+    if not isinstance(charts, list | tuple) or not all(isinstance(chart, str) for chart in charts):
+        raise AutocodeError('TypeError: "charts" must be a list of texts.')
+    return tuple(charts), value["summary"].strip()
+
+
+def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
+    """A copy of the messages before.
+
+    Raises:
+        InvalidRequest: they are no messages.
+    """
+    messages = []
+    for message in history:
+        if (
+            not isinstance(message, Mapping)
+            or message.get("role") not in ("user", "assistant")
+            or not isinstance(message.get("content"), str)
+        ):
+            raise InvalidRequest(
+                "history must be messages with a role (user or assistant) and a content.",
+                hint="Give the history of the result before: run(…, history=result.history).",
+            )
+        messages.append({"role": message["role"], "content": message["content"]})
+    return messages
+
+
+def _add(talk: Talk, role: str, content: str) -> None:
+    talk.messages.append({"role": role, "content": content})
+
+
+def _own_to_thread(source: str) -> str:
+    """The code with our `to_thread` in the place of asyncio's, which the sandbox has not; lines stay where they are."""
+    try:
+        tree = parse(source)
+    except SyntaxError:
+        return source
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "to_thread" and ast.unparse(node.value) == "asyncio"
+    ]
+    lines = source.encode().splitlines(keepends=True)
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        if node.lineno == node.end_lineno:
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line[: node.col_offset] + b"to_thread" + line[node.end_col_offset :]
+    return b"".join(lines).decode()

@@ -1,0 +1,318 @@
+"""The sandbox of code mode: one process of Monty, an interpreter with no files, no network and no imports of ours.
+
+Everything here blocks and belongs on one thread that is not the loop's. The program is suspended at each call of a tool
+and goes on with its outcome. Plain tools answer at once; those that are awaited run side by side.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import datetime as dt
+import json
+import os
+import re
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Protocol
+
+from autocoder_jupyter.codemode import prelude
+from autocoder_jupyter.codemode.limits import Limits
+from autocoder_jupyter.errors import AutocodeError
+
+PRINTED = 1_000_000
+"""Characters that a block may print; what comes later is dropped, and said to be."""
+
+_DRIVEN_OUT = ("TimeoutError: feed time limit", "MemoryError: memory limit")
+_CALL_SHAPES = {
+    "missing-argument",
+    "unknown-argument",
+    "too-many-positional-arguments",
+    "positional-only-parameter-as-kwarg",
+}
+
+
+class Host(Protocol):
+    """Who answers the program."""
+
+    @property
+    def names(self) -> Mapping[str, bool]:
+        """The functions that the program may call, and whether each is awaited."""
+        ...
+
+    def call(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
+    ) -> concurrent.futures.Future[Any]:
+        """Begin a call; what the future raises is raised in the program."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a block ended.
+
+    Args:
+        value: of its last expression, as it came out of the sandbox.
+        printed: bounded by `PRINTED`.
+        error: type and message with the lines that led to it; "" when it ran to its end.
+        lost: whether the sandbox is of no use any more, so that what was defined in it must be defined anew.
+        began: whether any of it was run.
+    """
+
+    value: Any = None
+    printed: str = ""
+    error: str = ""
+    lost: bool = False
+    began: bool = True
+
+
+class Interpreter:
+    """One process, for one conversation. A context manager.
+
+    Args:
+        limits: what the programs may use.
+        stubs: declarations of all that `Host` offers.
+        clock: what the clock in the sandbox shows: it stands still, so that a replayed block does the same again.
+        inputs: global names that are there from the beginning.
+
+    Raises:
+        AutocodeError: Monty is not installed, or does not start.
+    """
+
+    def __init__(self, limits: Limits, stubs: str, clock: dt.datetime, inputs: Mapping[str, Any]) -> None:
+        self._limits = limits
+        self._stubs = stubs
+        self._clock = clock
+        self._inputs = dict(inputs)
+        self._held = contextlib.ExitStack()
+        self._session: Any = None
+        self._feeds = 0
+        self._pid: int | None = None
+        self._killed = False
+
+    def __enter__(self) -> Interpreter:
+        monty = _monty()
+        try:
+            pool = self._held.enter_context(monty.Monty(max_processes=1, request_timeout=None))
+            self._session = self._held.enter_context(pool.checkout(**self._options()))
+            self._pid = self._session.worker_pid
+        except BaseException as error:
+            self._held.close()
+            if not isinstance(error, Exception):
+                raise
+            raise AutocodeError("The sandbox of code mode does not start.", why=f"{error}.") from error
+        if self._killed:
+            self.kill()
+        self._session.feed_run(prelude.SOURCE, inputs=self._inputs, skip_type_check=True)
+        self._feeds = 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(Exception):
+            self._held.close()
+        self._pid = None
+
+    def kill(self) -> None:
+        """End the process at once, from any thread; a block that runs there ends with it."""
+        self._killed = True
+        if self._pid is not None:
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "limits": {
+                "max_feed_duration_secs": self._limits.seconds,
+                "max_memory": self._limits.bytes,
+                "max_recursion_depth": self._limits.depth,
+                "max_suspensions": self._limits.steps,
+            },
+            "os_policy": {
+                "datetime": self._clock,
+                "sleep": "zero",
+                "random_start": {"seed": 0},
+            },
+            "type_check": True,
+            "type_check_stubs": self._stubs,
+            "type_check_format": "json",
+        }
+
+    def run(self, code: str, host: Host) -> Ran:
+        """Run a block to its end. What was defined before is there, and what it defines stays."""
+        monty = _monty()
+        printed = _Printed()
+        try:
+            snapshot = self._begun(code, host, printed)
+        except monty.MontyTypingError as error:
+            return Ran(error=_remarks(error.display(), host.names), began=False)
+        except monty.MontySyntaxError as error:
+            return Ran(error=str(error), began=False)
+        except monty.MontyError as error:
+            return self._failed(error, printed)
+        pending: dict[int, _Awaited] = {}
+        try:
+            while not isinstance(snapshot, monty.MontyComplete):
+                snapshot = self._step(snapshot, code, host, pending)
+            value = snapshot.output
+        except monty.MontyError as error:
+            return self._failed(error, printed)
+        finally:
+            for awaited in pending.values():
+                awaited.future.cancel()
+        if pending:
+            return Ran(printed=printed.text, error=_forgotten(pending.values()))
+        return Ran(value, printed.text)
+
+    def _begun(self, code: str, host: Host, printed: _Printed) -> Any:
+        """The first suspension, after the check; of what the checker says only that counts which is certain."""
+        monty = _monty()
+        self._feeds += 1
+        try:
+            return self._session.feed_start(code, print_callback=printed)
+        except monty.MontyTypingError as error:
+            if _remarks(error.display(), host.names):
+                self._feeds -= 1
+                raise
+        return self._session.feed_start(code, print_callback=printed, skip_type_check=True)
+
+    def _step(self, snapshot: Any, code: str, host: Host, pending: dict[int, _Awaited]) -> Any:
+        monty = _monty()
+        if isinstance(snapshot, monty.NameLookupSnapshot):
+            if snapshot.object_id is not None:
+                return snapshot.resume_auto()
+            name = snapshot.variable_name
+            return snapshot.resume(value=_function(name)) if name in host.names else snapshot.resume()
+        if isinstance(snapshot, monty.FutureSnapshot):
+            return self._settled(snapshot, pending)
+        if snapshot.is_os_function or snapshot.object_id is not None:
+            return snapshot.resume_auto()
+        name, line = snapshot.function_name, _line(code, snapshot.position)
+        future = host.call(name, snapshot.args, snapshot.kwargs, line)
+        if host.names.get(name):
+            pending[snapshot.call_id] = _Awaited(name, line, future)
+            return snapshot.resume({"future": ...})
+        return snapshot.resume(_outcome(future))
+
+    @staticmethod
+    def _settled(snapshot: Any, pending: dict[int, _Awaited]) -> Any:
+        """The program waits for one of several calls: go on with all that have ended."""
+        waited = {call: pending[call].future for call in snapshot.pending_call_ids}
+        concurrent.futures.wait(waited.values(), return_when=concurrent.futures.FIRST_COMPLETED)
+        done = [call for call, future in waited.items() if future.done()]
+        return snapshot.resume({call: _outcome(pending.pop(call).future) for call in done})
+
+    def _failed(self, error: Exception, printed: _Printed) -> Ran:
+        monty = _monty()
+        if isinstance(error, monty.MontyCrashedError):
+            text = (
+                "MemoryError: the program or a value that it was given was too large for the sandbox, which has ended."
+            )
+            return Ran(printed=printed.text, error=text, lost=True)
+        said = str(error)
+        shown = error.display() if hasattr(error, "display") else said
+        return Ran(printed=printed.text, error=_explained(_own_lines(shown)), lost=said.startswith(_DRIVEN_OUT))
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    name: str
+    line: int
+    future: concurrent.futures.Future[Any]
+
+
+class _Printed:
+    """Takes what the program prints, up to a bound."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._room = PRINTED
+        self._dropped = 0
+
+    def __call__(self, stream: str, text: str) -> None:
+        kept = text[: self._room]
+        self._pieces.append(kept)
+        self._room -= len(kept)
+        self._dropped += len(text) - len(kept)
+
+    @property
+    def text(self) -> str:
+        more = f"\n[{self._dropped:,} further characters were dropped]" if self._dropped else ""
+        return "".join(self._pieces) + more
+
+
+def _outcome(future: concurrent.futures.Future[Any]) -> dict[str, Any]:
+    """What the program goes on with. `kind` of an error is the built-in type that the program sees."""
+    try:
+        return {"return_value": future.result()}
+    except concurrent.futures.CancelledError:
+        raise
+    except Exception as error:
+        return {"exc_type": getattr(error, "kind", "RuntimeError"), "message": str(error)}
+
+
+def _function(name: str) -> Any:
+    """A function of that name; the sandbox asks for it by its name, and it is never called here."""
+
+    def offered() -> None:
+        raise NotImplementedError
+
+    return FunctionType(offered.__code__, {}, name)
+
+
+def _line(code: str, position: Any) -> int:
+    """The line of a call, from 1; 0 when it stands in an earlier block."""
+    encoded = code.encode()
+    return encoded[: position.start].count(b"\n") + 1 if position.end <= len(encoded) else 0
+
+
+def _remarks(diagnostics: str, tools: Iterable[str]) -> str:
+    """What the checker is certain of: syntax, a call that lacks `await`, arguments that a tool does not have, a Frame
+    that is used as if it were something else. That types of variables change is no fault of a program.
+    """
+    found = []
+    for remark in json.loads(diagnostics):
+        code, message, line = remark["code"], remark["message"], remark["location"]["row"]
+        about_tool = code in _CALL_SHAPES and any(f"function `{name}`" in message for name in tools)
+        if code == "invalid-syntax":
+            found.append(f"line {line}: SyntaxError: {message}")
+        elif "CoroutineType[" in message:
+            found.append(f"line {line}: this call must be awaited: {_without_coroutine(message)}")
+        elif about_tool or "`Frame`" in message:
+            found.append(f"line {line}: TypeError: {message}")
+    return "\n".join(found)
+
+
+def _without_coroutine(message: str) -> str:
+    return re.sub(r"CoroutineType\[Any, Any, (.*?)\](?=`)", r"coroutine that gives \1", message)
+
+
+def _forgotten(awaited: Iterable[_Awaited]) -> str:
+    calls = ", ".join(f"{one.name}(…) in line {one.line}" for one in awaited)
+    return f"RuntimeError: the result of {calls} was never awaited. Write `await` before the call."
+
+
+def _own_lines(shown: str) -> str:
+    """A traceback without the frames of the prelude."""
+    return re.sub(r'  File "<python-input-0>", line \d+, in \w+\n(?:    .*\n)*', "", shown)
+
+
+def _explained(shown: str) -> str:
+    if "cannot suspend in this synchronous context" in shown:
+        return f"{shown}\nA tool cannot be called from inside a method such as list.sort; call it in a loop before."
+    return shown
+
+
+def _monty() -> Any:
+    try:
+        import pydantic_monty
+    except ModuleNotFoundError:
+        raise AutocodeError(
+            "Code mode needs the package pydantic-monty, which is not installed.",
+            hint="pip install 'autocoder-jupyter[codemode]'",
+        ) from None
+    return pydantic_monty
+
+
+Start = Callable[[], Interpreter]

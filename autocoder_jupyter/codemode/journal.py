@@ -1,0 +1,245 @@
+"""The record of conversations beside the notebook: what the model said, and how every call of a tool ended.
+
+    .autocode/<name>/tools-<run>/
+        conversation.jsonl  append-only: exchanges with the model, outcomes of tools, blocks that were run
+        sent.json           every request to the model's service, as it went out
+
+A run's folder is named by the content of its question. Running the same again finds the answers, so no model is asked,
+and the outcomes, so no tool is called again. A value that looks like a secret is not written down: a tool without
+effects is then called anew. One with effects never is: what cannot be known of it is an error in the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.codemode import recording
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.engine.recorded_lines import recorded_lines
+from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.types import Exchange
+
+FILE = "conversation.jsonl"
+PREFIX = "tools-"
+MOST_LIVE = 64
+"""So many values that cannot be written down, frames above all, are kept in memory for a conversation to go on."""
+
+LONGEST_ERROR = 2_000
+OUTCOME_BYTES = 2 * 2**20
+"""A longer value is not written down."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended.
+
+    Args:
+        value: what the tool returned.
+        error: type and message of what it raised instead; the type is a built-in's name.
+        denied: whether a person did not allow it.
+        known: False when the call was begun, and nobody knows how it ended or what it gave.
+    """
+
+    value: Any = None
+    error: tuple[str, str] | None = None
+    denied: bool = False
+    known: bool = True
+
+
+class ConversationJournal:
+    """The memory of one name. An `ExchangeStore` for the models.
+
+    Args:
+        root: the `.autocode` folder.
+        name: of the conversation.
+        policy: `auto` looks first and records; `override` records; `disable` does neither, but for this process.
+    """
+
+    def __init__(self, root: Path, name: str, policy: CachePolicy = "auto") -> None:
+        self.root = root
+        self.name = name
+        self._policy = policy
+        self._exchanges: dict[str, Exchange] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        self._blocks: set[str] = set()
+        self._live: dict[str, Outcome] = {}
+        self._clocks: dict[str, dt.datetime] = {}
+        self._mine: set[str] = set()
+        self._sent: list[dict[str, Any]] = []
+        self._places: dict[int, int] = {}
+        self._run: RunFolder | None = None
+        self.run_id = ""
+
+    def begin(self, question: str) -> None:
+        """Open the folder of a run and remember what it and earlier runs recorded.
+
+        Args:
+            question: all that the run is asked, as one text.
+        """
+        self._mine.clear()
+        if self._policy == "disable":
+            return
+        self.run_id = PREFIX + hashlib.sha256(question.encode()).hexdigest()[:12]
+        self._run = RunFolder(self.root, self.name, self.run_id)
+        self._sent, self._places = [], {}
+        home = f"{self.root.name}/{self.name}"
+        for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
+            with contextlib.suppress(ValueError, TypeError):
+                self._remember(entry)
+
+    def _remember(self, entry: Mapping[str, Any]) -> None:
+        key = str(entry.get("key"))
+        match entry.get("kind"):
+            case "exchange":
+                exchange = Exchange.model_validate(entry.get("exchange"))
+                self._exchanges[exchange.key] = exchange
+            case "begun":
+                self._outcomes.setdefault(key, Outcome(known=False))
+            case "outcome":
+                self._outcomes[key] = _outcome(entry)
+            case "block":
+                self._blocks.add(key)
+            case "dropped":
+                self._blocks.discard(key)
+            case "clock":
+                self._clocks[key] = dt.datetime.fromisoformat(str(entry.get("at"))).astimezone(dt.UTC)
+
+    # Exchanges with the model
+
+    def find(self, key: str) -> Exchange | None:
+        """The newest recorded exchange with this key."""
+        return self._exchanges.get(key)
+
+    def add(self, exchange: Exchange) -> None:
+        """Record an exchange; on disk when this returns."""
+        self._exchanges[exchange.key] = exchange
+        self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no recorded exchange."""
+        return not self._exchanges
+
+    def add_sent(self, request: SentRequest) -> None:
+        """Note a request that is about to go out; on disk when this returns."""
+        if self._run is None:
+            return
+        record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
+        if (place := self._places.setdefault(request.number, len(self._sent))) < len(self._sent):
+            self._sent[place] = record
+        else:
+            self._sent.append(record)
+        self._run.write("sent.json", json.dumps({"requests": self._sent}, indent=1, ensure_ascii=False, default=str))
+
+    # Outcomes of tools
+
+    def outcome(self, key: str, *, restoring: bool) -> Outcome | None:
+        """How a call ended before, if that is known and wanted.
+
+        Args:
+            key: of the call; see `call_key`.
+            restoring: whether the block ran before and is only run again for what it defined.
+        """
+        if not restoring and self._policy != "auto" and key not in self._mine:
+            return None
+        return self._live.get(key) or self._outcomes.get(key)
+
+    def add_begun(self, key: str) -> None:
+        """Record that a call with effects begins; on disk when this returns."""
+        self._mine.add(key)
+        self._outcomes[key] = Outcome(known=False)
+        self._append({"kind": "begun", "key": key})
+
+    def add_outcome(self, key: str, tool: str, outcome: Outcome) -> None:
+        """Record how a call ended. What cannot be written down is kept in memory only."""
+        self._mine.add(key)
+        self._live[key] = outcome
+        while len(self._live) > MOST_LIVE:
+            del self._live[next(iter(self._live))]
+        record = {"kind": "outcome", "key": key, "tool": tool, "denied": outcome.denied}
+        if outcome.error is not None:
+            kind, message = outcome.error
+            record["error"] = [kind, Masker().mask(message[:LONGEST_ERROR])]
+        else:
+            try:
+                record["value"] = recording.encode(outcome.value)
+            except (recording.NotRecordable, RecursionError):
+                return
+            line = json.dumps(record, ensure_ascii=False)
+            if len(line) > OUTCOME_BYTES or Masker().mask(line, secrets_only=True) != line:
+                return
+        self._outcomes[key] = outcome
+        self._append(record)
+
+    # Blocks that were run
+
+    def ran(self, key: str) -> bool:
+        """Whether a block was run before, so that it may be run again for what it defined."""
+        return key in self._blocks
+
+    def add_block(self, key: str) -> None:
+        """Record that a block was run."""
+        if key not in self._blocks:
+            self._blocks.add(key)
+            self._append({"kind": "block", "key": key})
+
+    def drop_block(self, key: str) -> None:
+        """Record that a block ended its sandbox, so that nothing of it is there, and it must not be run again."""
+        self._blocks.discard(key)
+        self._append({"kind": "dropped", "key": key})
+
+    def clock(self, key: str) -> dt.datetime:
+        """When a conversation began, which is what the clock shows in its programs.
+
+        Args:
+            key: names the conversation by its first message.
+        """
+        if key not in self._clocks:
+            self._clocks[key] = dt.datetime.now(dt.UTC)
+            self._append({"kind": "clock", "key": key, "at": self._clocks[key].isoformat()})
+        return self._clocks[key]
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        if self._run is not None:
+            self._run.append(FILE, json.dumps(entry, ensure_ascii=False, default=str) + "\n")
+
+    def take_notes(self) -> tuple[str, ...]:
+        """What was put right, or could not be written, since the last time: a sentence each, for the person."""
+        if self._run is None:
+            return ()
+        taken = tuple(self._run.notes)
+        self._run.notes.clear()
+        return taken
+
+
+def block_key(messages: list[dict[str, str]]) -> str:
+    """Names a block of code by all that was said up to it, the block included."""
+    return _hash(messages)
+
+
+def call_key(block: str, tool: str, arguments: Any, number: int) -> str:
+    """Names a call: by its block, its tool and its arguments as JSON values, and as which call of that kind it is."""
+    return _hash([block, tool, arguments, number])
+
+
+def _hash(shape: Any) -> str:
+    canonical = json.dumps(shape, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _outcome(entry: Mapping[str, Any]) -> Outcome:
+    denied = entry.get("denied") is True
+    if (error := entry.get("error")) is not None:
+        kind, message = error
+        return Outcome(error=(str(kind), str(message)), denied=denied)
+    return Outcome(value=recording.decode(entry["value"]))

@@ -1,0 +1,108 @@
+"""Values of tools as JSON for the record, types kept, and back again. What comes back may be a stranger's."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+_TYPE, _VALUE = "$type", "value"
+
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "float": float,
+    "complex": complex,
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "datetime": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "timedelta": lambda text: dt.timedelta(microseconds=int(text)),
+    "Decimal": decimal.Decimal,
+}
+_FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+class NotRecordable(ValueError):
+    """A value that has no form in the record, such as a frame."""
+
+
+def _refuse(value: Any) -> Any:
+    raise NotRecordable(f"a {type(value).__name__} is not recorded")
+
+
+def encode(value: Any, other: Callable[[Any], Any] = _refuse) -> Any:
+    """A value of plain Python as JSON values.
+
+    Args:
+        value: as it crosses into the sandbox.
+        other: gives the JSON form of what is none of the known types.
+
+    Raises:
+        NotRecordable: it has none.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _typed("float", repr(value))
+    if isinstance(value, list):
+        return [encode(item, other) for item in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value) and _TYPE not in value:
+            return {key: encode(item, other) for key, item in value.items()}
+        return _typed("dict", [[encode(key, other), encode(item, other)] for key, item in value.items()])
+    if isinstance(value, tuple):
+        return _typed("tuple", [encode(item, other) for item in value])
+    if isinstance(value, set | frozenset):
+        items = sorted((encode(item, other) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+        return _typed("frozenset" if isinstance(value, frozenset) else "set", items)
+    return _encoded_single(value, other)
+
+
+def _encoded_single(value: Any, other: Callable[[Any], Any]) -> Any:
+    if isinstance(value, bytes):
+        return _typed("bytes", base64.b64encode(value).decode())
+    if isinstance(value, dt.timedelta):
+        return _typed("timedelta", str(value // dt.timedelta(microseconds=1)))
+    for kind in (dt.datetime, dt.date, dt.time):
+        if isinstance(value, kind):
+            return _typed(kind.__name__, value.isoformat())
+    if isinstance(value, decimal.Decimal | complex):
+        return _typed(type(value).__name__, str(value))
+    if value is ...:
+        return _typed("ellipsis", None)
+    return other(value)
+
+
+def _typed(kind: str, value: Any) -> dict[str, Any]:
+    return {_TYPE: kind, _VALUE: value}
+
+
+def decode(record: Any) -> Any:
+    """The value that a record stands for.
+
+    Raises:
+        ValueError: it stands for none.
+    """
+    if isinstance(record, list):
+        return [decode(item) for item in record]
+    if not isinstance(record, dict):
+        return record
+    if _TYPE not in record:
+        return {key: decode(item) for key, item in record.items()}
+    try:
+        return _decoded(record[_TYPE], record[_VALUE])
+    except (KeyError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no recorded value: {error}") from None
+
+
+def _decoded(kind: str, value: Any) -> Any:
+    if kind == "ellipsis":
+        return ...
+    if kind == "dict":
+        return {decode(key): decode(item) for key, item in value}
+    if kind in _FROM_LIST:
+        return _FROM_LIST[kind]([decode(item) for item in value])
+    return _FROM_TEXT[kind](str(value))

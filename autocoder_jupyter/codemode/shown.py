@@ -1,0 +1,96 @@
+"""Values, errors and output in words: for a person in little, for the model with beginning and end."""
+
+from __future__ import annotations
+
+import inspect
+import reprlib
+from typing import Any
+
+from autocoder_jupyter.codemode.crossing import is_frame
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.visible import visible, visible_block
+
+LITTLE = 120
+"""Characters of an argument list or a value on a card."""
+
+LONGEST = 200_000
+"""Characters of a value that are written out at most before it is shortened."""
+
+
+class Shown:
+    """Writes what others gave, secrets and personal identifiers masked alike throughout one run.
+
+    Args:
+        most: characters that the model is told of one block.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._masker = Masker()
+
+    def arguments(self, arguments: inspect.BoundArguments) -> str:
+        """`currency='EUR', day=datetime.date(2026, 1, 5)`."""
+        written = []
+        for name, value in arguments.arguments.items():
+            kind = arguments.signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                written += [_little(one) for one in value]
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                written += [f"{key}={_little(one)}" for key, one in value.items()]
+            else:
+                written.append(f"{name}={_little(value)}")
+        return self._line(", ".join(written))
+
+    def value(self, value: Any) -> str:
+        """A value on one short line."""
+        return self._line(_little(value))
+
+    def text(self, text: str) -> str:
+        """Any text on one short line."""
+        return self._line(text)
+
+    def for_model(self, text: str) -> str:
+        """Text on its way to the model: bounded, what would hide or steer spelled out, what is private masked."""
+        return bounded(self._masker.mask(visible_block(bounded(text, LONGEST))), self._most)
+
+    def _line(self, text: str) -> str:
+        masked = self._masker.mask(visible(text[: 4 * LITTLE]))
+        return masked if len(masked) <= LITTLE else masked[: LITTLE - 1] + "…"
+
+
+def bounded(text: str, most: int) -> str:
+    """Beginning and end of a text, and how much is left out between them."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[len(text) - tail :]}"
+
+
+def written_out(value: Any) -> str:
+    """A value as Python writes it; of a large one only the beginning of each part."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= LONGEST else repr(bounded(value, LONGEST))
+    return _writer(most=2_000, text=20_000, levels=8).repr(value)
+
+
+def _little(value: Any) -> str:
+    return _writer(most=6, text=60, levels=3).repr(value)
+
+
+def _writer(*, most: int, text: int, levels: int) -> reprlib.Repr:
+    writer = _Writer()
+    for kind in ("list", "tuple", "dict", "set", "frozenset", "deque", "array"):
+        setattr(writer, f"max{kind}", most)
+    writer.maxstring = writer.maxother = writer.maxlong = text
+    writer.maxlevel = levels
+    return writer
+
+
+class _Writer(reprlib.Repr):
+    """`reprlib` with frames by their shape."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        if is_frame(x):
+            shape = " × ".join(f"{count:,}" for count in x.shape)
+            return f"<{type(x).__name__}, {shape}>"
+        return super().repr1(x, level)

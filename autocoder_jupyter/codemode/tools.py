@@ -1,0 +1,209 @@
+"""What a person gives as tools, and how the program of the model sees it: name, signature, docstring, marks."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, overload
+
+from autocoder_jupyter import background
+from autocoder_jupyter import parameters as check
+from autocoder_jupyter.errors import InvalidRequest
+
+Kind = Literal["function", "async", "generated", "flyte"]
+"""A plain function, an async one, a function that this package made, or a task of Flyte."""
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+OWN_NAMES = frozenset({"call", "to_thread", "asyncio", "Frame"})
+"""Names that the program has from us."""
+
+_MARKS = "__code_mode_marks__"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What `tool` says of a function. None leaves name and description to the function."""
+
+    ask: bool = False
+    effects: bool = False
+    name: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool.
+
+    Args:
+        name: by which the program calls it.
+        target: what the person gave.
+        signature: of `target`.
+        description: its docstring, or what `tool` says in its place.
+        kind: how it is called.
+        ask: whether a person is asked before each call.
+        effects: whether a call changes something outside, so that it is never repeated from a recording.
+    """
+
+    name: str
+    target: Callable[..., Any]
+    signature: inspect.Signature
+    description: str
+    kind: Kind
+    ask: bool = False
+    effects: bool = False
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the program awaits it."""
+        return self.kind == "async"
+
+    async def answer(self, arguments: inspect.BoundArguments) -> Any:
+        """Make a call. What blocks is called in a thread of its own; cancelling does not wait for it."""
+        args, kwargs = arguments.args, arguments.kwargs
+        if self.kind == "async":
+            return await self.target(*args, **kwargs)
+        if self.kind in ("generated", "flyte"):
+            aio: Callable[..., Awaitable[Any]] = self.target.aio  # type: ignore[attr-defined]
+            return await aio(*args, **kwargs)
+        answer = await background.call_blocking(lambda: self.target(*args, **kwargs))
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+@overload
+def tool(target: T, /) -> T: ...
+@overload
+def tool(
+    *, ask: bool = False, effects: bool = False, name: str | None = None, description: str | None = None
+) -> Callable[[T], T]: ...
+def tool(
+    target: Any = None,
+    /,
+    *,
+    ask: bool = False,
+    effects: bool = False,
+    name: str | None = None,
+    description: str | None = None,
+) -> Any:
+    """Mark a function as a tool for code mode; it stays the function that it is.
+
+        @tool(ask=True, effects=True)
+        def send_mail(to: str, text: str) -> None:
+            ...
+
+    Args:
+        target: the function, when it is marked without any of the other arguments.
+        ask: a person is asked before each call.
+        effects: a call changes something outside. It is never repeated when a recorded run is replayed.
+        name: by which the program calls it; the function's own by default.
+        description: told to the model in place of the docstring.
+
+    Raises:
+        InvalidRequest: `target` cannot be marked.
+    """
+    marks = Marks(
+        ask=check.flag("tool: ask", ask),
+        effects=check.flag("tool: effects", effects),
+        name=None if name is None else check.identifier("tool: name", name),
+        description=None if description is None else check.text("tool: description", description),
+    )
+
+    def mark(given: Any) -> Any:
+        if not callable(given):
+            raise InvalidRequest(f"tool marks a function, not {type(given).__name__}.")
+        try:
+            setattr(given, _MARKS, marks)
+        except (AttributeError, TypeError):
+            raise InvalidRequest(
+                f"A {type(given).__name__} cannot be marked.", hint="Mark a function of your own that calls it."
+            ) from None
+        return given
+
+    return mark if target is None else mark(target)
+
+
+def toolbox(tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]]) -> dict[str, Tool]:
+    """The tools by the name that the program calls them by, in the order given.
+
+    Args:
+        tools: functions, or functions by name. A name that is given here wins over that of the function.
+
+    Raises:
+        InvalidRequest: two tools of one name, a name that cannot be called or is taken, or something that is no tool.
+    """
+    if isinstance(tools, Mapping):
+        pairs: list[tuple[Any, Any]] = list(tools.items())
+    elif not isinstance(tools, Iterable):
+        raise InvalidRequest("tools must be a list of functions, or a dict of functions by name.")
+    else:
+        pairs = [(None, target) for target in tools]
+    box: dict[str, Tool] = {}
+    for given, target in pairs:
+        made = _tool(given, target)
+        if made.name in box:
+            raise InvalidRequest(
+                f"There are two tools of the name {made.name!r}.",
+                hint='Give them by name: tools={"name": function, "other_name": function}.',
+            )
+        box[made.name] = made
+    return box
+
+
+def require_free_name(what: str, name: Any) -> str:
+    """A name that the program can use for something of ours.
+
+    Raises:
+        InvalidRequest: it is no name, or taken by Python or by us; `what` begins the sentence.
+    """
+    check.identifier(what, name)
+    if name.startswith("_"):
+        raise InvalidRequest(f"{what}: {name!r} begins with an underscore.", hint=f"Call it {name.strip('_')!r}.")
+    if hasattr(builtins, name) or name in OWN_NAMES:
+        raise InvalidRequest(
+            f"{what}: {name!r} is a name of {'Python' if hasattr(builtins, name) else 'code mode'} already.",
+            why="Code that means the built-in would call yours.",
+            hint=f'Give it another name: {{"{name}_tool": …}}.',
+        )
+    return str(name)
+
+
+def _tool(given: Any, target: Any) -> Tool:
+    if not callable(target) or isinstance(target, type):
+        shown = f"{given}: " if given is not None else ""
+        raise InvalidRequest(
+            f"tools: {shown}{type(target).__name__} {target!r:.80} is no function.",
+            hint="Give functions, results of as_task(), results of %%autocode or Flyte tasks.",
+        )
+    marks: Marks = getattr(target, _MARKS, None) or Marks()
+    kind, described = _kind(target)
+    name = given if given is not None else marks.name or getattr(described, "__name__", None) or _own_name(target)
+    require_free_name("tools", name)
+    try:
+        signature = inspect.signature(described)
+    except (TypeError, ValueError):
+        raise InvalidRequest(
+            f"tools: the signature of {name} cannot be read.",
+            why="The model is told how to call it, and nobody knows.",
+            hint="Give a function of your own that calls it.",
+        ) from None
+    description = marks.description or inspect.getdoc(described) or ""
+    return Tool(name, target, signature, description.strip(), kind, marks.ask, marks.effects)
+
+
+def _kind(target: Any) -> tuple[Kind, Any]:
+    """How it is called, and the object whose signature and docstring tell about it."""
+    if type(target).__module__.split(".")[0] == "flyte" and callable(getattr(target, "func", None)):
+        return "flyte", target.func
+    if hasattr(target, "interface") and callable(getattr(target, "aio", None)):
+        return "generated", target
+    plain = target.func if isinstance(target, functools.partial) else target
+    if inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(getattr(plain, "__call__", None)):  # noqa: B004
+        return "async", target
+    return "function", target
+
+
+def _own_name(target: Any) -> Any:
+    return getattr(target, "name", None) or getattr(getattr(target, "func", None), "__name__", None)
