@@ -1,0 +1,260 @@
+"""What kind of call an agent makes of its tools: safe, intercepted because it would run tests, or denied; and why.
+
+Each command of a line counts, wherever it stands, and the worst of them is the line's. This is for the person who looks
+on, and tells the agent early what cannot work. It is no wall: whatever is taken for safe runs in a sandbox, where
+nothing of what is denied here would succeed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from autocoder_jupyter.engines.claude import python_code
+from autocoder_jupyter.engines.claude.command_names import (
+    FILTERS,
+    GIT_REACHES_OUT,
+    HAS_A_PATTERN,
+    KEYWORDS,
+    KNOWN,
+    LISTS_VARIABLES,
+    LOOKS_AT_PACKAGES,
+    NAMES_WORDS,
+    PYTHON,
+    RUN_MODULES,
+    SAYS_WORDS,
+    SHELLS,
+    STARTS_COMMANDS,
+    WRAPPERS,
+)
+from autocoder_jupyter.engines.claude.judgement import (
+    NETWORK,
+    SAFE,
+    TESTS,
+    UNREAD,
+    VARIABLES,
+    Judgement,
+    path_in_a_command,
+    runners_file,
+    worst,
+)
+from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, Unreadable, Word, commands
+from autocoder_jupyter.sandbox.confined import NotConfined, confined
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_DURATION = re.compile(r"[\d.]+[smhd]?")
+_SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
+_LONGEST_SCRIPT = 100_000
+"""Characters of a script that are looked into."""
+
+
+def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, bytes]) -> Judgement:
+    """Classify one call.
+
+    Args:
+        tool: `Bash`, `Read`, `Write` or `Edit`.
+        arguments: with `command`, or with `file_path`.
+        files: those of the workspace, into whose scripts is looked.
+    """
+    if tool == "Bash":
+        return classify_command(str(arguments.get("command") or ""), files)
+    if tool not in ("Read", "Write", "Edit"):
+        return Judgement("denied", "there is no such tool")
+    try:
+        path = confined(arguments.get("file_path"))
+    except NotConfined as error:
+        return Judgement("denied", str(error))
+    does = "reads in the workspace" if tool == "Read" else "writes in the workspace"
+    return worst([runners_file(path), Judgement("safe", does)])
+
+
+def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Judgement:
+    """Classify a command of a shell; see `classify`."""
+    scripts = {path: content[:_LONGEST_SCRIPT].decode("utf-8", "replace") for path, content in (files or {}).items()}
+    judge = _Judge(scripts)
+    judgement = judge.text(text)
+    if judgement == TESTS and judge.others:
+        return Judgement("intercepted", f"{TESTS.reason}; the other commands of the line are not run")
+    return judgement
+
+
+class _Judge:
+    """Judges the commands of one line, which may write a script and run it."""
+
+    def __init__(self, scripts: dict[str, str]) -> None:
+        self.others = False
+        self._scripts = scripts
+        self._depth = 0
+
+    def text(self, text: str) -> Judgement:
+        """Judge a text as a shell reads it."""
+        if self._depth > DEEPEST:
+            return UNREAD
+        self._depth += 1
+        try:
+            return worst([self._command(command) for command in commands(text)])
+        except Unreadable as error:
+            return Judgement("denied", f"it cannot be read as a command: {error}")
+        finally:
+            self._depth -= 1
+
+    def _command(self, command: Command) -> Judgement:
+        if command.document is not None:
+            self._scripts |= {file.text.removeprefix("./"): command.document for file in command.files}
+        targets = [path_in_a_command(file.text) for file in command.files]
+        return worst([*targets, self._words(command.words, command)])
+
+    def _words(self, words: Sequence[Word], command: Command) -> Judgement:
+        words = _without_keywords(words)
+        while words and _ASSIGNMENT.match(words[0].text):
+            words = words[1:]
+        if not words:
+            return SAFE
+        if words[0].computed:
+            return UNREAD
+        path, arguments = words[0].text, words[1:]
+        name = PurePosixPath(path).name or path
+        if "/" in path and not re.fullmatch(r"/(?:usr/)?(?:local/)?s?bin/[^/]+", path):
+            return worst([path_in_a_command(path), self._script(path)])
+        if path == "function" and arguments:
+            return self._words(arguments[1:], command)
+        judgement = self._named(name, arguments, command)
+        self.others |= name not in FILTERS and judgement == SAFE
+        return judgement
+
+    def _named(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
+        said = [word.text for word in arguments]
+        if name in WRAPPERS:
+            return self._wrapped(name, arguments, command)
+        if name.startswith("pip") and {*said[:1]} & LOOKS_AT_PACKAGES:
+            return SAFE
+        if name in KNOWN:
+            return worst([KNOWN[name], *_paths(name, arguments)])
+        if (name == "git" and GIT_REACHES_OUT & {*said}) or (name, *said[:1]) == ("openssl", "s_client"):
+            return NETWORK
+        if (name in LISTS_VARIABLES and {*said} <= {"-p", "-x"}) or (name, *said) == ("compgen", "-v"):
+            return VARIABLES
+        return worst([self._started(name, said, command), *_paths(name, arguments)])
+
+    def _started(self, name: str, said: list[str], command: Command) -> Judgement:
+        """What a command starts that is named in its arguments, or in what it reads."""
+        if name in SHELLS:
+            return self._shell(said, command)
+        if PYTHON.fullmatch(name):
+            return self._python(said, command)
+        if name == "coverage":
+            return self._python(_behind_options(said), command)
+        if name == "eval":
+            return self.text(" ".join(said))
+        if name in ("source", ".") and said:
+            return self._script(said[0], shell=True)
+        if name == "trap" and said:
+            return self.text(said[0])
+        if name == "alias":
+            return worst([self.text(word.partition("=")[2]) for word in said])
+        if name == "find":
+            return worst([self._words([*map(Word, part)], command) for part in _executed(said)])
+        pattern = STARTS_COMMANDS.get(name)
+        if pattern and any(pattern.search(word) for word in said):
+            return Judgement("denied", f"{name} starts other programs here; run them by themselves")
+        return SAFE
+
+    def _wrapped(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
+        rest = list(arguments)
+        while rest and rest[0].text.startswith("-"):
+            option = rest.pop(0).text
+            if name == "command" and option in ("-v", "-V"):
+                return SAFE
+            if name == "env" and option in ("-S", "--split-string") and rest:
+                return self.text(" ".join(word.text for word in rest))
+            if option in WRAPPERS[name] and rest:
+                rest.pop(0)
+        while rest and name == "env" and _ASSIGNMENT.match(rest[0].text):
+            rest.pop(0)
+        if rest and name == "timeout" and _DURATION.fullmatch(rest[0].text):
+            rest.pop(0)
+        if not rest:
+            return VARIABLES if name == "env" else SAFE
+        piped = Command(document=command.document, piped=command.piped or name in ("xargs", "parallel"))
+        return self._words(rest, piped)
+
+    def _shell(self, said: list[str], command: Command) -> Judgement:
+        for place, word in enumerate(said):
+            if not word.startswith(("-", "+")):
+                return self._script(word, shell=True)
+            if re.fullmatch(r"-\w*c", word):
+                return self.text(said[place + 1]) if place + 1 < len(said) else UNREAD
+            if word == "--version":
+                return SAFE
+        return UNREAD if command.document is None else self.text(command.document)
+
+    def _python(self, said: list[str], command: Command) -> Judgement:
+        rest = list(said)
+        while rest:
+            word = rest.pop(0)
+            if found := re.fullmatch(r"-[a-zA-Z]*?([cm])(.*)", word, re.DOTALL):
+                what = found[2] or (rest.pop(0) if rest else "")
+                return self._source(what) if found[1] == "c" else self._module(what, rest, command)
+            if word in ("-W", "-X") and rest:
+                rest.pop(0)
+            elif word in ("-V", "--version", "-h", "--help"):
+                return SAFE
+            elif word == "-" or not word.startswith("-"):
+                return self._from_input(command) if word == "-" else self._script(word)
+        return self._from_input(command)
+
+    def _module(self, name: str, rest: list[str], command: Command) -> Judgement:
+        top = name.partition(".")[0]
+        if top in ("pytest", "_pytest", "tox", "nox"):
+            return TESTS
+        if top in ("pip", "ensurepip", "uv", "pipx", "conda"):
+            return self._named("pip" if top == "pip" else "uv", [*map(Word, rest)], command)
+        if name in ("http.server", "webbrowser", "smtpd", "ftplib", "telnetlib"):
+            return NETWORK
+        if top in RUN_MODULES:
+            return self._python(_behind_options(rest), command)
+        return self._script(f"{name.replace('.', '/')}.py") if f"{top}.py" in self._scripts else SAFE
+
+    def _from_input(self, command: Command) -> Judgement:
+        return UNREAD if command.document is None else self._source(command.document)
+
+    def _source(self, source: str) -> Judgement:
+        return python_code.judge(source, self.text)
+
+    def _script(self, path: str, *, shell: bool = False) -> Judgement:
+        """Judge a file of the workspace that is run."""
+        content = self._scripts.get(path.removeprefix("./"))
+        if content is None:
+            return UNREAD if shell or not path.endswith(".py") else SAFE  # it fails, or was made on this line
+        if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
+            return self.text(content)
+        return self._source(content)
+
+
+def _without_keywords(words: Sequence[Word]) -> Sequence[Word]:
+    while words and words[0].text in KEYWORDS and not words[0].computed:
+        words = words[1:]
+    return () if words and words[0].text in NAMES_WORDS else words
+
+
+def _behind_options(said: list[str]) -> list[str]:
+    """What a profiler or a debugger runs: a module, or else the first script."""
+    return said[said.index("-m") :] if "-m" in said else [word for word in said if word.endswith(".py")]
+
+
+def _executed(said: list[str]) -> Iterator[list[str]]:
+    """The commands that `find` runs."""
+    for place, word in enumerate(said):
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            rest = said[place + 1 :]
+            yield rest[: next((end for end, one in enumerate(rest) if one in (";", "+")), len(rest))]
+
+
+def _paths(name: str, arguments: Sequence[Word]) -> Iterator[Judgement]:
+    """About each argument that may name a file."""
+    for word in arguments:
+        found = path_in_a_command(word.text)
+        is_a_path = name not in SAYS_WORDS and (name not in HAS_A_PATTERN or _SURELY_A_PATH.match(word.text))
+        if is_a_path or found == VARIABLES:
+            yield found

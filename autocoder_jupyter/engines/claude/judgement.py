@@ -1,0 +1,72 @@
+"""A call's class with its reason, and the rules that hold for names and words wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from autocoder_jupyter.types import ToolClass
+from autocoder_jupyter.visible import visible
+
+_RANK: dict[ToolClass, int] = {"safe": 0, "intercepted": 1, "denied": 2}
+
+_RUNNERS = frozenset(
+    (
+        *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
+        *("pytest.py", "_pytest", "pluggy.py", "sitecustomize.py", "usercustomize.py", ".coveragerc"),
+    )
+)
+"""Files by which somebody else than the tests decides how tests run."""
+
+_SECRET = re.compile(r"\$\{?!?\w*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)", re.IGNORECASE)
+_HOME = re.compile(r"\$\{?(?:HOME|OLDPWD|TMPDIR)\b")
+_HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The class of a call, and why it has it, in words for a person and the agent."""
+
+    kind: ToolClass
+    reason: str
+
+
+SAFE = Judgement("safe", "runs in the sandbox")
+TESTS = Judgement("intercepted", "tests are run by the runner whose report counts")
+NETWORK = Judgement("denied", "there is no network in the workspace")
+PACKAGES = Judgement("denied", "packages are not installed by hand; name them in packages.txt, one a line")
+RIGHTS = Judgement("denied", "nothing in the workspace needs the rights of another user")
+VARIABLES = Judgement("denied", "environment variables are not shown")
+UNREAD = Judgement("denied", "what it runs cannot be read from the command; write it into a file first")
+
+
+def outside(path: str) -> Judgement:
+    """Denied: a path that is not in the workspace."""
+    return Judgement("denied", f"{visible(path[:100])} is outside of the workspace; paths are relative to it")
+
+
+def worst(judgements: Iterable[Judgement]) -> Judgement:
+    """The one that counts of several; the first of those that are equally bad."""
+    return max(judgements, key=lambda one: _RANK[one.kind], default=SAFE)
+
+
+def runners_file(path: str) -> Judgement:
+    """About a file by its name alone: whether it would change how tests are run."""
+    name = next((part for part in PurePosixPath(path).parts if part in _RUNNERS), "")
+    name = name or (PurePosixPath(path).name if path.endswith(".pth") else "")
+    return Judgement("denied", f"{visible(name)} would change how tests are run") if name else SAFE
+
+
+def path_in_a_command(word: str) -> Judgement:
+    """About a word that may name a file."""
+    path = word.partition("=")[2] or word if word.startswith("-") or re.match(r"\w+=", word) else word
+    if "/dev/tcp/" in path or "/dev/udp/" in path or "://" in path:
+        return NETWORK
+    if _SECRET.search(path):
+        return VARIABLES
+    leads_out = path.startswith(("/", "~")) or ".." in PurePosixPath(path).parts or _HOME.search(path)
+    if leads_out and path not in _HARMLESS_DEVICES:
+        return outside(path)
+    return runners_file(path)

@@ -1,0 +1,115 @@
+"""What kind of call it is to run a Python program, as far as its source tells."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from autocoder_jupyter.engines.claude.judgement import (
+    NETWORK,
+    SAFE,
+    TESTS,
+    VARIABLES,
+    Judgement,
+    outside,
+    runners_file,
+    worst,
+)
+from autocoder_jupyter.parsing import parse
+
+_STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
+_STARTS_A_COMMAND = re.compile(r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn)\w+")
+_RUNS_TESTS = re.compile(r"_?pytest\.(?:main|console_main|config\.main)|runpy\.run_module")
+_REACHES_OUT = re.compile(
+    r"urllib\.request\.\w+|(?:requests|httpx)\.(?:get|post|put|patch|delete|head|request|Session|Client)"
+    r"|socket\.(?:socket|create_connection|getaddrinfo|gethostbyname)|http\.client\.HTTPS?Connection"
+    r"|(?:ftplib|smtplib|telnetlib|imaplib|poplib)\.\w+|aiohttp\.\w+|asyncio\.open_connection"
+)
+_ELSEWHERE = re.compile(r"~/\S+|/(?:etc|proc|sys|home|root|dev|var|usr|opt|mnt|srv|run|Users)/\S*")
+
+Shell = Callable[[str], Judgement]
+"""Judges a command of a shell."""
+
+
+def judge(source: str, shell: Shell) -> Judgement:
+    """Judge a module by what it calls and names. One that is no Python is safe: it does nothing."""
+    try:
+        tree = parse(source)
+    except SyntaxError:
+        return SAFE
+    names = _imported(tree)
+    return worst(_of_node(node, names, shell) for node in ast.walk(tree))
+
+
+def _of_node(node: ast.AST, names: dict[str, str], shell: Shell) -> Judgement:
+    if isinstance(node, ast.Call):
+        return _of_call(node, _name_of(node.func, names), shell)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return outside(node.value) if _ELSEWHERE.fullmatch(node.value) else runners_file(node.value)
+    return VARIABLES if _is_all_variables(node, names) else SAFE
+
+
+def _of_call(call: ast.Call, name: str, shell: Shell) -> Judgement:
+    if _RUNS_TESTS.fullmatch(name) and ("runpy" not in name or _first_text(call) == "pytest"):
+        return TESTS
+    if _REACHES_OUT.fullmatch(name):
+        return NETWORK
+    if name in ("dict", "print", "repr", "str", "list", "json.dumps") and call.args:
+        return worst(VARIABLES for value in call.args if _name_of(value, {}) == "os.environ")
+    if _STARTS_A_SHELL.fullmatch(name) or _STARTS_A_COMMAND.fullmatch(name):
+        return shell(_first_text(call))
+    return SAFE
+
+
+def _is_all_variables(node: ast.AST, names: dict[str, str]) -> bool:
+    """Whether variables of the environment are taken all at once, by iteration or a method of the mapping."""
+    if isinstance(node, ast.For | ast.comprehension):
+        return _name_of(node.iter, names) == "os.environ"
+    if isinstance(node, ast.Attribute) and node.attr in ("items", "values", "keys", "copy"):
+        return _name_of(node.value, names) == "os.environ"
+    if isinstance(node, ast.FormattedValue | ast.Dict):
+        values = [node.value] if isinstance(node, ast.FormattedValue) else node.values
+        return any(_name_of(value, names) == "os.environ" for value in values)
+    return False
+
+
+def _first_text(call: ast.Call) -> str:
+    """The first argument as a command's text: a text, or a list of words; what is not known is left out."""
+    first = next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
+    if isinstance(first, ast.List | ast.Tuple):
+        return " ".join(_quoted(word) for word in first.elts)
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else "true"
+
+
+def _quoted(word: ast.expr) -> str:
+    if isinstance(word, ast.Constant):
+        return "'" + str(word.value).replace("'", "'\\''") + "'"
+    return "python" if _name_of(word, {}) == "sys.executable" else "'?'"
+
+
+def _imported(tree: ast.Module) -> dict[str, str]:
+    """What the names of a module's imports stand for."""
+    names = dict(_imports(tree))
+    return {name: whole for name, whole in names.items() if name != whole}
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.asname, alias.name) for alias in node.names if alias.asname)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:
+    """The dotted name that an expression is, its imports followed; "" for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    if isinstance(node, ast.Call) and _name_of(node.func, {}) == "__import__":
+        return ".".join([_first_text(node), *parts])
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([names.get(node.id, node.id), *parts])
