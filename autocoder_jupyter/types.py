@@ -494,12 +494,12 @@ Author = Literal["model", "you"]
 
 
 class Step(_Record):
-    """One step of a generation and its time: a stage of the loop, a question to the model, work in the sandbox.
+    """One step of a generation and its time: a stage, a question to the model, work in the sandbox, a tool call.
 
     `begin` is in seconds since the generation began, `seconds` what it took; both are 0 or more.
     """
 
-    kind: Literal["stage", "model", "sandbox"]
+    kind: Literal["stage", "model", "sandbox", "tool"]
     name: str
     attempt: Count = 1
     begin: float = Field(default=0.0, ge=0, le=1e9)

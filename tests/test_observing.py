@@ -10,7 +10,19 @@ from pathlib import Path
 
 from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
-from autocoder_jupyter.engine.events import Finished, Retrying, SourceWritten, StageFinished, StageStarted, TokensUsed
+from autocoder_jupyter.engine.events import (
+    AgentSaid,
+    Finished,
+    Retrying,
+    SourceWritten,
+    StageFinished,
+    StageStarted,
+    SuiteChanged,
+    TokensUsed,
+    ToolCalled,
+    ToolEnded,
+    TurnBegun,
+)
 from autocoder_jupyter.types import Report, Step, Usage
 
 REPORT = Report(
@@ -23,6 +35,7 @@ REPORT = Report(
     timeline=(
         Step(kind="model", name="plan", begin=1.0, seconds=2.0, detail="10 tokens in"),
         Step(kind="stage", name="run", begin=3.0, seconds=0.5, ok=False, attempt=2),
+        Step(kind="tool", name="Bash", begin=3.2, seconds=0.1, detail="intercepted"),
     ),
 )
 
@@ -48,6 +61,25 @@ def test_events_are_json_lines_without_sources_and_with_private_values_masked(tm
     assert "anna.smith" not in text and "secret" not in text
 
 
+def test_the_log_has_tool_calls_without_what_was_asked_and_told(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "logs.jsonl", "growth", lambda: "r1")
+    for event in (
+        TurnBegun(2, 50),
+        AgentSaid(2, "secret thought"),
+        ToolCalled("c1", 2, "Bash", "grep secret orders.csv", "denied", "it reads secret.csv"),
+        ToolEnded("c1", "denied", "secret row"),
+        SuiteChanged(("test_sum",)),
+        Finished("ready"),
+    ):
+        log(event)
+    text = (tmp_path / "logs.jsonl").read_text()
+    turn, called, ended, changed, _ = (json.loads(line) for line in text.splitlines())
+    assert (turn["turn"], turn["of"], changed["tests"]) == (2, 50, ["test_sum"])
+    assert (called["call"], called["tool"], called["class"]) == ("c1", "Bash", "denied")
+    assert (ended["call"], ended["outcome"], ended["replayed"]) == ("c1", "denied", False)
+    assert "secret" not in text
+
+
 def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("mine")
     (tmp_path / "logs.jsonl").symlink_to(tmp_path / "elsewhere")
@@ -69,12 +101,14 @@ def test_spans_have_the_times_of_the_steps_and_no_words_of_the_request() -> None
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
     export_spans(REPORT)
-    plan, run, whole = exporter.get_finished_spans()
+    plan, run, tool, whole = exporter.get_finished_spans()
     assert (whole.name, plan.name, run.name) == ("autocode growth", "model plan", "stage run")
     assert plan.parent is not None and plan.parent.span_id == whole.context.span_id
     began = int(dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp() * 1e9)
     assert (plan.start_time, plan.end_time) == (began + 10**9, began + 3 * 10**9)
     assert not run.status.is_ok and not whole.status.is_ok and plan.status.is_ok
+    assert tool.name == "tool Bash"
+    assert (tool.attributes["gen_ai.tool.name"], tool.attributes["autocode.tool.class"]) == ("Bash", "intercepted")
     assert "secret" not in "".join(span.to_json() for span in exporter.get_finished_spans())
 
 

@@ -64,7 +64,7 @@ class EventLog:
             self._on_fault(f"The log {self._path} is not written: {error.strerror or error}.")
 
     def _fields(self, event: Event) -> dict[str, Any] | None:
-        """What is told of an event; None for those that are left out: sources, plans, texts, outputs."""
+        """What is told of an event; None for those that are left out: sources, plans, texts, outputs, arguments."""
         match event:
             case events.StageStarted():
                 return {"stage": event.stage, "attempt": event.attempt, "of": event.of}
@@ -89,6 +89,15 @@ class EventLog:
                 return {"packages": list(event.packages), "approved": event.approved}
             case events.Noticed():
                 return {"text": self._masked(event.text)}
+            case events.TurnBegun():
+                return {"turn": event.turn, "of": event.of}
+            case events.ToolCalled():  # without its argument, which may hold any value of the data
+                return {"call": event.call, "turn": event.turn, "tool": event.tool, "class": event.kind}
+            case events.ToolEnded():
+                ended = {"call": event.call, "outcome": event.outcome}
+                return {**ended, "seconds": event.seconds, "replayed": event.replayed}
+            case events.SuiteChanged():
+                return {"tests": list(event.tests)}
             case events.Finished():
                 return {"state": event.state, "reason": self._masked(event.reason)}
         return None

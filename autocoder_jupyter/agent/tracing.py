@@ -1,6 +1,7 @@
 """Spans of OpenTelemetry for a finished generation, where the process uses OpenTelemetry; nothing is imported for it.
 
-Who configures it has imported it. Spans hold names of stages and tests, times and numbers of tokens, and nothing else.
+Who configures it has imported it. Spans hold names of stages, tests and tools, times and numbers of tokens, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def export_spans(report: Report) -> None:
             start, end = began + step.begin, began + step.begin + step.seconds
             span = tracer.start_span(f"{step.kind} {step.name}", context=inside, start_time=_nanoseconds(start))
             span.set_attributes({"autocode.attempt": step.attempt, "autocode.replayed": step.replayed})
+            if step.kind == "tool":
+                span.set_attributes({"gen_ai.tool.name": step.name, "autocode.tool.class": step.detail})
             if not step.ok:
                 span.set_status(trace.StatusCode.ERROR)
             span.end(_nanoseconds(end))

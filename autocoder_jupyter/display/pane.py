@@ -97,8 +97,8 @@ def _column(state: CardState, stage: Stage) -> _Column:
 def _agent(state: CardState, agent: AgentState, stage: Stage) -> _Column:
     """What an agent says, and below it the call that runs, or the last one that ended."""
     answer = _answer_in(state, stage)
-    calls = [_row(tool_calls.entry_html(use, runs=True)) for _, use in agent.under_way]
-    calls = calls or [_row(tool_calls.entry_html(use)) for use in agent.trace.calls[-1:]]
+    calls = [_row(tool_calls.short_html(use, runs=True)) for _, use in agent.under_way]
+    calls = calls or [_row(tool_calls.short_html(use)) for use in agent.trace.calls[-1:]]
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
         return _Column(heading, _lines((_why_nothing(state, answer), *calls)))

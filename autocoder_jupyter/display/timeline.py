@@ -12,16 +12,14 @@ SHOWN = 120
 """Steps that are drawn; the longest of them, where there are more."""
 
 _WIDTH = 40
-_COLOURS = {"stage": markup.BUSY, "model": markup.WARN, "sandbox": markup.GOOD}
-_WHAT = {"stage": "stage", "model": "model", "sandbox": "sandbox"}
+_COLOURS = {"stage": markup.BUSY, "model": markup.WARN, "sandbox": markup.GOOD, "tool": markup.QUIET}
 
 
 def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
     """A line a step: when it began, a bar, what it is, how long it took."""
     shown, whole = _shown(steps), _whole(steps, seconds)
     rows = [
-        (f"{step.begin:.1f} s", _bar(step, whole), _WHAT[step.kind], _label(step), _took(step), step.detail)
-        for step in shown
+        (f"{step.begin:.1f} s", _bar(step, whole), step.kind, _label(step), _took(step), step.detail) for step in shown
     ]
     return "\n".join([markup.plain(summary(name, steps, seconds)), markup.columns(rows)])
 
@@ -30,7 +28,7 @@ def render_html(name: str, steps: Sequence[Step], seconds: float) -> str:
     """The same, with bars that are drawn."""
     shown, whole = _shown(steps), _whole(steps, seconds)
     drawn = "".join(_drawn(step, whole) for step in shown)
-    legend = " ".join(f'<span style="color:{_COLOURS[kind]}">■</span> {words}' for kind, words in _WHAT.items())
+    legend = " ".join(f'<span style="color:{_COLOURS[kind]}">■</span> {kind}' for kind in _COLOURS)
     return markup.frame(
         "autocode-timeline",
         markup.QUIET,

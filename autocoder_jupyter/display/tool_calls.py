@@ -37,11 +37,9 @@ def turns(trace: Trace, *, finished: bool) -> str:
     """`turn 4 of 50` while it works, `14 of 50 turns` afterwards; "" before its first turn."""
     if not trace.turns:
         return ""
-    return (
-        f"{trace.turns} of {counted(trace.max_turns, 'turn')}"
-        if finished
-        else f"turn {trace.turns} of {trace.max_turns}"
-    )
+    if finished:
+        return f"{trace.turns} of {counted(trace.max_turns, 'turn')}"
+    return f"turn {trace.turns} of {trace.max_turns}"
 
 
 def distribution(calls: Sequence[ToolUse]) -> str:
@@ -67,22 +65,30 @@ def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
 
 def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> str:
     """The calls as a list, a line each where there is room; then those that have not ended."""
-    entries = [*(_entry(call) for call in calls), *(_entry(call, runs=True) for call in under_way)]
+    entries = [*(call_html(call) for call in calls), *(call_html(call, runs=True) for call in under_way)]
     return f'<div role="list">{"".join(entries)}</div>' if entries else ""
 
 
-def _entry(call: ToolUse, *, runs: bool = False) -> str:
+def call_html(call: ToolUse, below: str = "", *, runs: bool = False) -> str:
+    """One of them, for an element with the role of a list.
+
+    Args:
+        call: what to show.
+        below: HTML that belongs to it.
+        runs: whether it has not ended.
+    """
     edge = MARKS["denied"][1] if call.outcome == "denied" else "transparent"
     shape = f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge};padding-left:6px"
     took = "" if runs else _took(call)
     noted = f' <div style="flex:none;{markup.MUTED}">{markup.text(took)}</div>' if took else ""
     return (
         f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{_outcome(call, runs=runs)}</div> '
-        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} {markup.muted(f"· {judged(call)}")}</div>{noted}</div>'
+        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} {markup.muted(f"· {judged(call)}")}{below}</div>'
+        f"{noted}</div>"
     )
 
 
-def entry_html(call: ToolUse, *, runs: bool = False) -> str:
+def short_html(call: ToolUse, *, runs: bool = False) -> str:
     """A call in one short line, without its class."""
     return f"{_outcome(call, runs=runs)} {_asked(call)}"
 

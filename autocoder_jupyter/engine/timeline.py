@@ -13,6 +13,8 @@ from autocoder_jupyter.engine.events import (
     StageStarted,
     TestReported,
     TokensUsed,
+    ToolCalled,
+    ToolEnded,
 )
 from autocoder_jupyter.types import Step
 
@@ -33,6 +35,7 @@ class Timeline:
         self._clock = clock
         self._began = clock()
         self._open: dict[str, float] = {}
+        self._calls: dict[str, ToolCalled] = {}
         self._attempt = 1
         self._steps: list[Step] = []
 
@@ -65,6 +68,12 @@ class Timeline:
             case TestReported(outcome=outcome):
                 seconds = min(max(outcome.seconds, 0.0), now)
                 self._add("sandbox", outcome.id, now - seconds, seconds, ok=outcome.outcome == "passed")
+            case ToolCalled():
+                self._calls[event.call] = event
+            case ToolEnded() if (called := self._calls.pop(event.call, None)) is not None:
+                seconds = 0.0 if event.replayed else min(event.seconds, now)
+                ok, replayed = event.outcome == "ok", event.replayed
+                self._add("tool", called.tool, now - seconds, seconds, ok=ok, replayed=replayed, detail=called.kind)
 
     def _add(
         self,

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import parts
+from autocoder_jupyter.display.agent_state import AgentState
+from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.card import title
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.tool_calls import turns
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
 from autocoder_jupyter.visible import visible_block
 
@@ -72,6 +75,7 @@ def _of_result(name: str, result: Any) -> dict[str, Any]:
         outcomes=report.evidence.tests,
         evidence=report.evidence,
         usage=report.usage,
+        agent=AgentState(report.trace) if report.trace else None,
     )
     said = report.conversation_history
     return {
@@ -101,7 +105,7 @@ def _of_state(name: str, state: CardState) -> dict[str, Any]:
         "of": state.of,
         "passed": state.passed,
         "tests": state.test_count,
-        "tests_changed": bool(evidence and evidence.tests_changed),
+        "tests_changed": evidence is not None and parts.has_changed_tests(evidence, state.trace),
         "input_tokens": state.usage.input_tokens,
         "output_tokens": state.usage.output_tokens,
         "cost": state.usage.cost,
@@ -110,11 +114,19 @@ def _of_state(name: str, state: CardState) -> dict[str, Any]:
         "reason": state.reason,
         "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
         "held": list(parts.held(evidence)) if evidence else [],
-        "warnings": list(parts.warning_lines(evidence)) if evidence else [],
+        "warnings": list(parts.warning_lines(evidence, state.trace)) if evidence else [],
+        "agent": _agent(state),
         "progress": round(state.progress, 3),
         "step": step(state),
     }
     return {key: _shown(value) for key, value in said.items()}
+
+
+def _agent(state: CardState) -> str:
+    """`turn 4 of 50, 12 tool calls`; "" where no agent writes."""
+    if state.trace is None or not state.trace.turns:
+        return ""
+    return f"{turns(state.trace, finished=state.finished)}, {counted(len(state.trace.calls), 'tool call')}"
 
 
 def _shown(value: Any) -> Any:

@@ -11,13 +11,15 @@ STEPS = (
     Step(kind="sandbox", name="environment", begin=0.5, seconds=3.0),
     Step(kind="stage", name="run", begin=4.0, seconds=4.0, attempt=2, ok=False),
     Step(kind="model", name="code", begin=4.0, replayed=True),
+    Step(kind="tool", name="Bash", begin=4.5, seconds=0.5, detail="intercepted"),
 )
 
 
 def test_each_step_has_a_line_with_its_bar_and_its_time() -> None:
     lines = render_text("growth", STEPS, 8.0).splitlines()
     assert lines[0] == "growth: 8.0 s; 1 question to the model 2.0 s, environments 3.0 s"
-    assert len(lines) == 6
+    assert len(lines) == 7
+    assert re.search(r"tool +Bash +0\.5 s +intercepted", lines[6])
     assert re.search(r"^0\.0 s +█{10}·{30} +stage +plan +2\.0 s", lines[1])
     assert re.search(r"^4\.0 s +·* *█{20} +stage +run \(attempt 2\) +4\.0 s, failed", lines[4])
     assert "replayed" in lines[5]

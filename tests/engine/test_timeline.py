@@ -7,6 +7,8 @@ from autocoder_jupyter.engine.events import (
     StageStarted,
     TestReported,
     TokensUsed,
+    ToolCalled,
+    ToolEnded,
 )
 from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.types import TestOutcome, Usage
@@ -28,6 +30,11 @@ def test_stages_questions_and_sandbox_steps_are_noted_with_their_times_and_passe
     at(7, StageStarted("run", 2, 3))
     at(8, TestReported(TestOutcome(id="test_a", outcome="failed", seconds=0.5)))
     at(9, StageFinished("run", 2, False))
+    at(9.2, ToolCalled("c1", 1, "Bash", "secret", "denied"))
+    at(9.3, ToolEnded("c1", "denied"))
+    at(9.4, ToolCalled("c2", 1, "Write", "solution.py", "safe"))
+    at(9.9, ToolEnded("c2", "ok", "written", 0.5))
+    at(9.95, ToolEnded("unknown", "ok"))
     at(10, Finished("failed"))
     told = {(step.kind, step.name): step for step in timeline.steps}
     assert (told["stage", "plan"].begin, told["stage", "plan"].seconds) == (1, 4)
@@ -38,4 +45,6 @@ def test_stages_questions_and_sandbox_steps_are_noted_with_their_times_and_passe
     assert (told["sandbox", "test_a"].ok, told["sandbox", "test_a"].attempt) == (False, 2)
     assert not told["stage", "run"].ok
     assert [step.begin for step in timeline.steps] == sorted(step.begin for step in timeline.steps)
-    assert len(heard) == 9
+    assert len(heard) == 14
+    tools = [(step.name, step.ok, step.detail, round(step.begin, 3)) for step in timeline.steps if step.kind == "tool"]
+    assert tools == [("Bash", False, "denied", 9.3), ("Write", True, "safe", 9.4)]

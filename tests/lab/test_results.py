@@ -11,9 +11,13 @@ from autocoder_jupyter.engine.events import (
     EvidenceGathered,
     PlanReady,
     StageStarted,
+    SuiteChanged,
     TestReported,
     TestsCollected,
     TokensUsed,
+    ToolCalled,
+    ToolEnded,
+    TurnBegun,
 )
 from autocoder_jupyter.lab.results import listed, without_clock
 from autocoder_jupyter.magics.notebook import Notebook
@@ -28,6 +32,7 @@ from autocoder_jupyter.types import (
     OutputSpec,
     Report,
     TestOutcome,
+    Trace,
     Usage,
 )
 from autocoder_jupyter.visible import is_visible
@@ -36,7 +41,7 @@ from tests.lab.conftest import PlayedJobs
 FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
     "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
-    "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
+    "agent", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",
@@ -112,6 +117,19 @@ def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: An
         "cell_id": None, "signature": "old.run(sales: DataFrame) -> total: float",
     }  # fmt: skip
     assert {key: told[key] for key in expected} == expected
+
+
+def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:
+    shell.run("%%autocode growth\nWords")
+    call = ToolCalled("1", 4, "Bash", "ls", "safe"), ToolEnded("1", "ok")
+    for event in (TurnBegun(4, 50), *call, SuiteChanged(("test_b",)), EvidenceGathered(1, Evidence())):
+        jobs.last.tell(event)
+    (told,) = listed(notebook)
+    assert told["agent"] == "turn 4 of 50, 1 tool call" and told["tests_changed"]
+    assert told["warnings"] == ["Tests changed by the agent after a failure: test_b"]
+    shell.user_ns["old"] = finished("old", trace=Trace(turns=4, max_turns=50, suite_changed=("test_b",)))
+    assert listed(notebook)[1]["agent"] == "4 of 50 turns, 0 tool calls"
+    assert listed(notebook)[1]["title"] == "Ready, with changed tests"
 
 
 def test_a_pending_result_is_listed_and_not_waited_for(shell: Any, notebook: Notebook) -> None:

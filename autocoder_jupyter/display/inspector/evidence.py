@@ -8,7 +8,9 @@ from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.inspector.source import source_block
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import Evidence, Report, TestOutcome
+    from collections.abc import Iterable
+
+    from autocoder_jupyter.types import Evidence, Report, TestOutcome, Trace
 
 MESSAGE_CHARACTERS = 2_000
 """So much of what a failed test said is shown."""
@@ -32,7 +34,7 @@ def evidence_section(report: Report, *, source: bool = True, coloured: bool = Tr
             markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
             markup.row("Checks", parts.checks(evidence)),
             markup.row("Can fail", _vacuity(evidence)),
-            markup.row("Changed", _changed(evidence)),
+            markup.row("Changed", _changed(evidence, report.trace)),
             markup.details("Source of the tests", tests),
             _own_source(report) if source else "",
         )
@@ -66,9 +68,18 @@ def _vacuity(evidence: Evidence) -> str:
     return f"<div>{mark} {markup.text(told)}</div>{markup.items(map(markup.inline_code, idle))}"
 
 
-def _changed(evidence: Evidence) -> str:
-    if not evidence.tests_changed:
+def _changed(evidence: Evidence, trace: Trace | None) -> str:
+    if not parts.has_changed_tests(evidence, trace):
         return markup.text("No test was changed on the way.") if evidence.tests else ""
-    mark = markup.coloured("⚠", markup.WARN)
-    told = "These were changed or dropped, after a second derivation that saw neither the code nor its output:"
-    return f"<div>{mark} {markup.text(told)}</div>{markup.items(map(markup.inline_code, evidence.tests_changed))}"
+    return _listed(
+        "These were changed or dropped, after a second derivation that saw neither the code nor its output:",
+        evidence.tests_changed,
+    ) + _listed(
+        "The agent, which wrote the code too, changed these after it had seen a test fail:",
+        trace.suite_changed if trace else (),
+    )
+
+
+def _listed(told: str, tests: Iterable[str]) -> str:
+    listed = markup.items(map(markup.inline_code, tests))
+    return f"<div>{markup.coloured('⚠', markup.WARN)} {markup.text(told)}</div>{listed}" if listed else ""

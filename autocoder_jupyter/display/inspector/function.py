@@ -36,7 +36,7 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
             markup.row("Wishes", markup.items(markup.text(wish) for wish in report.wishes)),
             markup.row("Changes", _changes(report)),
             markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
-            markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence)),
+            markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence, report.trace)),
             parts.refining(report.name) if report.success else "",
             code,
             markup.details("What changed in the code", _changed_code(report) if source else ""),

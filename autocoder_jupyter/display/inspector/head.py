@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import markup
+from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.display.card import COLOURS, ENDS, ready
 
@@ -22,7 +22,8 @@ def verdict(subject: Subject) -> str:
     """How it stands, in a word or some."""
     if subject.state != "ready":
         return ENDS[subject.state]
-    return ready(bool(subject.report.evidence.tests_changed), bool(subject.report.overspent))
+    report = subject.report
+    return ready(parts.has_changed_tests(report.evidence, report.trace), bool(report.overspent))
 
 
 def colour(subject: Subject) -> str:
@@ -35,6 +36,7 @@ def facts(subject: Subject) -> list[str]:
     report = subject.report
     said = (
         "edited by you" if report.author == "you" else "",
+        f"backend: claude, {tool_calls.turns(report.trace, finished=True)}" if report.trace else "",
         _tests(subject),
         counted(report.attempts, "attempt") if report.attempts else "",
         duration(report.seconds) if report.seconds else "",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from autocoder_jupyter.display import markup, parts, readings
+from autocoder_jupyter.display import markup, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import changes_text
 from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import BRIEF, FACTS_ONLY, SAVED, conversation_section
 from autocoder_jupyter.display.inspector.data import data_section
@@ -20,6 +21,7 @@ from autocoder_jupyter.display.inspector.function import code_of, function_secti
 from autocoder_jupyter.display.inspector.head import colour, facts, head, verdict
 from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.inspector.trace import trace_lines, trace_section
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 57_000
 """Of HTML: with its outline a form stays under 60 KB in a saved notebook."""
 
-Part = Literal["all", "code", "tests", "report"]
+Part = Literal["all", "code", "tests", "report", "trace"]
 
 
 def render_html(subject: Subject, part: Part = "all") -> str:
@@ -35,13 +37,15 @@ def render_html(subject: Subject, part: Part = "all") -> str:
 
     Args:
         subject: the result.
-        part: the whole, or only one side of it: the code, the tests, or the evidence in view.
+        part: the whole, or only one side of it: the code, the tests, the evidence in view, or an agent's trace.
     """
     report = subject.report
     if part == "code":
         return source_block(code_of(report), f"{report.name}.py", report.name)
     if part == "tests":
         return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
+    if part == "trace":
+        return markup.frame("autocode-result", colour(subject), head(subject), trace_section(report, trace.LIVE))
     first = head(subject)
     room = MAX_CHARACTERS - len(first)
     body = _evidence_first(subject) if part == "report" else _sections(subject, room)
@@ -56,6 +60,7 @@ def _sections(subject: Subject, room: int) -> str:
         "Function": function_section(subject),
         "Evidence": evidence_section(report),
         "Second opinion": opinion_section(report),
+        "Trace": trace_section(report, trace.SAVED),
         "Attempts": attempts_with_changes(report),
         "Data": data_section(subject, overviews),
         "Conversation": conversation_section(report, SAVED),
@@ -64,6 +69,7 @@ def _sections(subject: Subject, room: int) -> str:
     shorter = (
         ("Conversation", conversation_section(report, BRIEF)),
         ("Attempts", attempts_with_changes(report, unified=True)),
+        ("Trace", trace_section(report, trace.BRIEF)),
         ("Conversation", conversation_section(report, FACTS_ONLY)),
         ("Evidence", evidence_section(report, coloured=False)),
         ("Function", function_section(subject, coloured=False)),
@@ -71,6 +77,7 @@ def _sections(subject: Subject, room: int) -> str:
         ("Data", data_section(subject, overviews, words=False)),
         ("Attempts", attempts_section(report) + elsewhere),
         ("Environment", environment_section(report, subject.options, lines=0)),
+        ("Trace", trace_section(report, trace.FACTS_ONLY)),
         ("Data", elsewhere),
         ("Function", function_section(subject, source=False) + elsewhere),
         ("Attempts", elsewhere),
@@ -84,7 +91,7 @@ def _sections(subject: Subject, room: int) -> str:
 
 
 def _folded(title: str, content: str) -> str:
-    return markup.details(title, f'<div style="margin:2px 0 10px 14px">{content}</div>')
+    return markup.details(title, f'<div style="margin:2px 0 10px 14px">{content}</div>' if content else "")
 
 
 def _evidence_first(subject: Subject) -> str:
@@ -108,6 +115,8 @@ def render_text(subject: Subject, part: Part = "all") -> str:
         return markup.plain(code_of(report))
     if part == "tests":
         return markup.plain(report.tests)
+    if part == "trace":
+        return markup.lines(trace_lines(report))
     lines = [" · ".join((f"● {report.name}  {verdict(subject)}", *facts(subject)))]
     lines.extend([f"  {said}"] if (said := signature(report)) else [])
     lines.extend([f"  {report.error}"] if report.error else [])
@@ -123,7 +132,9 @@ def render_text(subject: Subject, part: Part = "all") -> str:
         lines.append(f"  {parts.MARKS[outcome.outcome]} {outcome.id}  {outcome.sentence}".rstrip())
     for check in report.evidence.checks:
         lines.append(f"  {'✓' if check.passed else '✗'} {check.name}  {check.message}".rstrip())
-    lines.extend(f"  {line}" for line in parts.warning_lines(report.evidence))
+    lines.extend(f"  {line}" for line in parts.warning_lines(report.evidence, report.trace))
+    if report.trace is not None:
+        lines.append(f"  agent: {tool_calls.distribution(report.trace.calls)}")
     if part == "all":
         lines.extend(["", code_of(report)])
     return markup.plain("\n".join(lines))

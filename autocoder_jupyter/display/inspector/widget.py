@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter import background
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
 from autocoder_jupyter.display.inspector.data import data_tab
@@ -25,10 +26,13 @@ from autocoder_jupyter.display.inspector.opinion import opinion_section
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.display.inspector.static import render_html
+from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.display.inspector.versions import VersionsPage
+from autocoder_jupyter.display.tool_calls import CLASSES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Keeper, Subject
+    from autocoder_jupyter.types import ToolClass
 
 HEIGHT = "34em"
 """Of every page; what is longer scrolls."""
@@ -59,6 +63,7 @@ class Inspector:
             "Function": lambda: (self._html(function_section(subject)),),
             "Evidence": lambda: (self._html(evidence_section(subject.report)),),
             **self._opinion(),
+            **({"Trace": self._trace} if subject.report.trace is not None else {}),
             "Attempts": self._attempts,
             "Data": self._data,
             "Conversation": lambda: (self._html(conversation_section(subject.report, LIVE)),),
@@ -132,6 +137,27 @@ class Inspector:
         if report.second_opinion is None:
             return {}
         return {"Second opinion": lambda: (self._html(opinion_section(report)),)}
+
+    def _trace(self) -> tuple[Any, ...]:
+        """The calls of an agent; those of one class, where there are several."""
+        report = self.subject.report
+        calls = report.trace.calls if report.trace else ()
+        listed = self._html(trace_section(report, trace.LIVE))
+        kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
+        if len(kinds) < 2:
+            return (listed,)
+        options: list[tuple[str, ToolClass | None]] = [(f"all {len(calls)} calls", None)]
+        options += [(f"{kind} ({sum(call.kind == kind for call in calls)})", kind) for kind in kinds]
+        choice = self._ipywidgets.Dropdown(
+            options=options, value=None, description="Show", tooltip="Calls of one class only",
+            style={"description_width": "initial"}, layout={"width": "16em", "flex": "none"},
+        )  # fmt: skip
+
+        def show(_: object = None) -> None:
+            listed.value = _framed(trace_section(report, trace.LIVE, choice.value))
+
+        choice.observe(show, names="value")
+        return choice, listed
 
     def _attempts(self) -> tuple[Any, ...]:
         report = self.subject.report

@@ -40,7 +40,7 @@ _ALL = (
     Subcommand(
         "show",
         "results",
-        "NAME [--code|--tests|--report|--timeline]",
+        "NAME [--code|--tests|--report|--trace|--timeline]",
         "the function and what its success rests on",
         1,
         1,
@@ -49,6 +49,7 @@ _ALL = (
             _flag("code", "the code only"),
             _flag("tests", "the tests only"),
             _flag("report", "the evidence only"),
+            _flag("trace", "the tool calls of an agent (--backend claude), in order"),
             _flag("timeline", "what took how long"),
         ),
     ),

@@ -19,7 +19,7 @@ from autocoder_jupyter.magics.keeping import asked_otherwise
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 
-_PARTS: tuple[Part, ...] = ("code", "tests", "report")
+_PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
@@ -29,7 +29,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     timeline = bool(arguments.given.get("timeline"))
     if len(parts) + timeline > 1:
         raise InvalidRequest(
-            "--code, --tests, --report and --timeline exclude each other.", hint="Without any, all is shown."
+            "--code, --tests, --report, --trace and --timeline exclude each other.", hint="Without any, all is shown."
         )
     if timeline:
         _show_timeline(notebook, arguments.positional[0], result)
@@ -46,6 +46,11 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         notebook.show(pending_html(repr(result), waits=result.state.startswith("waiting")), repr(result))
         return
     subject = subject_of(result) if is_result(result) else subject_of_report(result, notebook.journal_root)
+    if part == "trace" and subject.report.trace is None:
+        name = arguments.positional[0]
+        raise InvalidRequest(
+            f"{name} has no trace: no agent wrote it.", hint=f"%autocode show {name} --timeline shows its steps."
+        )
     notebook.show(render_html(subject, part), render_text(subject, part))
 
 

@@ -34,6 +34,8 @@ export interface IJob {
   signature: string;
   held: string[];
   warnings: string[];
+  /** How far an agent is that writes on its own: `turn 4 of 50, 12 tool calls`; empty where none does. */
+  agent: string;
   /** From 0 to 1. */
   progress: number;
   /** Changes with what its card shows. */

@@ -75,6 +75,7 @@ export function progress(job: IJob, since: number): string[] {
     underWay
       ? job.attempt > 0 && `attempt ${job.attempt} of ${job.of}`
       : job.attempt > 0 && counted(job.attempt, 'attempt'),
+    job.agent !== '' && job.agent,
     job.tests > 0 && `${job.passed} of ${counted(job.tests, 'test')} passed`
   );
 }

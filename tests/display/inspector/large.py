@@ -12,6 +12,8 @@ from autocoder_jupyter.types import (
     Evidence,
     Exchange,
     TestOutcome,
+    ToolUse,
+    Trace,
     Usage,
 )
 from tests.display.inspector.results import MENDED, SENT
@@ -77,6 +79,14 @@ def large(times: int = 1) -> Subject:
         "conversation_history": exchanges,
         "data_context": sent,
         "generated_schemas": {"sales": "column = pa.Column(float, nullable=True)\n" * 20 * times},
+        "trace": Trace(
+            calls=tuple(
+                ToolUse(turn=n, tool="Bash", argument=TESTS, kind="safe", reason="r" * 200, observed=TESTS * times)
+                for n in range(40 * times)
+            ),
+            turns=40 * times,
+            max_turns=50 * times,
+        ),
         "lock": tuple(f"package-{n}==1.{n}.0 --hash=sha256:{'0' * 64}" for n in range(30 * times)),
     }
     bars = tuple(Bar(f"{n}.25 – {n + 1}.25", n) for n in range(12))

@@ -19,6 +19,8 @@ from autocoder_jupyter.types import (
     Report,
     TestFailure,
     TestOutcome,
+    ToolUse,
+    Trace,
     Usage,
 )
 
@@ -115,6 +117,38 @@ MENDED = Report(
     seconds=12,
 )
 
+TRACED = MENDED.model_copy(
+    update={
+        "trace": Trace(
+            calls=(
+                ToolUse(turn=1, tool="Bash", argument="ls", kind="safe", observed="sales.csv", seconds=0.2),
+                ToolUse(turn=1, tool="Write", argument="solution.py", kind="safe", replayed=True),
+                ToolUse(
+                    turn=2,
+                    tool="Bash",
+                    argument="curl x.example",
+                    kind="denied",
+                    reason="no network",
+                    outcome="denied",
+                    observed="Denied: no network.",
+                ),
+                ToolUse(
+                    turn=3,
+                    tool="Bash",
+                    argument="python - <<EOF\nprint(1)\nEOF",
+                    kind="safe",
+                    outcome="failed",
+                    observed="Traceback",
+                ),
+            ),
+            turns=3,
+            max_turns=50,
+            session="s",
+            suite_changed=("test_sum",),
+        )
+    }
+)
+
 _BAD_TEST = TestOutcome(id=HOSTILE, outcome="error", sentence=HOSTILE, message=HOSTILE)
 _BAD_EVIDENCE = Evidence(
     tests=(_BAD_TEST,),
@@ -173,6 +207,14 @@ NASTY = Report(
     lock=(HOSTILE,),
     image=HOSTILE,
     sandbox=HOSTILE,
+    trace=Trace(
+        calls=(
+            ToolUse(turn=1, tool=HOSTILE, argument=f"{HOSTILE}\n2", kind="safe", reason=HOSTILE, observed=HOSTILE),
+        ),
+        turns=1,
+        max_turns=2,
+        suite_changed=(HOSTILE,),
+    ),
 )  # fmt: skip
 
 SENT = {"share": "rows", "text": "sales: 3 rows, price 1 … 9", "masked": {"email": 2}, "left_out": {"sales": ["rows"]}}

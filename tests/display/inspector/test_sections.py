@@ -15,9 +15,11 @@ from autocoder_jupyter.display.inspector.environment import LOCK_LINES, environm
 from autocoder_jupyter.display.inspector.evidence import MESSAGE_CHARACTERS, evidence_section
 from autocoder_jupyter.display.inspector.function import example, function_section
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.inspector.trace import Bounds as TraceBounds
+from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
-from tests.display.inspector.results import MENDED, SENT, subject
+from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 
 NOTHING = Report(name="growth", run_id="r", prompt="p", success=False, error="No key.")
 
@@ -262,3 +264,31 @@ def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:
     assert 0 <= text.index("Your tests") < text.index("your test test_mine") < text.index("assert 3 == 4")
     assert "Source of your tests" in text and "def test_mine" in text
     assert "Your tests" not in read(evidence_section(MENDED)).text
+
+
+# Trace
+
+
+def test_each_call_stands_under_its_turn_with_what_was_asked_and_told(read: Any) -> None:
+    page = read(trace_section(TRACED, TraceBounds(calls=100, characters=1_000)))
+    words = " ".join(page.text.split())
+    assert "Turn 1✓ ok Bash ls · safeWhat it was toldsales.csv 0.2 s" in words
+    assert "Turn 2⊘ denied Bash curl x.example · no networkWhat it was toldDenied: no network." in words
+    assert "✗ failed Bash python - <<EOF … (+2 lines) · safeThe whole argumentpython - <<EOF print(1) EOF" in words
+    assert words.count("The whole argument") == 1
+
+
+def test_a_trace_can_show_one_class_only(read: Any) -> None:
+    page = read(trace_section(TRACED, TraceBounds(calls=100, characters=0), "denied")).text
+    assert "curl x.example" in page and "solution.py" not in page and "What it was told" not in page
+
+
+def test_a_long_trace_shows_its_end_and_says_where_the_beginning_is(read: Any) -> None:
+    page = read(trace_section(TRACED, TraceBounds(calls=1, characters=0))).text
+    assert "3 calls before: growth.trace.calls has them." in page
+    assert "python - <<EOF" in page and "curl" not in page
+
+
+def test_the_evidence_tells_who_changed_which_tests(read: Any) -> None:
+    page = read(evidence_section(TRACED)).text
+    assert "The agent, which wrote the code too, changed these after it had seen a test fail:test_sum" in page

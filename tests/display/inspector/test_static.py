@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report
 from tests.display.inspector.large import large
-from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, subject
+from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, TRACED, subject
 
 
 def test_every_section_is_there_in_order(read: Any) -> None:
@@ -56,6 +57,24 @@ def test_how_it_ended_is_said_as_on_the_card(state: Any, words: str, read: Any) 
     report = Report(name="growth", run_id="r", prompt="p", success=False, error="growth was cancelled.")
     for said in (read(render_html(subject(report, state))).text, render_text(subject(report, state))):
         assert words in said and "growth was cancelled." in said and "not tested" not in said
+
+
+def test_the_calls_of_an_agent_are_there_only_where_one_wrote(read: Any) -> None:
+    html, text = read(render_html(subject(TRACED))).text, render_text(subject(TRACED))
+    for words in (html, text):
+        assert "backend: claude, 3 of 50 turns" in words
+        assert "4 calls: Bash 3, Write 1; 3 safe, 1 denied; 1 failed; 1 replayed" in words
+        assert "Tests changed by the agent after a failure: test_sum" in words
+    folded = re.findall(r"<summary[^>]*>([^<]*)</summary>", render_html(subject()))
+    assert "Trace" in html and not {"Trace", "Second opinion"} & set(folded)  # nothing folds that is empty
+
+
+def test_the_trace_alone_has_the_calls_in_order(read: Any) -> None:
+    html = read(render_html(subject(TRACED), "trace")).text
+    assert "def run" not in html and "Denied: no network." in html
+    lines = render_text(subject(TRACED), "trace").splitlines()
+    assert lines[3] == "  2  turn 1  ✓ ok  Write solution.py  safe  ↺ replayed"
+    assert lines[4] == "  3  turn 2  ⊘ denied  Bash curl x.example  no network"
 
 
 def test_what_failed_says_why_and_keeps_the_best_attempt(read: Any) -> None:
@@ -114,7 +133,7 @@ def test_a_pending_result_is_one_line(read: Any) -> None:
         assert read(pending_html("<autocode <growth> running>", waits=waits)).text == "<autocode <growth> running>"
 
 
-@pytest.mark.parametrize("part", ["all", "code", "tests", "report"])
+@pytest.mark.parametrize("part", ["all", "code", "tests", "report", "trace"])
 @pytest.mark.parametrize("share", ["rows", "schema"])
 def test_nothing_from_outside_becomes_markup(part: Any, share: str, read: Any) -> None:
     column = ColumnOverview(

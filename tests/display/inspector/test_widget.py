@@ -9,7 +9,7 @@ from ipywidgets.widgets.widget import _instances
 
 from autocoder_jupyter.display.inspector.widget import Inspector
 from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
-from tests.display.inspector.results import HOSTILE, MENDED, NASTY, subject
+from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject
 from tests.display.inspector.test_run import plain
 
 TITLES = ("Function", "Evidence", "Attempts", "Data", "Conversation", "Environment")
@@ -63,6 +63,16 @@ def test_any_two_attempts_can_be_compared() -> None:
     assert (before.value, after.value) == (1, 2) and "x = 3" in plain(changes)
     before.value, after.value = 0, 1
     assert "diff" in plain(changes) and "x = 3" not in plain(changes)
+
+
+def test_the_trace_of_an_agent_can_be_narrowed_to_a_class() -> None:
+    inspector = Inspector(subject(TRACED), None)
+    assert tabs(inspector).titles == (*TITLES[:2], "Trace", *TITLES[2:])
+    choice, listed = page_of(inspector, "Trace").children
+    assert [label for label, _ in choice.options] == ["all 4 calls", "safe (3)", "denied (1)"]
+    assert "solution.py" in plain(listed) and "curl" in plain(listed)
+    choice.value = "denied"
+    assert "solution.py" not in plain(listed) and "curl" in plain(listed)
 
 
 def test_the_samples_are_described_in_the_background_for_the_persons_own_eyes() -> None:

@@ -48,6 +48,7 @@ export function job(given: Partial<IJob>): IJob {
     signature: '',
     held: [],
     warnings: [],
+    agent: '',
     progress: 0,
     step: '',
     cell_id: null,

@@ -66,6 +66,11 @@ describe('how far a job got', () => {
     expect(progress(ended, 1000)).toEqual(['41 s', '1 attempt', '1 of 1 test passed']);
   });
 
+  it('says how far an agent is', () => {
+    const running = job({ phase: 'running', agent: 'turn 4 of 50, 12 tool calls' });
+    expect(progress(running, 3)).toEqual(['00:03', 'turn 4 of 50, 12 tool calls']);
+  });
+
   it('says nothing of what is not there', () => {
     expect(progress(job({ phase: 'ready' }), 0)).toEqual([]);
   });

@@ -1,0 +1,96 @@
+"""*Trace*: every tool call of an agent that wrote on its own, in order, with its class, its outcome and what it saw."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.display import markup, parts, tool_calls
+from autocoder_jupyter.display.amounts import counted
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Report, ToolClass, ToolUse, Trace
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much of a trace is shown.
+
+    Args:
+        calls: how many calls; the last ones.
+        characters: of an argument, and of what the agent was told.
+    """
+
+    calls: int
+    characters: int
+
+
+SAVED = Bounds(calls=100, characters=300)
+"""In the static form, which is saved with the notebook."""
+
+BRIEF = Bounds(calls=20, characters=0)
+"""There, where other sections are long."""
+
+FACTS_ONLY = Bounds(calls=0, characters=0)
+
+LIVE = Bounds(calls=1_000, characters=8_000)
+
+
+def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None) -> str:
+    """The section; "" where no agent wrote.
+
+    Args:
+        report: of the result.
+        bounds: how much of it is shown.
+        kind: only calls of this class; all of them by default.
+    """
+    if report.trace is None:
+        return ""
+    calls = [call for call in report.trace.calls if kind in (None, call.kind)]
+    left_out = len(calls) - bounds.calls
+    where = f"{counted(left_out, 'call')} before: {report.name}.trace.calls has them."
+    said = "".join(f"<div>{markup.text(line)}</div>" for line in _summary(report.trace))
+    warned = parts.warnings(report.evidence, report.trace)
+    more = f"<div>{markup.muted(where)}</div>" if left_out > 0 else ""
+    return said + warned + more + _by_turn(calls[max(left_out, 0) :], bounds)
+
+
+def trace_lines(report: Report) -> Iterator[str]:
+    """The same in words, without what the agent was told."""
+    if report.trace is None:
+        return
+    yield from _summary(report.trace)
+    for number, call in enumerate(report.trace.calls, 1):
+        yield f"{number:>3}  turn {call.turn}  {tool_calls.call_line(call)}"
+
+
+def _summary(trace: Trace) -> tuple[str, str]:
+    return f"The agent took {tool_calls.turns(trace, finished=True) or 'no turn'}.", tool_calls.distribution(
+        trace.calls
+    )
+
+
+def _by_turn(calls: list[ToolUse], bounds: Bounds) -> str:
+    """The calls, each turn as a list under its number."""
+    lists = []
+    for turn, made in itertools.groupby(calls, key=lambda call: call.turn):
+        entries = "".join(tool_calls.call_html(call, _told(call, bounds.characters)) for call in made)
+        listed = f'<div role="list" aria-label="Calls of turn {turn}">{entries}</div>'
+        lists.append(f'<div style="margin-top:6px">{markup.muted(f"Turn {turn}")}{listed}</div>')
+    return "".join(lists)
+
+
+def _told(call: ToolUse, most: int) -> str:
+    """What folds below a call: the whole argument, where it is longer than a line, and what the agent was told."""
+    if not most:
+        return ""
+    whole = "" if call.argument.strip() == tool_calls.argument(call) else _bounded(call.argument, most)
+    return markup.details("The whole argument", whole) + markup.details(
+        "What it was told", _bounded(call.observed, most)
+    )
+
+
+def _bounded(text: str, most: int) -> str:
+    return markup.code(text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters")
