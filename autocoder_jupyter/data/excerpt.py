@@ -23,6 +23,7 @@ from autocoder_jupyter.overview import Excerpt
 
 ROWS = 10
 COLUMNS = 20
+_MISSING = "–"
 
 Tell = Callable[[list[str]], list[str]]
 """What may be told of the texts of one column; it sees them before they are cut, or half a secret would escape it."""
@@ -47,11 +48,11 @@ def excerpt(
     """
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
-    cells = [tell(_texts(head.iloc[:, place])) for place in range(head.shape[1])]
+    cells = [tell(texts_of(head.iloc[:, place])) for place in range(head.shape[1])]
     headings = tell([_label(label) for label in head.columns])
     numeric = [pdt.is_numeric_dtype(dtype) and not pdt.is_bool_dtype(dtype) for dtype in head.dtypes]
     if not is_default_index(frame.index):
-        cells.insert(0, tell([_text(label, float) for label in head.index]))
+        cells.insert(0, tell([_text(label, float, _MISSING) for label in head.index]))
         names = [_label(name) for name in frame.index.names if name is not None]
         headings.insert(0, ", ".join(tell(names)) or "index")
         numeric.insert(0, False)
@@ -66,16 +67,17 @@ def excerpt(
     )
 
 
-def _texts(column: pd.Series[Any]) -> list[str]:
+def texts_of(column: pd.Series[Any], missing: str = _MISSING) -> list[str]:
+    """The cells of a column as texts, numbers not rounded."""
     name = str(column.dtype).lower()
     width = next((kind for kind in (np.float32, np.float16) if name.startswith(kind.__name__)), float)
-    return [_text(cell, width) for cell in cells_of(column)]
+    return [_text(cell, width, missing) for cell in cells_of(column)]
 
 
-def _text(cell: Any, width: Callable[[float], Any]) -> str:
+def _text(cell: Any, width: Callable[[float], Any], missing: str) -> str:
     """A cell, not rounded: a float with the fewest digits that no other of its width has."""
     if is_null(cell):
-        return "–"
+        return missing
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else str(width(cell))
     return cell_text(cell, RAW_CHARACTERS)
