@@ -37,5 +37,7 @@ def _steps(state: CardState) -> Iterator[tuple[str, str]]:
             yield f"--max-cost {2 * state.max_cost:g}", "in its cell raises the limit"
         if state.limit == "max_iterations":
             yield f"--max-iterations {2 * state.of}", "in its cell raises the limit"
+        if state.limit == "agent_max_turns" and state.trace:
+            yield f"--agent-max-turns {2 * state.trace.max_turns}", "in its cell raises the limit"
         if state.solution:
             yield f"%autocode show {name} --code", "shows the best attempt"

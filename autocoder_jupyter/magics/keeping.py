@@ -12,6 +12,7 @@ from autocoder_jupyter.magics.line.lookup import find_result, find_version, vers
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version, Versions
 
 HEADINGS = ("", "version", "started", "state", "by", "rests on", "spent", "why", "request")
@@ -146,12 +147,19 @@ def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ..
         version.id,
         f"{report.started.astimezone():%Y-%m-%d %H:%M}" if report.started else "",
         state,
-        "you" if report.author == "you" else f"the model, {counted(report.attempts, 'attempt')}",
+        _writer(report),
         _short(parts.evidence_text(report.evidence)) if report.success else _short(report.error or ""),
         spending(report.usage, None),
         _short(report.change),
         _short("; ".join((report.prompt.strip(), *report.wishes))),
     )
+
+
+def _writer(report: Report) -> str:
+    if report.author == "you":
+        return "you"
+    who = "the model" if report.trace is None else f"an agent (claude), {counted(len(report.trace.calls), 'tool call')}"
+    return f"{who}, {counted(report.attempts, 'attempt')}"
 
 
 def _short(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import StageStarted
+from autocoder_jupyter.agent import settings
+from autocoder_jupyter.engine.events import StageStarted, TurnBegun
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
@@ -76,6 +77,19 @@ def test_status_lists_jobs_and_what_they_do(line: str, shell: Any, jobs: Any) ->
     jobs.last.tell(StageStarted("tests", 2, 4))
     shell.run(line)
     assert "growth  running  Writing code and tests · 00:00 · attempt 2 of 4" in shell.shown
+
+
+def test_status_names_the_backend_where_it_is_not_the_usual_one(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(settings._CHECKS, "backend", lambda name, value: value)
+    shell.run("%%autocode other --backend claude\nWords")
+    jobs.last.tell(StageStarted("code", 1, 3))
+    jobs.last.tell(TurnBegun(4, 50))
+    shell.run("%autocode status")
+    assert "Writing code and tests · 00:00 · backend: claude · turn 4 of 50" in shell.shown
+    shell.run("%autocode retry other")
+    assert jobs.last.config.backend == "claude"
 
 
 def test_status_of_nothing_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.magics.keeping import HEADINGS, Keeper
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import cache_folder
-from autocoder_jupyter.types import CodePlan, CodeSolution, Report, Usage
+from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey
 from autocoder_jupyter.versions.turns import lock_of, turn
@@ -69,6 +69,15 @@ def test_history_tells_who_made_each_version_why_and_which_counts(shell: Any, th
     assert three[0] in first and "$0.25" in first and "By month." in first and "the model" in first
     assert "ready, counts" in second and "you" in second and "edited by you" in second
     assert "failed" in third and "2 of 9 tests fail" in third
+
+
+def test_what_an_agent_made_is_told_apart(shell: Any, here: Path) -> None:
+    call = ToolUse(turn=1, tool="Bash", argument="ls", kind="safe")
+    record(here, "By month.", "x = 1\n", 1, trace=Trace(calls=(call,), turns=1, max_turns=50), attempts=2)
+    shell.run("%autocode history growth")
+    assert "an agent (claude), 1 tool call, 2 attempts" in said(shell)
+    shell.run("%autocode status")
+    assert "version 1, by backend claude; autocoder_jupyter.load" in said(shell)
 
 
 def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list[str]) -> None:
@@ -199,6 +208,22 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_of_the_notebook
     request, config = jobs.last.request, jobs.last.config
     assert RequestKey.of(request, config, settle_inputs(request)).id == key.id
     assert config.cache == "auto" and shell.user_ns["growth"] is jobs.last.result
+
+
+def test_going_on_with_another_backend_is_said_and_decided_by_the_person(shell: Any, jobs: Any, here: Path) -> None:
+    journal, _ = begin(here, "By hour.")
+    file = journal.folder / "request.json"
+    record = json.loads(file.read_text())
+    for before, is_said in (("claude", True), ("litellm", False), ("evil\u202e", False), ([], False)):
+        file.write_text(json.dumps({**record, "settings": {"backend": before}}))
+        shell.display_pub.outputs.clear()
+        shell.run("%autocode retry growth")
+        assert ("It was begun with backend claude, and goes on with litellm" in said(shell)) is is_said
+        assert jobs.last.config.backend == "litellm"
+        jobs.last.end("cancelled")
+        shell.user_ns.pop("growth")
+        notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
+        notebook.jobs.forget("growth")
 
 
 def test_what_was_finished_is_asked_anew(shell: Any, jobs: Any, three: list[str]) -> None:

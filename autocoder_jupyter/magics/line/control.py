@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import status_line
@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.cell import launch, refuse_to_shadow, waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
+from autocoder_jupyter.request import Backend
 
 if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions
@@ -44,7 +45,13 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             else:
                 yield name, "interrupted", f"%autocode retry {name} goes on", interrupted[-1]
         if (counting := versions.last_good()) is not None:
-            yield name, "ready", f'version {counting.number}; autocoder_jupyter.load("{name}") calls it', counting.id
+            made = "" if counting.report.trace is None else ", by backend claude"
+            yield (
+                name,
+                "ready",
+                f'version {counting.number}{made}; autocoder_jupyter.load("{name}") calls it',
+                counting.id,
+            )
         elif not interrupted and (finished := versions.all()):
             yield name, "failed", markup.clipped(finished[-1].report.error or "", 100), finished[-1].id
 
@@ -86,7 +93,18 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     config = notebook.settings().agent_config()
     if run not in versions.interrupted():
         config = dataclasses.replace(config, cache="override")
-    launch(notebook, request, config, waits=waiting)
+    launch(notebook, request, config, waits=waiting, said=_other_backend(versions.request(run), config.backend))
+
+
+def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ...]:
+    """A sentence, when a run was begun with another backend than it goes on with. The record may be a stranger's, so
+    it decides nothing.
+    """
+    settings = record.get("settings")
+    before = settings.get("backend") if isinstance(settings, dict) else None
+    if before == backend or before not in get_args(Backend):
+        return ()
+    return (f"It was begun with backend {before}, and goes on with {backend}: run its cell again for the other.",)
 
 
 def _begun(versions: Versions, run: str) -> Version:

@@ -3,7 +3,16 @@ import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import type { Settings } from '../link/tokens';
 
 /** The settings that the page of settings offers. */
-export const NAMES = ['model', 'api_key', 'sandbox', 'share', 'max_cost'] as const;
+export const NAMES = [
+  'model',
+  'backend',
+  'agent_max_turns',
+  'blind_tests',
+  'api_key',
+  'sandbox',
+  'share',
+  'max_cost'
+] as const;
 
 /** What is set of them; an empty field is unset, and the kernel then looks elsewhere. */
 export function setValues(read: (name: string) => ReadonlyPartialJSONValue | undefined): Settings {

@@ -11,6 +11,11 @@ it('knows a budget of nothing from no budget', () => {
   expect(setValues(read({ max_cost: 0 }))).toEqual({ max_cost: 0 });
 });
 
+it('gives the backend and its limits', () => {
+  const page = { backend: 'claude', agent_max_turns: 20, blind_tests: 'off' };
+  expect(setValues(read(page))).toEqual(page);
+});
+
 it('leaves it to the kernel what is right', () => {
   expect(setValues(read({ model: ' openai/x ', max_cost: -1 }))).toEqual({ model: 'openai/x', max_cost: -1 });
 });
