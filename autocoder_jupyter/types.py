@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from autocoder_jupyter.element_types import written
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
@@ -181,7 +182,7 @@ class ColumnSpec(_Record):
 class InputSpec(_Record):
     """One argument of the function. `default` is a JSON value and counts only when `required` is false.
 
-    Times are ISO text; a duration is ISO text too, or a number of seconds.
+    Times are ISO text; a duration is ISO text too, or a number of seconds. `elements` is as in `OutputSpec`.
     """
 
     name: str
@@ -189,6 +190,12 @@ class InputSpec(_Record):
     required: bool = True
     default: Any = None
     meaning: str = ""
+    elements: str = ""
+
+    @property
+    def written_type(self) -> str:
+        """The type with that of its elements, as Python writes it: `list[str]`."""
+        return written(self.type, self.elements)
 
     def default_value(self) -> Any:
         """The default as a value of the input's type.
@@ -212,12 +219,21 @@ class InputSpec(_Record):
 
 
 class OutputSpec(_Record):
-    """One value that the function returns. `columns` is for a DataFrame, when the plan fixed them."""
+    """One value that the function returns. `columns` is for a DataFrame, when the plan fixed them.
+
+    `elements` is the type of what a list or dict holds: `str` of `list[str]`, `float` of `dict[str, float]`.
+    """
 
     name: str
     type: TypeName
     meaning: str = ""
     columns: tuple[ColumnSpec, ...] = ()
+    elements: str = ""
+
+    @property
+    def written_type(self) -> str:
+        """The type with that of its elements, as Python writes it: `list[str]`."""
+        return written(self.type, self.elements)
 
 
 class CodePlan(_Record):
@@ -319,10 +335,14 @@ class Secret(_Record):
 
 
 class Usage(_Record):
-    """Tokens and money. `cost` is US dollars; None means that nobody knows, which is not zero."""
+    """Tokens and money. `cost` is US dollars; None means that nobody knows, which is not zero.
+
+    Of the input tokens, `cached_tokens` were read from a provider's cache and `written_tokens` were written into it.
+    """
 
     input_tokens: Count = 0
     cached_tokens: Count = 0
+    written_tokens: Count = 0
     output_tokens: Count = 0
     cost: float | None = 0.0
 
@@ -331,6 +351,7 @@ class Usage(_Record):
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            written_tokens=self.written_tokens + other.written_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost=cost,
         )

@@ -374,13 +374,14 @@ _STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "
 
 def _anthropic_message(request: dict[str, Any], answer: Answer, number: int) -> dict[str, Any]:
     usage = _counted(answer, request) or {}
+    counts = {"input_tokens": usage.get("prompt_tokens", 0), "output_tokens": usage.get("completion_tokens", 0)}
     return {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
         "model": request.get("model"),
         "stop_sequence": None,
-        "usage": {"input_tokens": usage.get("prompt_tokens", 0), "output_tokens": usage.get("completion_tokens", 0)},
+        "usage": counts | {name: count for name, count in usage.items() if name.startswith("cache_")},
     }
 
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
 from autocoder_jupyter.data.foreign import came_as
-from autocoder_jupyter.data.keys import Link, find_links
+from autocoder_jupyter.data.keys import Link, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
@@ -115,9 +115,14 @@ def build_context(
         for name, value in described.items()
     }
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
-    links = [_link_text(link, masker, share) for link in find_links(frames)] if share != "schema" else []
+    parts = [f"{', '.join(names)} have the same columns: parts of one table, to stack." for names in find_parts(frames)]
+    links = [_link_text(link, masker) for link in find_links(frames)] if share != "schema" else []
     unnamed = [name for name in samples if name not in described]
-    closing = [*links, *([f"Not described: {neutral(', '.join(unnamed))[:400]}"] if unnamed else [])]
+    closing = [
+        *(neutral(part)[:400] for part in parts),
+        *links,
+        *([f"Not described: {neutral(', '.join(unnamed))[:400]}"] if unnamed else []),
+    ]
     budget = MAX_TOKENS - cost(_INTRODUCTION) - cost(_SHARE_NOTES[share]) - cost(_MASK_NOTE) - sum(map(cost, closing))
     rendered = _render_fairly(sections, budget)
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
@@ -171,11 +176,13 @@ def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker
     return neutral(f"constraint {masker.mask(outcome.name)[:200]!r} {masker.mask(verdict)[:300]}")
 
 
-def _link_text(link: Link, masker: Masker, share: Share) -> str:
-    share_text = f"{percent(round(1000 * link.share), 1000)} of its values are found there"
+def _link_text(link: Link, masker: Masker) -> str:
+    there, back = (percent(round(1000 * share), 1000) for share in (link.share, link.back))
+    found = f"{there} of its values are found there, {back} of those there are found here"
     dtypes = "" if link.same_dtype else "; THE DTYPES DIFFER, values agree as text"
     word, unique = ("Likely join", "unique there") if link.to_unique else ("Shared values", "repeated there")
-    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {share_text}, {unique}{dtypes}."
+    word = word if link.share else "Same name, no value in common"
+    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {found}, {unique}{dtypes}."
     return neutral(masker.mask(text, bare_numbers=False))[:400]
 
 

@@ -1,4 +1,4 @@
-"""How tables hang together: columns of two samples that look like a key and a reference to it."""
+"""How tables hang together: parts of one, or columns that look like a key and a reference to it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ _SAMPLED_VALUES = 2_000
 _SCANNED_ROWS = 1_000_000
 _MAX_PAIRS = 12
 _MIN_SHARE = 0.5
+"""Of the values that must be found in a column that is no key. How many are in a key is worth a line whatever it is."""
+
+_SAME_COLUMNS = 0.8
+"""Tables that have so many of their columns in common are parts of one."""
 
 _OWN_NUMBER = ("id", "index", "key", "no", "nr", "pk", "rowid", "unnamed:0")
 """What each table calls the number of its own rows: the same name in two tables is no reference."""
@@ -28,6 +32,7 @@ class Link:
 
     Args:
         share: of the different values looked at, 0 to 1.
+        back: likewise, how many of the values there are found in `column`.
         same_dtype: False when values agree only as text, so that a join needs a conversion.
         to_unique: whether `to_column` has no repeated value, that is, a join keeps the number of rows.
     """
@@ -37,6 +42,7 @@ class Link:
     to_table: str
     to_column: str
     share: float
+    back: float
     same_dtype: bool
     to_unique: bool
 
@@ -46,8 +52,27 @@ def fold(name: object) -> str:
     return re.sub(r"[\s_\-]+", "", str(name)).casefold()
 
 
+def find_parts(frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[str, ...], ...]:
+    """Tables of the same columns, such as one a year, which are parts of one rather than to be joined."""
+    columns = {name: {fold(label) for label in frame.columns[:200]} for name, frame in frames.items()}
+    groups: list[list[str]] = []
+    for name, own in columns.items():
+        alike = (group for group in groups if _are_alike(own, columns[group[0]]))
+        if (group := next(alike, None)) is not None:
+            group.append(name)
+        else:
+            groups.append([name])
+    return tuple(tuple(group) for group in groups if len(group) > 1)
+
+
+def _are_alike(one: set[str], other: set[str]) -> bool:
+    return min(len(one), len(other)) > 2 and len(one & other) >= _SAME_COLUMNS * len(one | other)
+
+
 def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[Link, ...]:
-    """Likely joins between tables, each in the direction from the reference to the key."""
+    """Likely joins between tables, each in the direction from the reference to the key; of parts, only of the first."""
+    further = {name for group in find_parts(frames) for name in group[1:]}
+    frames = {name: frame for name, frame in frames.items() if name not in further}
     links: dict[frozenset[tuple[str, str]], Link] = {}
     for _, (left, left_place, right, right_place) in zip(range(_MAX_PAIRS), _candidates(frames), strict=False):
         link = _compare(left, frames[left].iloc[:, left_place], right, frames[right].iloc[:, right_place])
@@ -82,20 +107,30 @@ def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]
     try:
         if not (_can_be_key(values) and _can_be_key(keys)):
             return None
-        looked = sample_rows(values.dropna().drop_duplicates().to_frame(), _SAMPLED_VALUES).iloc[:, 0]
         scanned = keys.iloc[:_SCANNED_ROWS].dropna()
-        if len(looked) == 0 or len(scanned) == 0:
+        if values.isna().all() or len(scanned) == 0:
             return None
-        share, same_dtype = float(looked.isin(scanned).mean()), True
+        share, same_dtype = _share_found(values, keys, True), True
         if share == 0 and _is_text(values) != _is_text(keys):
-            share, same_dtype = float(looked.astype(str).isin(set(scanned.astype(str))).mean()), False
-        if share < _MIN_SHARE:
+            share, same_dtype = _share_found(values, keys, False), False
+        to_unique = bool(scanned.is_unique)
+        if share < _MIN_SHARE and not (to_unique and fold(values.name) == fold(keys.name)):
             return None
         columns = label_literal(values.name), label_literal(keys.name)
-        return Link(left, columns[0], right, columns[1], share, same_dtype, bool(scanned.is_unique))
+        back = _share_found(keys, values, same_dtype)
+        return Link(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
     except Exception:
         # Cells that cannot be compared are no keys.
         return None
+
+
+def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool) -> float:
+    """How many of the different values, of a sample, are among the keys; compared as texts where dtypes differ."""
+    looked = sample_rows(values.dropna().drop_duplicates().to_frame(), _SAMPLED_VALUES).iloc[:, 0]
+    scanned = keys.iloc[:_SCANNED_ROWS].dropna()
+    if same_dtype:
+        return float(looked.isin(scanned).mean())
+    return float(looked.astype(str).isin(set(scanned.astype(str))).mean())
 
 
 def _can_be_key(column: pd.Series[Any]) -> bool:

@@ -1,10 +1,14 @@
-"""Which columns a request speaks of. Those are always told in full, however wide the table is."""
+"""Which columns a request speaks of, by name or by a value. Those are told in full, however wide the table is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.sample import sample_rows
 
 MOST = 60
 """So many columns are taken for named; a request that names more speaks of all."""
@@ -33,6 +37,34 @@ def mentioned(labels: Iterable[Any], text: str) -> tuple[int, ...]:
     }
     found = (place for place, label in enumerate(labels) if _names(label, phrases, joined))
     return tuple(place for place, _ in zip(found, range(MOST), strict=False))
+
+
+_LABELLED = 30
+_LOOKED_AT = 2_000
+_ROWS, _LABELS = 200, 12
+
+
+def columns_of_labels(frame: pd.DataFrame, places: Sequence[int]) -> tuple[int, ...]:
+    """Positions of columns that hold a few texts again and again, each of which a request may mean: at most 30.
+
+    Args:
+        frame: the table, of which a few hundred rows are looked at.
+        places: the columns that come into question; of very many, the first.
+    """
+    kinds = (pd.StringDtype, pd.CategoricalDtype)
+    dtypes = list(frame.dtypes)
+    texts = [place for place in places if isinstance(dtypes[place], kinds) or dtypes[place].kind == "O"][:_LOOKED_AT]
+    few = sample_rows(frame.iloc[:, texts], _ROWS)
+    found = (place for at, place in enumerate(texts) if _are_labels(few.iloc[:, at]))
+    return tuple(place for place, _ in zip(found, range(_LABELLED), strict=False))
+
+
+def _are_labels(column: pd.Series[Any]) -> bool:
+    try:
+        distinct = int(column.nunique())
+    except TypeError:
+        return False  # lists and dicts
+    return 1 < distinct <= _LABELS and distinct <= len(column) // 2
 
 
 def _names(label: Any, phrases: set[str], joined: str) -> bool:

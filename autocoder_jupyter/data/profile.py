@@ -11,6 +11,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.cells import cell_text, label_literal
 from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
+from autocoder_jupyter.data.mentions import columns_of_labels
 from autocoder_jupyter.data.sample import sample_rows
 
 SAMPLE_ROWS = 10_000
@@ -43,7 +44,7 @@ class FrameProfile:
         index: a phrase, or "" for the default index.
         index_examples: labels of an index that is not the default one.
         column_levels: names of the levels when the columns are a MultiIndex, else ().
-        detailed: the first columns, and those that the request names, in full.
+        detailed: the first columns, those that the request names, and of the others those of a few labels, in full.
         named: positions of the columns that the request names.
         tail: the others, in runs.
         duplicates: rows that repeat an earlier one, among `duplicates_of` rows; None when cells cannot be compared.
@@ -86,7 +87,8 @@ def profile_frame(
     frame = as_frame(value)
     rows, width = frame.shape
     named = frozenset(named)
-    places = sorted(named.union(range(min(width, detailed_columns))))
+    labels = columns_of_labels(frame, range(detailed_columns, width))
+    places = sorted(named.union(range(min(width, detailed_columns)), labels))
     head = frame.iloc[:, places]
     sampled = sample_rows(head, SAMPLE_ROWS)
     columns = tuple(

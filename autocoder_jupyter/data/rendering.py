@@ -14,7 +14,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import CELL_CHARACTERS, cell_text, label_literal, number_text, shorten
 from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import FrameProfile, is_default_index
-from autocoder_jupyter.data.sample import cells_of, sample_positions
+from autocoder_jupyter.data.sample import cells_of, sample_positions, sample_rows
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.discretion.masking import Masker
@@ -32,6 +32,13 @@ _PHRASE_CHARACTERS = 2_000
 _RAW_PHRASE = 10_000
 _ROW_CELL = 32
 _COUNTED = 6
+_MOST_ROWS = 8
+"""Rows show what the lines of the columns cannot: how values look side by side. A few do."""
+
+_FEW_VALUES = 12
+"""Values of a column that are told even where there is no room for those of all columns: one of them may be meant."""
+
+_MOST_BLANK_NAMES = 6
 _ROW_COLUMNS = 60
 _ROW_CHARACTERS = 1200
 
@@ -96,8 +103,8 @@ class TableText:
         self._full = [self._column_line(column) for column in columns]
         brief = [replace(column, top=(), examples=(), contents=(), formats=()) for column in columns]
         self._brief = [
-            full if named else self._column_line(column)
-            for column, full, named in zip(brief, self._full, self._named, strict=True)
+            full if named or _few_values(column) else self._column_line(short)
+            for column, short, full, named in zip(columns, brief, self._full, self._named, strict=True)
         ]
         self._bare = [f"{self._column_name(column)} {self._plain(column.dtype)}" for column in columns]
         self._rows = self._row_lines(max_rows)
@@ -118,7 +125,9 @@ class TableText:
     def _narrow(self, room: int, tail: list[str]) -> Rendered:
         """What the request names, statistics for the first other columns, names for as many as fit, then counts."""
         told = [place for place, named in enumerate(self._named) if named]
-        told = told[: _fitting([self._brief[place] for place in told], room)]
+        told += [place for place, column in enumerate(self._view.profile.detailed) if _few_values(column)]
+        told = list(dict.fromkeys(told))
+        told = sorted(told[: _fitting([self._brief[place] for place in told], room)])
         room -= sum(cost(self._brief[place]) for place in told) + 20
         others = [place for place in range(len(self._brief)) if place not in set(told)]
         described = _fitting([self._brief[place] for place in others], int(room * 0.6))
@@ -147,6 +156,10 @@ class TableText:
             head.append(f"columns are a MultiIndex with levels {', '.join(map(self._plain, profile.column_levels))}")
         if profile.duplicate_labels:
             head.append("some columns have the same name")
+        if blank := [column for column in profile.detailed if _has_blanks(column.label)]:
+            names = ", ".join(map(self._column_name, blank[:_MOST_BLANK_NAMES]))
+            more = f" and {len(blank) - _MOST_BLANK_NAMES} more" if len(blank) > _MOST_BLANK_NAMES else ""
+            head.append(f"blanks belong to the names {names}{more}")
         if self._share != "schema":
             head += self._head_statistics()
         return head
@@ -213,7 +226,7 @@ class TableText:
             yield f"always {neutral(mask(column.low))}"
             return
         spread = f"{neutral(mask(column.low))} … {neutral(mask(column.high))}"
-        if column.quartiles:
+        if column.quartiles and column.position in self._view.profile.named:
             spread += f", quartiles {' '.join(neutral(mask(text)) for text in column.quartiles)}"
         yield spread
 
@@ -262,7 +275,8 @@ class TableText:
         frame = self._view.rows
         if frame is None or self._share != "rows" or max_rows <= 0 or frame.shape[1] == 0 or len(frame) == 0:
             return []
-        frame = frame.iloc[:, self._row_places(frame.shape[1])]
+        max_rows = min(max_rows, _MOST_ROWS)
+        frame = sample_rows(frame, max_rows).iloc[:, self._row_places(frame.shape[1])]
         columns: list[list[str]] = []
         names: list[str] = []
         if not is_default_index(frame.index) and self._view.profile.index:
@@ -325,6 +339,15 @@ def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str
         return f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in ranked)
     between = f"×{ranked[0][1]}" + (f" to ×{ranked[-1][1]}" if ranked[-1][1] < ranked[0][1] else "")
     return f"{len(ranked)} {start}, {between}: " + ", ".join(quote(text) for text, _ in ranked)
+
+
+def _few_values(column: ColumnProfile) -> bool:
+    """Whether a column is one of labels, all of which can be told."""
+    return column.kind == "text" and column.complete and len(column.top) <= _FEW_VALUES
+
+
+def _has_blanks(label: Any) -> bool:
+    return isinstance(label, str) and label != label.strip()
 
 
 def _then_cut(mask: Callable[[str], str], limit: int) -> Callable[[str], str]:

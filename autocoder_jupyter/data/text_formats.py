@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _MAX_LENGTH = 64
 _MIN_SHARE = 0.005
@@ -72,7 +72,7 @@ _FORMS = tuple(
         (r"0\d+", "digits with leading zeros (an id, not a number)"),
         (r"[+-]?\d+", "whole numbers as text"),
         (r"(?:\d{1,3}\.){3}\d{1,3}", "IP addresses"),
-        (r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", _THOUSANDS),
+        (r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", _THOUSANDS),
         (r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d{1,3}(?:\.\d{3}){2,}", "numbers like 1.234,50"),
         (r"[+-]?\d*\.\d+", "decimal numbers as text"),
         (r"[+-]?\d+,\d+", _DECIMAL_COMMA),
@@ -90,7 +90,8 @@ _FORMS = tuple(
 )
 """The first that fits a text is its form."""
 
-_AMBIGUOUS_COMMA = re.compile(r"[+-]?\d{1,3},\d{3}")
+_AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_EITHER_COMMA = "numbers like 1,234 (a thousands comma or a decimal one)"
 _TRUTH = tuple(map(frozenset, (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"))))
 _NULL_WORDS = {"na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", "unknown", "missing", "#n/a", "nat", "."}
 _JSON_TRIES, _JSON_CHARACTERS = 20, 10_000
@@ -148,18 +149,26 @@ def _share_phrases(texts: Counter[str]) -> list[str]:
 
 
 def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
-    """`1,234` is 1.234 where others are written with a decimal comma, and 1234 where none is."""
+    """`1,234` is 1.234 where others are written with a decimal comma, 1234 where others are certain; else either."""
     count = sum(ambiguous.values())
-    if forms[_DECIMAL_COMMA] > forms[_THOUSANDS] - count:
+    certain = forms[_THOUSANDS] - count + forms["decimal numbers as text"]
+    if forms[_DECIMAL_COMMA] > certain:
         forms[_DECIMAL_COMMA] += count
-        forms[_THOUSANDS] -= count
+    elif certain == 0:
+        forms[_EITHER_COMMA] += count
+    else:
+        return
+    forms[_THOUSANDS] -= count
 
 
 def _truth_values(texts: Counter[str]) -> int:
-    """How many texts are truth values; none are where any other word stands beside them, as `F` beside `M`."""
+    """How many texts are truth values; none are where any other word stands beside them, as `F` beside `M`.
+
+    `NO` alone may be Norway, or the wind from the north-east.
+    """
     words = {text.casefold() for text in texts} - _NULL_WORDS - {""}
     letters = any(len(word) == 1 for word in words)
-    if not any(words == pair or (words and words < pair and not letters) for pair in _TRUTH):
+    if not any(words == pair or (words and words < pair and not letters and words != {"no"}) for pair in _TRUTH):
         return 0
     return sum(count for text, count in texts.items() if text.casefold() in words)
 
@@ -176,6 +185,8 @@ def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, in
     for text, count in texts.items():
         reading[tuple(form for form in formats if _reads(text, form))] += count
     total = reading.total()
+    if formats == ("%H:%M",):
+        return {_clock(texts): total}
     if reading[()] > (1 - _MIN_READABLE) * total:
         return {}
     if len(formats) == 2 and all(map(_DAY_OR_MONTH.match, formats)):
@@ -187,6 +198,18 @@ def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, in
         if read:
             forms[f"{kind} {max(read, key=lambda form: readable[form])}"] += count
     return forms
+
+
+_GAME_CLOCK = 20
+"""Minutes of the longest period whose clock looks like a time of the day: where no text is later, it may be one."""
+
+
+def _clock(texts: Iterable[str]) -> str:
+    """What `11:34` means: a time of the day where some are in the evening, and minutes and seconds beyond a day."""
+    first = [int(text.partition(":")[0]) for text in texts]
+    if max(first) > 24:
+        return "minutes and seconds, or hours and minutes, like 47:59"
+    return "times %H:%M" if max(first) > _GAME_CLOCK else "times like 11:34 (%H:%M, or minutes and seconds)"
 
 
 def _day_first_or_month_first(formats: tuple[str, ...], reading: Counter[tuple[str, ...]]) -> dict[str, int]:

@@ -13,18 +13,6 @@ from autocoder_jupyter.types import CodePlan
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."
 
-CODE_RULES = """\
-The module:
-- defines `run` exactly as under <interface>; one output is returned bare, several as a tuple in that order. Helper
-  functions are fine. Nothing runs on import but imports and constants.
-- works on any input of the same columns and dtypes: no value of the data shown is hard-coded; empty frames and missing
-  values are treated as the assumptions say.
-- changes no input, prints nothing, opens no network connection, and gives the same result every time.
-- returns the exact types: a DataFrame with a plain RangeIndex and the columns, dtypes and order of the plan; Python's
-  scalars, not numpy's (`int(x)`, `float(x)`).
-- imports at the top what it uses, only from packages with compiled wheels.
-- raises ValueError with a clear sentence where the request cannot be met, and hides no error."""
-
 _OF_TYPES: dict[tuple[str, ...], str] = {
     ("File", "Dir"): "- sees File and Dir as pathlib.Path: inputs are read-only copies; outputs are written to the "
     "current folder and their path is returned.",
@@ -43,10 +31,11 @@ _INSISTENCE = (
 
 
 def code_rules(plan: CodePlan) -> str:
-    """What a module must keep to, as far as it concerns the inputs and outputs of the plan."""
+    """What a module must keep to besides the rules of all, because of the types of its inputs and outputs."""
     used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
     rules: dict[tuple[str, ...], str] = {**_OF_TYPES, ("Figure",): how_to_draw(plan)}
-    return "\n".join([CODE_RULES, *(rule for types, rule in rules.items() if not used.isdisjoint(types))])
+    told = [rule for types, rule in rules.items() if not used.isdisjoint(types)]
+    return "\n".join(["The module also:", *told]) if told else ""
 
 
 def code_messages(request: Request, plan: CodePlan, data_context: str, system_prompt: str | None) -> Messages:
@@ -57,8 +46,9 @@ def code_messages(request: Request, plan: CodePlan, data_context: str, system_pr
         data_context,
         plan_text(plan),
         f"Approach: {plan.approach}",
-        f"{role}\n\n{code_rules(plan)}\n\n{_WHOLE}",
-        system_prompt=system_prompt,
+        code_rules(plan),
+        system_prompt or "",
+        f"{role} {_WHOLE}",
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel
 
 from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.brief import block, plan_text, question
@@ -16,15 +19,26 @@ _INSTRUCTIONS = """\
 You find out why tests of a function fail. The function and its tests were written by two people from the same request
 and the same plan, without seeing each other's work; either may be wrong.
 
-For each failing test, decide from the request, the plan and its assumptions alone what the function should give for
-that test's input: work it out. Then say who departs from that.
-- error_type "logic": the function departs from the request or the plan. Also when you are not sure.
-- error_type "test_error": the test expects something that the request and the plan contradict or leave open, or it is
-  faulty in itself. Name the sentence, or that there is none. That the function passes otherwise is no argument.
+For each failing test, decide from the request, the plan and the rules above alone what the function should give for
+that test's input: work it out. A test ends at its first failed assertion: judge all of them. Then say who departs from
+that, by the first that holds:
 - error_type "environment": a package, a system library or a resource is missing. Then fill needs_language_packages
   (names on the package index) or needs_system_packages (apt).
-suggested_fix says what to change, in one or two sentences, for that failure alone. Never suggest making a test agree
-with what the function happens to return."""
+- error_type "test_error": what the test expects is contradicted by the request, the plan or the rules, or none of them
+  decides it, or it is faulty in itself. Name the sentence, or say that there is none. That the function passes
+  otherwise is no argument.
+- error_type "logic": the function departs from a sentence. Also when a sentence decides and you are not sure which of
+  the two departs from it.
+Of several tests with one cause, tell one, and name the others in its `same_cause`. suggested_fix says what to change,
+in one or two sentences, for that failure alone. Never suggest making a test agree with what the function happens to
+return. `departures`: where else the function departs from a sentence of the plan, which no failing test shows; one
+line each, mostly none."""
+
+DEPARTURE = "departs from the plan"
+"""Begins the name of a failure that no test shows."""
+
+_MOST_DEPARTURES = 5
+_LONGEST_DEPARTURE = 500
 
 LONGEST_MESSAGE = 3000
 """Characters of one test's message that are shown; a longer one is cut in the middle."""
@@ -74,23 +88,59 @@ async def diagnose(
     """
     messages = diagnosis_messages(request, plan, data_context, code, tests, failing)
     try:
-        answer = await talk.structured("diagnose", messages, ErrorDiagnosis)
+        answer = await talk.structured("diagnose", messages, DiagnosisAnswer)
     except UnusableAnswer:
-        answer = ErrorDiagnosis()
+        answer = DiagnosisAnswer()
     return complete(answer, failing)
 
 
-def complete(answer: ErrorDiagnosis, failing: Iterable[TestOutcome]) -> ErrorDiagnosis:
-    """The answer, with one failure per failing test, under the ids that pytest uses, and with pytest's messages."""
-    by_name = {failure.test_name.rpartition("::")[2].partition("[")[0]: failure for failure in answer.failures}
+class _Failure(TestFailure):
+    error_message: str = ""
+    same_cause: tuple[str, ...] = ()
+
+
+class DiagnosisAnswer(BaseModel):
+    """Why tests fail, a cause at a time, and what else is not as planned."""
+
+    failures: tuple[_Failure, ...] = ()
+    departures: tuple[str, ...] = ()
+    needs_system_packages: tuple[str, ...] = ()
+    needs_language_packages: tuple[str, ...] = ()
+
+
+def complete(answer: DiagnosisAnswer, failing: Iterable[TestOutcome]) -> ErrorDiagnosis:
+    """The answer, with one failure per failing test, under the ids that pytest uses, and with pytest's messages.
+
+    Departures that no test shows come after these, as failures of their own.
+    """
+    by_name: dict[str, _Failure] = {}
+    for failure in answer.failures:
+        by_name |= dict.fromkeys(map(_short_name, failure.same_cause), failure)
+    by_name |= {_short_name(failure.test_name): failure for failure in answer.failures}
     failures = []
     for outcome in failing:
-        found = by_name.get(outcome.id.rpartition("::")[2])
         message = last_line(outcome.message) or outcome.outcome
-        if found is None:
-            found = TestFailure(test_name=outcome.id, error_message=message, error_type="logic")
-        failures.append(found.model_copy(update={"test_name": outcome.id, "error_message": message}))
-    return answer.model_copy(update={"failures": tuple(failures)})
+        told: dict[str, Any] = {"error_type": "logic"}
+        if (found := by_name.get(outcome.id.rpartition("::")[2])) is not None:
+            told = found.model_dump(exclude={"same_cause"})
+        failures.append(TestFailure(**{**told, "test_name": outcome.id, "error_message": message}))
+    return ErrorDiagnosis(
+        failures=(*failures, *_departures(answer.departures)),
+        needs_system_packages=answer.needs_system_packages,
+        needs_language_packages=answer.needs_language_packages,
+    )
+
+
+def _short_name(test: str) -> str:
+    return test.rpartition("::")[2].partition("[")[0]
+
+
+def _departures(sentences: Iterable[str]) -> list[TestFailure]:
+    told = list(dict.fromkeys(" ".join(sentence.split())[:_LONGEST_DEPARTURE] for sentence in sentences))
+    return [
+        TestFailure(test_name=f"{DEPARTURE} ({number})", error_message=sentence, error_type="logic")
+        for number, sentence in enumerate(filter(None, told[:_MOST_DEPARTURES]), start=1)
+    ]
 
 
 def last_line(message: str) -> str:

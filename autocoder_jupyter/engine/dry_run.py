@@ -6,6 +6,7 @@ import json
 
 from autocoder_jupyter.engine.ask import first_question
 from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.engine.surroundings import versions, with_versions
 from autocoder_jupyter.models.dialect import response_format
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
@@ -21,7 +22,8 @@ def preview(request: Request, config: AgentConfig) -> str:
         AutocodeError: as a real run would before its first question.
     """
     prepared = prepare(request, config)
-    question, answer = first_question(request, prepared.inputs, prepared.context.text, asks=config.ask)
+    told = with_versions(prepared.context.text, versions(config, prepared.pinned))
+    question, answer = first_question(request, prepared.inputs, told, asks=config.ask)
     messages = with_schema(question, answer)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = sum(len(message["content"]) for message in messages)

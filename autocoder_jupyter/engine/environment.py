@@ -41,7 +41,7 @@ class Packages:
     async def provide_base(self) -> None:
         """The environment before there is code, with workers starting in it while the model thinks."""
         await self._ask_consent(self._unknown_of_own_lock())
-        await self._build(self._needs(()).distributions, ())
+        await self._build(self.of_the_base(), ())
         self._work.bench.warm(count=3)  # for the tests, for what they call, and for the sample
 
     async def provide(self) -> TestFailure | None:
@@ -64,6 +64,10 @@ class Packages:
                 return self._refuse(error)
             raise
         return None
+
+    def of_the_base(self) -> tuple[str, ...]:
+        """What is wanted before there is code."""
+        return self._needs(()).distributions
 
     def of_the_code(self) -> tuple[str, ...]:
         """What the solution alone needs beyond the base."""

@@ -14,20 +14,19 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.patches import PatchError, apply_edits, changed_in_substance
+from autocoder_jupyter.engine.patches import PatchError, add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
 _EDITOR = """\
-You mend one Python module. Its function departs from what was asked in the ways listed under <failures>; mend each
-of them at its cause, and nothing else. Never special-case the inputs of a test.
-
-{rules}
+You mend one Python module, the one under <solution>. Its function departs from what was asked in the ways listed under
+<failures>; mend each of them at its cause, and whatever else of the plan or the rules the same lines break. Leave the
+other lines as they are, and never special-case the inputs of a test.
 
 Answer with edits. Each has `find`, a piece of the module copied exactly, long enough to stand there only once,
-`replace`, the text that takes its place, and `mends`, the names of the failures that it mends. An import that is
-needed is an edit too."""
+`replace`, the text that takes its place, and `mends`, the names of the failures that it mends. `imports` are lines to
+add at the top, such as `import re`."""
 
 _INSISTENCE = (
     "",
@@ -45,9 +44,10 @@ class _MendingEdit(BaseModel):
 
 
 class CodeFix(BaseModel):
-    """The edits that mend the module."""
+    """The edits that mend the module, and the imports that it needs besides."""
 
     edits: list[_MendingEdit]
+    imports: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,19 @@ def fix_messages(
         request,
         data_context,
         plan_text(plan),
-        block("module", code),
+        block("solution", code),
         block("failures", _told(failures)),
         notes,
-        _EDITOR.format(rules=code_rules(plan)),
+        code_rules(plan),
+        _EDITOR,
     )
+
+
+def _mended(code: str, answer: CodeFix) -> str:
+    """The module with the edits and imports of an answer, which may be imports alone."""
+    edits = [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits]
+    edited = apply_edits(code, edits) if edits or not answer.imports else code
+    return add_imports(edited, answer.imports)
 
 
 def _told(failures: Sequence[TestFailure]) -> str:
@@ -159,11 +167,11 @@ async def fix_code(
             break
         messages = (*messages, {"role": "assistant", "content": answer.model_dump_json()})
         try:
-            new = apply_edits(code, [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits])
+            new = _mended(code, answer)
         except PatchError as error:
             problem = str(error)
             continue
-        mended = [name for edit in answer.edits for name in edit.mends]
+        mended = [name for edit in answer.edits for name in edit.mends] if answer.edits else missing
         verdict = verify_logic_fixes_applied(code, new, failures, mended, plan)
         if verdict.all_applied:
             return new

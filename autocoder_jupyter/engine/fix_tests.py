@@ -22,12 +22,12 @@ _DERIVER = """\
 You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
 for the function `run` of that plan. You see no implementation, and you must not imagine one.
 
-For each test, work out by hand, step by step, from the request, the plan and its assumptions, what `run` must give for
-its input. Then answer:
+For each test, work out by hand, step by step, from the request, the plan and the rules above, what `run` must give for
+its input; look at all of its assertions. Then answer:
 - verdict "stands": the test expects just that.
 - verdict "wrong": the request and the plan demand something else. Then `replacement` is the corrected test function,
   whole, with the same name and docstring, and no weaker than before.
-- verdict "undecided": neither the request nor the plan decides what the test expects. It will be dropped.
+- verdict "undecided": neither the request nor the plan nor a rule decides what the test expects. It will be dropped.
 `derivation` is your sum, in a few lines."""
 
 

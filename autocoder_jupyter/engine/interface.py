@@ -29,6 +29,10 @@ def annotation(name: TypeName) -> str:
     return _ANNOTATIONS.get(name, name)
 
 
+def _annotated(spec: InputSpec | OutputSpec) -> str:
+    return spec.written_type if spec.elements else annotation(spec.type)
+
+
 def signature(plan: CodePlan) -> str:
     """The `def` line of the solution, as Python text."""
     parameters = ", ".join(_parameter(spec) for spec in plan.inputs)
@@ -37,7 +41,7 @@ def signature(plan: CodePlan) -> str:
 
 
 def _parameter(spec: InputSpec) -> str:
-    text = f"{spec.name}: {annotation(spec.type)}"
+    text = f"{spec.name}: {_annotated(spec)}"
     if spec.required:
         return text
     if spec.default is None:
@@ -54,7 +58,7 @@ def _literal(spec: InputSpec) -> str:
 
 
 def _returned(outputs: tuple[OutputSpec, ...]) -> str:
-    names = [annotation(output.type) for output in outputs]
+    names = [_annotated(output) for output in outputs]
     return names[0] if len(names) == 1 else f"tuple[{', '.join(names)}]"
 
 

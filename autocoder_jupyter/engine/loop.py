@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
@@ -196,6 +197,7 @@ class _Generation:
         work, journal = self._work, self._work.services.journal
         work.start = start
         await call_blocking(lambda: journal.begin(start.version))
+        work.versions = self._told_versions()
         if start.kept is None and not work.config.locked:  # a run that asks nothing has nothing to say before
             record = request_record(work.request, work.config, work.prepared.key)
             journal.write_request(record, work.prepared.context.sent())
@@ -205,6 +207,13 @@ class _Generation:
         is_new = start.has_before and start.draft is None and work.request.earlier is None
         is_new = is_new and work.config.cache == "auto"
         work.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new))
+
+    def _told_versions(self) -> str:
+        """What the model is told about the environment: what it was told before, where that is in the journal."""
+        work, key = self._work, self._work.prepared.key.id
+        before = surroundings.recalled(work.services.journal, key) if work.config.cache == "auto" else ""
+        lock = work.prepared.pinned or work.bench.recorded_lock(self._packages.of_the_base(), ())
+        return before or surroundings.versions(work.config, lock)
 
     async def _make_draft(self) -> None:
         """What the first attempt is made with: what is there already, else what the model is asked for."""
@@ -229,6 +238,8 @@ class _Generation:
     async def _ask_for_draft(self) -> None:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
         work = self._work
+        if work.config.cache != "disable":
+            surroundings.record(work.services.journal, work.prepared.key.id, work.versions)
         self._adviser.begin()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._packages.provide_base())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from autocoder_jupyter.engine.diagnose import diagnose
+from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import Diagnosed
 from autocoder_jupyter.engine.fix_code import fix_code
@@ -124,7 +124,8 @@ class Mender:
         failures = []
         for failure in diagnosis.failures:
             kind = failure.error_type
-            if kind == "logic" and self._mendings[failure.test_name, failure.error_message] >= FIXES_BEFORE_DOUBT:
+            tries = self._mendings[failure.test_name, failure.error_message]
+            if kind == "logic" and tries >= FIXES_BEFORE_DOUBT and not failure.test_name.startswith(DEPARTURE):
                 kind = "test_error"
             if kind == "test_error" and failure.test_name in self._rederived:
                 kind = "logic"

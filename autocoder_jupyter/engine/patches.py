@@ -47,6 +47,44 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
     return text
 
 
+def add_imports(source: str, imports: Sequence[str]) -> str:
+    """Add imports above the first of a module, or below its docstring; those that stand there already are left out.
+
+    Args:
+        source: a module that parses.
+        imports: one or more import statements each.
+
+    Raises:
+        PatchError: something else than an import.
+    """
+    body = parse(source).body
+    present = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
+    new: dict[str, None] = {}
+    for text in imports:
+        try:
+            nodes = parse(textwrap.dedent(text).strip()).body
+        except SyntaxError as error:
+            raise PatchError(f"the import {text!r} does not parse: {complaint(error)}") from None
+        if not all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
+            raise PatchError(f"{text!r} among the imports is no import")
+        new |= dict.fromkeys(ast.unparse(node) for node in nodes)
+    added = [line for line in new if line not in present]
+    lines = source.split("\n")
+    at = _first_line_for_imports(body)
+    return "\n".join([*lines[:at], *added, *lines[at:]])
+
+
+def _first_line_for_imports(body: Sequence[ast.stmt]) -> int:
+    """How many lines stand above: a docstring and `from __future__`, which must be first."""
+    above = 0
+    for node in body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and above == 0
+        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        above = node.end_lineno or above
+    return above
+
+
 def changed_in_substance(old: str, new: str) -> bool:
     """Whether two modules differ in more than comments, docstrings' layout and formatting."""
     return not same_substance(old, new)

@@ -13,23 +13,22 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec
 
 _INSTRUCTIONS = """\
-You plan one Python function, `run`. Its code and its tests are written apart from each other, from your plan: leave
-nothing to guess that both need to know. Decide:
-- outputs: the name, type and exact meaning of each (unit, rounding, order, what is counted). Of a DataFrame also how
-  its rows are sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category)
-  and meaning: it must come back with exactly these. Give none where they depend on the data. Declared outputs stay as
-  they are; where none are declared, propose the fewest that answer the request.
-- parameters: usually none. Only for a number or word of the request that a person will want to vary: a single value,
+You plan one Python function, `run`. Its code and its tests are written apart from each other, from your plan and the
+rules above: leave nothing to guess that both need to know. Decide:
+- outputs: the name, type and exact meaning of each (unit, order, what is counted). Of a DataFrame also how its rows are
+  sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning;
+  none where they depend on the data. Declared outputs stay; else propose the fewest that answer the request.
+- parameters: usually none. Only a number or word of the request that a person will want to vary, as a single value,
   with that of the request as default. The inputs above are given already.
-- assumptions: how you read what a reader could take otherwise: which date counts; nulls, duplicates, ties, unmatched
-  keys, empty input; which standard deviation; whether bounds are included; time zones; rounding. Decide each, ask
-  nothing. Short sentences, the important ones first.
+- assumptions: how you read what a reader could take otherwise: which date counts; duplicates, unmatched keys; which
+  standard deviation; whether bounds are included; time zones; and what holds where a rule above is not meant. Decide
+  each, ask nothing, invent no error. Short sentences, the important ones first.
 - approach: a few sentences, with the pandas operations that matter.
-- packages beyond the standard library, pandas and numpy, by their names on the Python package index: well-known ones,
+- packages beyond the standard library, pandas and numpy: well-known ones, by their names on the Python package index,
   and only when they earn it. System packages (apt) almost never.
 
-Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, dict, list (JSON-like), File and Dir (a
-pathlib.Path in `run`), Figure (of matplotlib)."""
+Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the like
+(JSON), File and Dir (a pathlib.Path in `run`), Figure (of matplotlib)."""
 
 _OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked for; then it is among the packages."
 
@@ -37,9 +36,9 @@ _OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked f
 def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:
     """The question for a plan: also what a preview shows, since every later question begins with the same text."""
     given = "\n".join(
-        f"- {spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+        f"- {spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
-    declared = "\n".join(f"- {spec.name}: {spec.type}" for spec in request.outputs)
+    declared = "\n".join(f"- {spec.name}: {spec.written_type}" for spec in request.outputs)
     messages = question(
         request,
         data_context,

@@ -100,7 +100,17 @@ def _declared(spec: OutputSpec, proposed: _Output | None) -> OutputSpec:
     if proposed is None:
         return spec
     columns = spec.columns or (_columns(proposed) if spec.type == "DataFrame" else ())
-    return spec.model_copy(update={"meaning": spec.meaning or proposed.meaning, "columns": columns})
+    meaning, elements = spec.meaning or proposed.meaning, spec.elements or _elements(spec.type, proposed.type)
+    return spec.model_copy(update={"meaning": meaning, "columns": columns, "elements": elements})
+
+
+def _elements(declared: TypeName, proposed: str) -> str:
+    """What a declared list or dict holds, as far as the plan says it."""
+    try:
+        meant = meant_type(proposed)
+    except ValueError:
+        return ""
+    return meant.elements if meant.name == declared else ""
 
 
 def _columns(output: _Output) -> tuple[ColumnSpec, ...]:
@@ -134,7 +144,7 @@ def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
             return None
         meaning = f"{meaning.strip()} (where there is none: {_STANDS_FOR_NONE[meant.name]}, never None)".strip()
     columns = _columns(item) if meant.name == "DataFrame" else ()
-    return OutputSpec(name=name, type=meant.name, meaning=meaning, columns=columns)
+    return OutputSpec(name=name, type=meant.name, meaning=meaning, columns=columns, elements=meant.elements)
 
 
 _DEFAULTS: dict[TypeName, Any] = {
@@ -156,7 +166,8 @@ def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
         default = None if meant.optional and item.default is None else _default(item.default, meant.name)
-        spec = InputSpec(name=name, type=meant.name, required=False, default=default, meaning=item.meaning)
+        kind: dict[str, Any] = {"type": meant.name, "elements": meant.elements}
+        spec = InputSpec(name=name, **kind, required=False, default=default, meaning=item.meaning)
         if default is not None:
             spec.default_value()
     except (ValueError, TypeError) as error:

@@ -18,21 +18,8 @@ from autocoder_jupyter.types import CodePlan
 
 _INSTRUCTIONS = """\
 You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
-trusted: a wrong expectation does as much harm as a missing one. Write one pytest module:
-- `from solution import run`, called with keyword arguments. It runs in another process: nothing can be patched, only
-  values and exceptions come back, and a call that changes its inputs fails by itself.
-- 4 to 8 tests. Each checks one sentence of the request, a constraint or an assumption, which is its docstring, in one
-  line.
-- inputs are frames made in the test, with the columns and dtypes of the data and 2 to 8 rows, so that expected values
-  can be worked out by hand. Write that sum as a comment beside the value, and check it twice.
-- prefer what must always hold (sums that agree, ranges, order, uniqueness, one row per key, independence of row
-  order) to predicted numbers; use both.
-- cover an edge that the request or the assumptions decide: empty input, missing values, ties, a bound. Never test what
-  neither decides, such as an error message, an index, or a dtype that the plan does not name.
-- floats by pytest.approx; frames by columns and values, not by assert_frame_equal unless the plan fixes all of it.
-- no randomness, network or clock, no files but below tmp_path.
-
-Answer with the whole module in one ```python block, and nothing else."""
+trusted: a wrong expectation does as much harm as a missing one. Answer with the whole module in one ```python block,
+and nothing else."""
 
 _REFUSAL = (
     "{problem} Write the whole test module again.",

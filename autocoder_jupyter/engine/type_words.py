@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from autocoder_jupyter.element_types import elements_of
 from autocoder_jupyter.types import TYPE_NAMES, TypeName
 
 LONGEST = 200
@@ -37,10 +38,11 @@ _WHOLE = ("DataFrame", "Series", "File", "Dir", "Figure")
 
 @dataclass(frozen=True)
 class MeantType:
-    """A type, and whether None is allowed besides."""
+    """A type, whether None is allowed besides, and what a list or dict holds, where that is said."""
 
     name: TypeName
     optional: bool = False
+    elements: str = ""
 
 
 def meant_type(words: str) -> MeantType:
@@ -64,12 +66,13 @@ def _united(texts: Iterable[str]) -> MeantType | None:
     present = [text for text in given if text.casefold() not in _NONES]
     found = [_single(text) for text in present]
     names = {meant.name for meant in found if meant is not None}
+    held = {meant.elements for meant in found if meant is not None}
     if names == {"int", "float"}:
         names = {"float"}
     if None in found or len(names) != 1:
         return None
     optional = len(present) < len(given) or any(meant is not None and meant.optional for meant in found)
-    return MeantType(names.pop(), optional)
+    return MeantType(names.pop(), optional, held.pop() if len(held) == 1 else "")
 
 
 def _single(text: str) -> MeantType | None:
@@ -81,7 +84,7 @@ def _single(text: str) -> MeantType | None:
     found = _MEANT.get(word)
     if found in ("list", "dict"):
         _require_parts_that_cross(text, arguments)
-    return None if found is None else MeantType(found)
+    return None if found is None else MeantType(found, elements=elements_of(text) if arguments else "")
 
 
 def _generic(word: str, arguments: str) -> MeantType | None:

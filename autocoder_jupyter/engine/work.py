@@ -17,6 +17,7 @@ from autocoder_jupyter.engine.own_tests import for_judges
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Start
+from autocoder_jupyter.engine.surroundings import with_versions
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.engine.workbench import Workbench
@@ -43,6 +44,7 @@ class Work:
     start: Start
     plan: CodePlan
     constraints: Constraints
+    versions: str
     code: str = ""
     suite: TestSuite | None = None
     choices: tuple[TestChoice, ...] = ()
@@ -70,8 +72,8 @@ class Work:
 
     @property
     def context(self) -> str:
-        """What the model is told about the data."""
-        return self.prepared.context.text
+        """What the model is told about the data, and the versions that the function will meet."""
+        return with_versions(self.prepared.context.text, self.versions)
 
     @property
     def judges_context(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from autocoder_jupyter import background
 from autocoder_jupyter.errors import AutocodeError, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import credentials, faults, library, preflight
+from autocoder_jupyter.models.cache_marks import as_sent
 from autocoder_jupyter.models.continuation import CONTINUE, join
 from autocoder_jupyter.models.dialect import Dialect, dialect_of
 from autocoder_jupyter.models.keys import question_key
@@ -128,7 +129,7 @@ class LiteLLMModel:
             stage=question.stage,
             key=content_key,
             model=self._config.model,
-            messages=tuple(messages),
+            messages=tuple(as_sent(message, marked=False) for message in messages),
             answer=reply.text,
             finish_reason=reply.finish_reason,
             usage=reply.usage,
@@ -197,7 +198,8 @@ class LiteLLMModel:
             try:
                 worst = await self._worst(session, messages, offered, room)
                 async with session.meter.reserve(worst) as grant:
-                    arguments = self._arguments(session, messages, offered, grant.room)
+                    sent = [as_sent(message, marked=session.dialect.marks) for message in messages]
+                    arguments = self._arguments(session, sent, offered, grant.room)
                     return await self._stream(session, arguments, grant)
             except AutocodeError:
                 raise
@@ -323,5 +325,6 @@ def _usage(stream: Any, text: str, messages: Messages) -> Usage:
     return Usage(
         input_tokens=max(count.prompt_tokens or 0 for count in counts),
         cached_tokens=max(getattr(detail, "cached_tokens", None) or 0 for detail in details),
+        written_tokens=max(getattr(detail, "cache_creation_tokens", None) or 0 for detail in details),
         output_tokens=max(count.completion_tokens or 0 for count in counts),
     )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from autocoder_jupyter.models.cache_marks import wants_marks
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.schemas import strict_schema
 
@@ -26,10 +27,12 @@ class Dialect:
     Args:
         format: the strongest way to ask for JSON. The words of the prompt ask for it anyway, so that the question,
             and with it its key, is the same for every model.
+        marks: whether what is shared with other questions is marked, for the provider's cache.
     """
 
-    def __init__(self, format: Format) -> None:
+    def __init__(self, format: Format, *, marks: bool = False) -> None:
         self.format: Format = format
+        self.marks = marks
         self._refused: set[str] = set()
 
     def optional(self, question: Question, room: int, *, structured: bool) -> dict[str, Any]:
@@ -51,6 +54,9 @@ class Dialect:
         if getattr(error, "status_code", None) not in (400, 422):
             return False
         said = str(error)
+        if self.marks and "cache_control" in said:
+            self.marks = False
+            return True
         for name in _OPTIONAL:
             if name in offered and name in said:
                 self._refused.add(name)
@@ -66,7 +72,7 @@ def dialect_of(config: ModelConfig, litellm: ModuleType) -> Dialect:
     """The dialect of a model at an address; what was learned lasts as long as the process. Blocks."""
     place = (config.model, config.api_base)
     if place not in _learned:
-        _learned[place] = Dialect(_best_format(config.model, litellm))
+        _learned[place] = Dialect(_best_format(config.model, litellm), marks=wants_marks(config.model, litellm))
     return _learned[place]
 
 

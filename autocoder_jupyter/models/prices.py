@@ -34,6 +34,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
             prompt_tokens=usage.input_tokens,
             completion_tokens=usage.output_tokens,
             cache_read_input_tokens=usage.cached_tokens,
+            cache_creation_input_tokens=usage.written_tokens,
         )
     except Exception:  # of many kinds, and always for one reason: the model is not in the table
         return None

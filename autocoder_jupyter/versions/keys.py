@@ -15,7 +15,7 @@ import pandas as pd
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import example_record
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import File, InputSpec
+from autocoder_jupyter.types import File, InputSpec, OutputSpec
 
 _SUFFIX = re.compile(r"\.\w{1,8}")
 
@@ -43,8 +43,8 @@ class RequestKey:
         """The key of a request whose inputs are settled."""
         parts: dict[str, Any] = {
             "prompt": request.prompt,
-            "inputs": [spec.model_dump() for spec in inputs],
-            "outputs": [spec.model_dump() for spec in request.outputs],
+            "inputs": [_record(spec) for spec in inputs],
+            "outputs": [_record(spec) for spec in request.outputs],
             "constraints": request.constraints,
             "checks": request.checks,
             "schema": request.schema,
@@ -75,6 +75,11 @@ class RequestKey:
     def record(self) -> dict[str, Any]:
         """As it stands in `request.json`."""
         return {"asked": self.asked, "schemas": self.schemas}
+
+
+def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:
+    """As it shapes a key: what came later to these records leaves no trace where it is not used."""
+    return {name: part for name, part in spec.model_dump().items() if name != "elements" or part}
 
 
 def schema_of(value: Any) -> dict[str, Any]:

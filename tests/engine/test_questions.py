@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 import pytest
 
+from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.code import code_messages
-from autocoder_jupyter.engine.fix_code import fix_messages
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
-from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.tests import tests_messages as messages_for_tests
-from autocoder_jupyter.models.structured import with_schema
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import OutputSpec
+from tests.questions import shared, texts_of_all_stages
 from tests.tables import mixed_table
-from tests.theatre import CODE, PLAN
-
-PROMPT = "Monthly revenue growth from @sales, one row a month; skip months with fewer than 5 orders."
+from tests.theatre import PLAN
 
 
 @pytest.fixture(scope="module")
 def questions():
-    """The texts of plan, code and tests of a first attempt, and of a fix, for a table of 20 columns."""
-    request = Request(name="growth", prompt=PROMPT, samples={"sales": mixed_table(10_000)})
-    prepared = prepare(request, AgentConfig())
-    context = prepared.context.text
-    plan = merge(PlanAnswer.model_validate_json(PLAN), prepared.inputs, ())
-    asked = {
-        "plan": with_schema(plan_messages(request, prepared.inputs, context), PlanAnswer),
-        "code": code_messages(request, plan, context, None),
-        "tests": messages_for_tests(request, plan, context),
-        "fix": fix_messages(request, plan, context, CODE, (), ""),
-    }
-    return {stage: "\n".join(message["content"] for message in messages) for stage, messages in asked.items()}
+    """The texts of plan, code, tests, diagnosis and fix, for a table of 20 columns."""
+    return texts_of_all_stages(mixed_table(10_000))
 
 
-def test_the_three_questions_of_a_first_attempt_are_short(questions):
-    assert sum(len(questions[stage]) for stage in ("plan", "code", "tests")) < 15_000
+def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(questions):
+    later = [questions[stage] for stage in ("code", "tests")]
+    served = sum(len(shared(questions["plan"], text)) for text in later)
+    assert served >= 0.8 * sum(map(len, later))
 
 
-def test_most_of_every_later_question_is_what_the_first_began_with(questions):
-    for stage in ("code", "tests", "fix"):
-        pairs = zip(questions["plan"], questions[stage], strict=False)
-        common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        assert common.endswith("</data>\n\n")
-        assert len(common) > 0.6 * len(questions[stage])
+def test_what_no_cache_can_serve_is_short(questions):
+    first, *later = (questions[stage] for stage in ("plan", "code", "tests"))
+    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 9_000
+
+
+def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questions):
+    for stage in ("code", "tests", "diagnose", "fix"):
+        common = shared(questions["plan"], questions[stage])
+        assert "</environment>" in common
+        assert estimate_tokens(common) > 1_024  # less is kept by no provider
+
+
+def test_a_fix_begins_as_its_diagnosis_does_up_to_the_code(questions):
+    assert "</solution>" in shared(questions["diagnose"], questions["fix"])
 
 
 def test_what_a_stage_wants_stands_last(questions):

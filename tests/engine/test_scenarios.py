@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 
 import pandas as pd
@@ -170,7 +171,7 @@ EMPTY = TESTS.split("\n\n\n")[2]
 async def test_the_mender_of_code_is_not_shown_the_tests(theatre: Theatre):
     played = await play(theatre, WRONG, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
     asked = next(r for r in played.model.requests if "You mend one" in prompt_of(r))
-    assert "from solution import run" not in json.dumps(asked)
+    assert "def test_" not in json.dumps(asked)
 
 
 async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(theatre: Theatre):
@@ -654,9 +655,10 @@ async def test_an_own_system_prompt_reaches_only_the_writer_of_code(theatre: The
         {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]},
         settings={"system_prompt": "You write one module, and rhyme."},
     )
-    rhymed = [prompt_of(r) for r in played.model.requests if "and rhyme" in r["messages"][0]["content"]]
+    rhymed = [prompt_of(r) for r in played.model.requests if "and rhyme" in prompt_of(r)]
     assert len(rhymed) == 1
     assert rhymed[0].count("exactly as under <interface>") == 1
+    assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
 
 
 async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_beginning(theatre: Theatre):
@@ -664,8 +666,11 @@ async def test_all_questions_begin_alike_so_that_a_provider_can_keep_their_begin
     assert len(played.asked) > 4
     assert len({r["messages"][0]["content"] for r in played.model.requests}) == 1
     asked = [r["messages"][1]["content"] for r in played.model.requests]
-    assert len({text.partition("</data>")[0] for text in asked}) == 1
-    assert all("</data>" in text and text.startswith("<request>") for text in asked)
+    beginnings = {text.partition("</environment>")[0] for text in asked}
+    assert len(beginnings) == 1
+    begins = beginnings.pop()
+    assert begins.startswith("<request>") and "</data>" in begins
+    assert f"Python {sys.version_info[0]}.{sys.version_info[1]}, pandas " in begins
 
 
 async def test_a_request_without_samples_is_tested_all_the_same(theatre: Theatre):

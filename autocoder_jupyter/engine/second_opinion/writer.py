@@ -29,9 +29,8 @@ The module:
   datetime, date, timedelta, DataFrame, Series, dict, list, File, Dir and Figure.
 - defines the function `run` as under <interface>; one output is returned bare, several as a tuple. Helper functions are
   fine. No code runs on import but imports and constants.
-- works on any input of the same columns and dtypes, with missing values too, and on a single row; no value of the data
-  shown is hard-coded. Plain pandas and numpy, no other packages unless the request cannot do without.
-- changes no input, prints nothing, opens no network connection, and gives the same result every time.
+- works with missing values too, and on a single row. Plain pandas and numpy, no other packages unless the request
+  cannot do without.
 
 Answer with the whole module in one ```python block, and nothing else."""
 
