@@ -18,8 +18,8 @@ from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
 from autocoder_jupyter.codemode.calls import Calls
 from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
-from autocoder_jupyter.codemode.crossing import Crossing
 from autocoder_jupyter.codemode.events import Emit, Event, Finished, LoadingClient, Noticed, RunState
+from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.limits import Limits
@@ -100,7 +100,7 @@ class CodeModeAgent:
             InvalidRequest: a value that a setting cannot have; it names the setting.
         """
         self._tools = toolbox(tools)
-        self._functions = handles.checked_functions(functions)
+        self._functions = Functions(functions)
         self.model = check.model("model", model)
         self.name = check.identifier("name", name)
         self.share: Share = check.choice("share", share, Share)
@@ -122,9 +122,8 @@ class CodeModeAgent:
         self._cache: CachePolicy = check.choice("cache", cache, CachePolicy)
         self._locked = check.flag("locked", locked)
         prefix = None if system_prompt_prefix is None else check.text("system_prompt_prefix", system_prompt_prefix)
-        self._system = system_prompt(
-            self._tools, prefix, _texts(skills), about_frames=handles.ABOUT + handles.about_functions(self._functions)
-        )
+        about = [handles.about(self.share), self._functions.about()]
+        self._system = system_prompt(self._tools, prefix, about, _texts(skills))
         self._journals: dict[Path, ConversationJournal] = {}
 
     def __repr__(self) -> str:
@@ -194,14 +193,13 @@ class CodeModeAgent:
         started = time.monotonic()
         journal = self._journals.setdefault(root, ConversationJournal(root, self.name, self._cache))
         journal.begin(json.dumps([self.model, self._system, messages]))
-        shown = Shown(self.limits.observation)
-        frames = handles.Frames(self.share, tables)
-        crossing = Crossing(self.limits.crossing, frames.wrap, frames.unwrap)
+        shown = Shown(self.limits.observation, self.share)
+        frames = handles.Frames(self.share, self.limits.crossing, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
+        tools = {**self._tools, **self._functions.tools()}
         calls = Calls(
-            {**self._tools, **handles.function_tools(self._functions)},
-            crossing,
-            frames.key_form,
+            tools,
+            frames.crossing,
             journal,
             self._consent,
             emit,
@@ -216,8 +214,13 @@ class CodeModeAgent:
             budget=budget,
             journal=journal,
             calls=calls,
-            crossing=crossing,
-            start=lambda: Interpreter(self.limits, stubs(self._tools.values(), tables), clock, frames.globals()),
+            crossing=frames.crossing,
+            start=lambda: Interpreter(
+                self.limits,
+                stubs(tools.values(), tables),
+                clock,
+                frames.globals(),
+            ),
             shown=shown,
             rules=self._rules,
             emit=emit,

@@ -7,14 +7,16 @@ import builtins
 import concurrent.futures
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent
-from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.codemode.crossing import Crossing, is_frame
 from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
+from autocoder_jupyter.codemode.handles import key_form
 from autocoder_jupyter.codemode.journal import ConversationJournal, Outcome, call_key
+from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.codemode.result import ToolCall
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.tools import Tool
@@ -87,6 +89,12 @@ class _Call:
     scope: BlockScope
     place: int
 
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether the answer can be another one when the notebook's data are: then what is recorded does not count."""
+        given = (*self.arguments.args, *self.arguments.kwargs.values())
+        return self.tool.kind == "generated" or any(map(is_frame, given))
+
 
 class Calls:
     """The `Host` of the programs of one run.
@@ -94,7 +102,6 @@ class Calls:
     Args:
         tools: by name.
         crossing: turns values over.
-        key_form: gives the JSON form of arguments, as they come from the sandbox, for the key of a call.
         journal: knows what was recorded, and records.
         consent: asks a person.
         emit: is told.
@@ -107,7 +114,6 @@ class Calls:
         self,
         tools: Mapping[str, Tool],
         crossing: Crossing,
-        key_form: Callable[[Any], Any],
         journal: ConversationJournal,
         consent: Consent,
         emit: Emit,
@@ -117,7 +123,6 @@ class Calls:
     ) -> None:
         self._tools = tools
         self._crossing = crossing
-        self._key_form = key_form
         self._journal = journal
         self._consent = consent
         self._emit = emit
@@ -168,7 +173,7 @@ class Calls:
             arguments = tool.signature.bind(*given[0], **given[1])
         except TypeError as error:
             raise TypeError(f"{name}(): {error}") from None
-        key = scope.call_key(name, self._key_form([list(args), kwargs]))
+        key = scope.call_key(name, encode([list(args), kwargs], key_form))
         place, argument = len(self.made), self._shown.arguments(arguments)
         call = _Call(f"call-{place + 1}", tool, arguments, argument, key, line, scope, place)
         if not scope.restoring:
@@ -214,14 +219,14 @@ class Calls:
                 f"{call.tool.name} was called with these arguments before, and what it gave is not on record. "
                 "It has effects, so it is not called a second time.",
             )
-        return recorded.known
+        return recorded.known and (call.tool.effects or call.scope.restoring or not call.depends_on_data)
 
     def _taken(self, outcome: Outcome, call: _Call) -> Any:
         """The outcome as the program gets it."""
         if outcome.error is not None:
             raise ToolFailed(*outcome.error)
         try:
-            return self._crossing.inward(outcome.value, call.tool.name)
+            return self._crossing.inward(outcome.value, call.tool.name, call.key)
         except AutocodeError as error:
             raise ToolFailed(*_said(error)) from None
 
@@ -237,7 +242,8 @@ class Calls:
             if call.tool.effects:
                 self._journal.add_begun(call.key)
             outcome = await self._answer(call)
-        self._journal.add_outcome(call.key, call.tool.name, self._plain(outcome, call))
+            outcome = self._plain(outcome, call)
+        self._journal.add_outcome(call.key, call.tool.name, outcome)
         return outcome
 
     async def _denial(self, call: _Call) -> str | None:

@@ -24,7 +24,7 @@ from autocoder_jupyter.codemode.events import (
 from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.result import Block
-from autocoder_jupyter.codemode.shown import Shown, written_out
+from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import LanguageModel, Question
@@ -240,7 +240,7 @@ class Conversation:
                 tries=left - 1,
             )
         else:
-            value = None if ran.value is None else self._shown.for_model(written_out(ran.value))
+            value = None if ran.value is None else self._shown.value_for_model(ran.value)
             told = prompt.observation(value=value, printed=printed, left=code.left)
         talk.blocks.append(Block(talk.turns, code.source, not ran.error, ran.printed, told, ran.error or None))
         self._emit(CodeEnded(talk.turns, not ran.error, told))

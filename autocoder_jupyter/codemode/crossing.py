@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import math
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +22,7 @@ _VALUE_BYTES = 128
 _PLAIN = (bool, int, float, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, type(None), type(...))
 
 Wrap = Callable[[Any], Any]
+WrapNamed = Callable[[Any, str], Any]
 
 
 class Crossing:
@@ -29,34 +30,38 @@ class Crossing:
 
     Args:
         limit: bytes that one value may take in the sandbox.
-        wrap: makes what stands for a DataFrame or Series in the sandbox.
+        wrap: makes what stands for a DataFrame or Series in the sandbox, from it and a name for it.
         unwrap: takes what came back from there for a host object and gives the object; LookupError for any other.
     """
 
-    def __init__(self, limit: int, wrap: Wrap, unwrap: Wrap) -> None:
+    def __init__(self, limit: int, wrap: WrapNamed, unwrap: Wrap) -> None:
         self._limit = limit
         self._wrap = wrap
         self._unwrap = unwrap
 
-    def inward(self, value: Any, what: str) -> Any:
+    def inward(self, value: Any, what: str, origin: str) -> Any:
         """The value as the sandbox takes it.
 
         Args:
             value: any.
             what: whose it is, for the error: `fetch_prices`.
+            origin: names where it comes from; the tables in it are named after that.
 
         Raises:
             UnsupportedData: it cannot cross, or is too large.
         """
-        return self._in(value, _Taken(self._limit, what), 0, self._wrap)
+        numbers = itertools.count()
+        return self._in(
+            value, _Taken(self._limit, what), 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}")
+        )
 
     def plain(self, value: Any, what: str) -> Any:
-        """The same with frames as they are.
+        """The same with tables as they are.
 
         Raises:
             UnsupportedData: as `inward`.
         """
-        return self._in(value, _Taken(self._limit, what), 0, lambda frame: frame)
+        return self._in(value, _Taken(self._limit, what), 0, lambda table: table)
 
     def _in(self, value: Any, taken: _Taken, level: int, wrap: Wrap) -> Any:
         if level > LEVELS:
@@ -66,7 +71,10 @@ class Crossing:
         taken.add(_VALUE_BYTES)
         if is_frame(value):
             return wrap(value)
-        value = _python_value(value, taken)
+        value = single_value(value, taken.what)
+        if is_array(value):
+            taken.add(2 * _VALUE_BYTES * value.size)
+            value = value.tolist()
         kind = type(value)
         if isinstance(value, str):
             return self._text(value, taken)
@@ -162,31 +170,35 @@ def is_frame(value: Any) -> bool:
     )
 
 
-def _python_value(value: Any, taken: _Taken) -> Any:
-    """A single value of pandas or numpy as Python's; a missing one is None."""
+def is_array(value: Any) -> bool:
+    """Whether it is an array of numpy, which is not imported for the question."""
+    return any(f"{base.__module__}.{base.__name__}" == "numpy.ndarray" for base in type(value).__mro__)
+
+
+def single_value(value: Any, what: str) -> Any:
+    """A single value of pandas or numpy as Python's, a missing one as None; anything else as it is.
+
+    Raises:
+        UnsupportedData: a moment with nanoseconds, which would be lost.
+    """
     module = type(value).__module__.split(".")[0]
     if module not in ("pandas", "numpy"):
         return value
     import numpy as np
     import pandas as pd
 
-    if value is pd.NaT or value is pd.NA:
-        return None
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
     elif isinstance(value, np.timedelta64):
         value = pd.Timedelta(value)
-    if value is pd.NaT:
+    if value is pd.NaT or value is pd.NA:
         return None
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         if value.nanosecond if isinstance(value, pd.Timestamp) else value.nanoseconds:
             raise UnsupportedData(
-                f"{taken.what} gave {value}, whose nanoseconds would be lost.", hint="Round it to microseconds."
+                f"{what} gave {value}, whose nanoseconds would be lost.", hint="Round it to microseconds."
             )
         return value.to_pydatetime() if isinstance(value, pd.Timestamp) else value.to_pytimedelta()
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray):
-        taken.add(2 * _VALUE_BYTES * math.prod(value.shape))
-        return value.tolist()
     return value

@@ -1,97 +1,156 @@
-"""DataFrames and Series as the program has them: handles, whose rows stay in the notebook."""
+"""Tables of a run: what stands for them in the sandbox, and what the model is told of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from autocoder_jupyter.codemode.crossing import Crossing, is_frame
+from autocoder_jupyter.codemode.frame import METHODS, Frame, frame_of
+from autocoder_jupyter.codemode.tools import require_free_name
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Share
 
+COLUMNS = 200
+"""So many columns of a frame are told to the model."""
 
-class Frame:
-    """A table of the notebook, of which the program sees what its methods give."""
-
-    METHODS = frozenset({"head"})
-
-    def __init__(self, table: Any, name: str, frames: Frames) -> None:
-        self._table = table
-        self._name = name
-        self._frames = frames
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns, in order."""
-        return [str(column) for column in self._table.columns]
-
-    def head(self, n: int = 5) -> list[dict[str, Any]]:
-        """The first rows."""
-        return self._table.head(n).to_dict("records")  # type: ignore[no-any-return]
-
-
-class Frames:
-    """All handles of one run."""
-
-    def __init__(self, share: Share, tables: Mapping[str, Any]) -> None:
-        self._share = share
-        self._tables = tables
-        self._count = 0
-
-    def globals(self) -> dict[str, Any]:
-        """The handles that the program finds by name."""
-        return {name: self.handle(table, name) for name, table in self._tables.items()}
-
-    def wrap(self, table: Any) -> Any:
-        """What stands for a table in the sandbox."""
-        self._count += 1
-        return self.handle(table, f"table-{self._count}")
-
-    def handle(self, table: Any, name: str) -> Any:
-        """The same for a table that has a name."""
-        from pydantic_monty import ClassInstance
-
-        return ClassInstance(Frame(table, name, self), eager_attrs=["columns"], allowed_methods=Frame.METHODS)
-
-    def unwrap(self, value: Any) -> Any:
-        """The table of a handle."""
-        if isinstance(value, Frame):
-            return value._table
-        raise LookupError
-
-    def key_form(self, value: Any) -> Any:
-        """How a handle stands in the key of a call."""
-        return {"$type": "frame", "value": value._name} if isinstance(value, Frame) else {"$type": str(type(value))}
-
+LONGEST = 2_000
+"""Characters of the error of an operation."""
 
 STUB = """
 class Frame:
     columns: list[str]
+    dtypes: dict[str, str]
+    def count(self) -> int: ...
     def head(self, n: int = 5) -> list[dict[str, Any]]: ...
+    def scalar(self, column: str | None = None) -> Any: ...
+    def filter(self, column: str, operator: str, value: Any = None) -> "Frame": ...
+    def select(self, *columns: str) -> "Frame": ...
+    def sort(self, by: str | Sequence[str], descending: bool = False) -> "Frame": ...
+    def aggregate(self, figures: dict[str, tuple[str, str]], by: str | Sequence[str] = ()) -> "Frame": ...
+    def join(self, other: "Frame", on: str | Sequence[str], how: str = "inner") -> "Frame": ...
 """
 
-
-def described(frames: Mapping[str, Any], share: Share) -> str:
-    """The tables of a request, for the model."""
-    return "\n".join(f"{name}: Frame" for name in frames)
-
-
-ABOUT = ""
+_SEEN = {
+    "rows": "Any of it may be shown.",
+    "stats": "Rows are not shared: head and scalar work after aggregate, over groups of 5 rows or more.",
+    "schema": "Only names and dtypes are shared: count, head and scalar are refused.",
+}
 
 
-def about_functions(functions: Mapping[str, Any]) -> str:
-    """The functions that `call` knows, for the model."""
-    return ""
+def about(share: Share) -> str:
+    """What a Frame is, for the model."""
+    return f"""\
+# Frames
+A table is a `Frame`: its rows stay outside of your code. It has no `[]`, no `len`, no operators and no other methods
+than these. Frames go to tools and come from them, and are never changed. {_SEEN[share]}
+    frame.columns, frame.dtypes             # names; dtype by name
+    frame.count()                           # number of rows
+    frame.head(n=5)                         # list of dicts, at most 100; a missing value is None
+    frame.scalar(column)                    # the value in a frame of one row
+    frame.filter(column, operator, value)   # ==, !=, <, <=, >, >=, "in", "not in", "contains", "starts with",
+                                            # "ends with", "is null", "not null" (these two without a value)
+    frame.select("a", "b")
+    frame.sort(by, descending=False)        # a column or a list of them
+    frame.aggregate({{"total": ("amount", "sum")}}, by="region")    # count, sum, mean, median, min, max, std, nunique;
+                                            # without `by` one row of all
+    frame.join(other, on, how="inner")      # left, right, outer
+A Frame as a value at the end of the answer is given to the person as a whole table."""
 
 
-def checked_functions(functions: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The functions by name."""
-    return dict(functions or {})
+class Frames:
+    """The tables of one run.
+
+    Args:
+        share: how much of them may be seen.
+        limit: bytes that one value may take in the sandbox.
+        tables: that the program has from the beginning, by name.
+    """
+
+    def __init__(self, share: Share, limit: int, tables: Mapping[str, Any]) -> None:
+        self._share = share
+        self._tables = tables
+        self.crossing = Crossing(limit, self._wrap, self._unwrap)
+
+    def globals(self) -> dict[str, Any]:
+        """The handles that the program finds by name."""
+        return {name: self._wrap(table, name) for name, table in self._tables.items()}
+
+    def _wrap(self, table: Any, origin: str) -> Any:
+        return _handle_class()(frame_of(table, origin, self._share), self.crossing)
+
+    @staticmethod
+    def _unwrap(value: Any) -> Any:
+        if not isinstance(value, Frame):
+            raise LookupError
+        from autocoder_jupyter.data.capture import capture
+
+        return capture(value.table if value.given is None else value.given)
 
 
-def checked_frames(frames: Mapping[str, Any] | None, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """The frames by name."""
-    return dict(frames or {})
+def key_form(value: Any) -> Any:
+    """How something that is no plain value stands in the key of a call."""
+    if isinstance(value, Frame):
+        return {"$type": "frame", "value": value.origin}
+    return {"$type": "other", "value": type(value).__name__}
 
 
-def function_tools(functions: Mapping[str, Any]) -> dict[str, Any]:
-    """`call` as a tool."""
-    return {}
+@functools.cache
+def _handle_class() -> Any:
+    """The policy of a `Frame` in the sandbox; made when it is first needed, because Monty is an extra."""
+    from pydantic_monty import ClassInstance
+
+    class Handle(ClassInstance):
+        def __init__(self, frame: Frame, crossing: Crossing) -> None:
+            super().__init__(frame, eager_attrs=("columns", "dtypes"), allowed_methods=METHODS)
+            self._crossing = crossing
+
+        def call_method(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            try:
+                return super().call_method(name, args, kwargs)
+            except Exception as error:  # also whatever pandas makes of a wrong argument
+                kinds = (KeyError, PermissionError, AttributeError, TypeError)
+                kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
+                raise kind(str(error.args[0] if error.args else error)[:LONGEST]) from None
+
+        def convert_value(self, name: str, value: Any, /) -> Any:
+            return Handle(value, self._crossing) if isinstance(value, Frame) else self._crossing.inward(value, name, "")
+
+    return Handle
+
+
+def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> dict[str, Any]:
+    """Private holds on the frames of a run, by name.
+
+    Raises:
+        InvalidRequest: a name that cannot be used, or something that is no table.
+    """
+    if frames is None:
+        return {}
+    if not isinstance(frames, Mapping):
+        raise InvalidRequest("frames must be a dict of DataFrames by name.")
+    from autocoder_jupyter.data.capture import capture
+    from autocoder_jupyter.data.foreign import is_table
+
+    found = {}
+    for name, table in frames.items():
+        require_free_name("frames", name)
+        if name in set(tools):
+            raise InvalidRequest(f"frames: {name!r} is a tool already.", hint="Give the frame another name.")
+        if not is_frame(table) and not is_table(table):
+            raise InvalidRequest(f"frames: {name} is a {type(table).__name__}, not a DataFrame or Series.")
+        found[name] = capture(table)
+        frame_of(found[name], name, "rows")  # columns that cannot be named are refused now
+    return found
+
+
+def described(tables: Mapping[str, Any], share: Share) -> str:
+    """The tables of a request, for the model: columns and dtypes, which new rows do not change."""
+    lines = []
+    for name, table in tables.items():
+        dtypes = frame_of(table, name, share).dtypes
+        shown = [f"{column!r} {dtype}" for column, dtype in list(dtypes.items())[:COLUMNS]]
+        shown += [f"and {len(dtypes) - COLUMNS} more"] if len(dtypes) > COLUMNS else []
+        lines.append(f"- {name}: {', '.join(shown)}")
+    return "\n".join(["Frames that your code has by name:", *lines]) if lines else ""

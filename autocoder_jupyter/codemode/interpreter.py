@@ -277,9 +277,9 @@ def _remarks(diagnostics: str, tools: Iterable[str]) -> str:
         about_tool = code in _CALL_SHAPES and any(f"function `{name}`" in message for name in tools)
         if code == "invalid-syntax":
             found.append(f"line {line}: SyntaxError: {message}")
-        elif "CoroutineType[" in message:
+        elif "CoroutineType[" in message and code != "invalid-assignment":
             found.append(f"line {line}: this call must be awaited: {_without_coroutine(message)}")
-        elif about_tool or "`Frame`" in message:
+        elif about_tool:
             found.append(f"line {line}: TypeError: {message}")
     return "\n".join(found)
 

@@ -34,12 +34,18 @@ any other keys for values that the person wants to have.
 NO_TOOLS = "(There are none.)"
 
 
-def system_prompt(tools: Mapping[str, Tool], prefix: str | None, skills: Iterable[str], *, about_frames: str) -> str:
-    """The whole of it. What a person wrote goes in as it is."""
+def system_prompt(tools: Mapping[str, Tool], prefix: str | None, about: Iterable[str], skills: Iterable[str]) -> str:
+    """The whole of it. What a person wrote goes in as it is.
+
+    Args:
+        tools: by name.
+        prefix: who the model is, in place of our words.
+        about: further sections on what the code can use; those that are "" are left out.
+        skills: instructions of the person.
+    """
     parts = [PERSONA if prefix is None else prefix.strip(), RULES]
     parts.append("# Tools\n" + ("\n\n".join(map(_tool, tools.values())) or NO_TOOLS))
-    if about_frames:
-        parts.append(about_frames)
+    parts += filter(None, about)
     texts = [skill.strip() for skill in skills]
     if texts:
         parts.append("# Further instructions\n" + "\n\n".join(texts))

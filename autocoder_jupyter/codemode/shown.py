@@ -8,6 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.codemode.crossing import is_frame
 from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.request import Share
 from autocoder_jupyter.visible import visible, visible_block
 
 LITTLE = 120
@@ -22,10 +23,12 @@ class Shown:
 
     Args:
         most: characters that the model is told of one block.
+        share: how much of the data the model may see.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, share: Share) -> None:
         self._most = most
+        self._share = share
         self._masker = Masker()
 
     def arguments(self, arguments: inspect.BoundArguments) -> str:
@@ -53,6 +56,12 @@ class Shown:
         """Text on its way to the model: bounded, what would hide or steer spelled out, what is private masked."""
         return bounded(self._masker.mask(visible_block(bounded(text, LONGEST))), self._most)
 
+    def value_for_model(self, value: Any) -> str:
+        """A value as Python writes it, of a large one the beginning of each part; tables by their shape at most."""
+        writer = _writer(most=2_000, text=LONGEST, levels=8)
+        writer.shapes = self._share != "schema"
+        return self.for_model(writer.repr(value))
+
     def _line(self, text: str) -> str:
         masked = self._masker.mask(visible(text[: 4 * LITTLE]))
         return masked if len(masked) <= LITTLE else masked[: LITTLE - 1] + "…"
@@ -66,18 +75,11 @@ def bounded(text: str, most: int) -> str:
     return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[len(text) - tail :]}"
 
 
-def written_out(value: Any) -> str:
-    """A value as Python writes it; of a large one only the beginning of each part."""
-    if isinstance(value, str):
-        return repr(value) if len(value) <= LONGEST else repr(bounded(value, LONGEST))
-    return _writer(most=2_000, text=20_000, levels=8).repr(value)
-
-
 def _little(value: Any) -> str:
     return _writer(most=6, text=60, levels=3).repr(value)
 
 
-def _writer(*, most: int, text: int, levels: int) -> reprlib.Repr:
+def _writer(*, most: int, text: int, levels: int) -> _Writer:
     writer = _Writer()
     for kind in ("list", "tuple", "dict", "set", "frozenset", "deque", "array"):
         setattr(writer, f"max{kind}", most)
@@ -87,10 +89,12 @@ def _writer(*, most: int, text: int, levels: int) -> reprlib.Repr:
 
 
 class _Writer(reprlib.Repr):
-    """`reprlib` with frames by their shape."""
+    """`reprlib` with tables by their shape, or without it."""
+
+    shapes = True
 
     def repr1(self, x: Any, level: int) -> str:
-        if is_frame(x):
-            shape = " × ".join(f"{count:,}" for count in x.shape)
-            return f"<{type(x).__name__}, {shape}>"
-        return super().repr1(x, level)
+        if not is_frame(x):
+            return super().repr1(x, level)
+        shape = " × ".join(f"{count:,}" for count in x.shape)
+        return f"<Frame, {shape}>" if self.shapes else "<Frame>"

@@ -18,7 +18,10 @@ Kind = Literal["function", "async", "generated", "flyte"]
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-OWN_NAMES = frozenset({"call", "to_thread", "asyncio", "Frame"})
+CALL = "call"
+"""What the program runs a generated function with."""
+
+OWN_NAMES = frozenset({CALL, "to_thread", "asyncio", "Frame"})
 """Names that the program has from us."""
 
 _MARKS = "__code_mode_marks__"
@@ -67,7 +70,7 @@ class Tool:
         if self.kind == "async":
             return await self.target(*args, **kwargs)
         if self.kind in ("generated", "flyte"):
-            aio: Callable[..., Awaitable[Any]] = self.target.aio  # type: ignore[attr-defined]
+            aio: Callable[..., Awaitable[Any]] = getattr(self.target, "aio", self.target)
             return await aio(*args, **kwargs)
         answer = await background.call_blocking(lambda: self.target(*args, **kwargs))
         return await answer if inspect.isawaitable(answer) else answer

@@ -1,10 +1,15 @@
+"""What a run is: blocks are run, prose is the answer, and what was done is not done again."""
+
 import asyncio
 import time
 
 import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
-from tests.scripted_model import ScriptedModel
+from autocoder_jupyter.codemode import Limits
+from autocoder_jupyter.codemode.events import CodeEnded, CodeStarted, Finished, TokensUsed, ToolCalled, ToolEnded
+from autocoder_jupyter.errors import InvalidRequest
+from tests.codemode.conftest import block, told
 
 
 def plus(a: int, b: int) -> int:
@@ -20,59 +25,136 @@ async def fetch(day: str) -> list[dict[str, float]]:
     return [{"price": 1.5}]
 
 
-@pytest.fixture
-def ask(tmp_path):
-    """Runs a request with these tools against these answers; gives the result and what the model was sent."""
-
-    def run(answers, tools=(plus, fetch), message="Do it.", history=(), **settings):
-        with ScriptedModel(answers) as model:
-            agent = CodeModeAgent(tools, model="openai/scripted", api_base=model.url, **settings)
-            result = agent.run(message, history, journal_root=tmp_path / ".autocode")
-        assert isinstance(result, AgentResult)
-        return result, model.requests
-
-    return run
-
-
 def test_a_block_is_run_and_prose_is_the_final_answer(ask):
-    result, requests = ask(["```python\nx = plus(1, 2)\nprint('it is', x)\nx * 2\n```", "It is 6."])
+    result = ask([block("x = plus(1, 2)\nprint('it is', x)\nx * 2"), "It is 6."], [plus])
+    assert isinstance(result, AgentResult)
     assert (result.summary, result.value, result.output) == ("It is 6.", 6, "it is 3\n")
     assert (result.state, result.error, result.attempts, result.turns) == ("ready", None, 1, 2)
-    told = requests[1]["messages"][-1]["content"]
-    assert "it is 3" in told
-    assert told.endswith("Value of the last expression:\n6")
+    assert told(ask) == "It printed:\nit is 3\n\nValue of the last expression:\n6"
 
 
-def test_the_same_request_again_asks_no_model_and_calls_no_tool(ask):
-    called = []
+def test_a_dict_with_a_summary_is_the_final_answer_with_its_charts(ask):
+    result = ask([block("{'summary': 'Six.', 'charts': ['<svg/>'], 'total': 6}")])
+    assert (result.summary, result.charts, result.value["total"], result.turns) == ("Six.", ("<svg/>",), 6, 1)
 
-    def count(x: int) -> int:
-        called.append(x)
-        return x + 1
 
-    first, asked = ask(["```python\ncount(1)\n```", "Two."], [count])
-    second, asked_again = ask([], [count])
-    assert (len(asked), len(asked_again), called) == (2, 0, [1])
-    assert (second.summary, second.value, second.calls[0].replayed) == (first.summary, 2, True)
+def test_charts_that_are_no_texts_are_told_to_the_model(ask):
+    result = ask([block("{'summary': 'Six.', 'charts': [1]}"), block("{'summary': 'Six.'}")])
+    assert '"charts" must be a list of texts' in told(ask)
+    assert (result.summary, result.attempts, result.blocks[0].ok) == ("Six.", 2, False)
+
+
+def test_what_a_run_does_is_told_as_it_happens(ask):
+    events = []
+    ask([block("plus(1, 2)"), "Three."], [plus], on_event=events.append)
+    kinds = [type(event) for event in events]
+    order = [CodeStarted, ToolCalled, ToolEnded, CodeEnded, TokensUsed, Finished]
+    assert [kind for kind in kinds if kind in order] == [TokensUsed, *order]
+    called, ended = (next(event for event in events if type(event) is kind) for kind in (ToolCalled, ToolEnded))
+    assert (called.tool, called.argument, called.line, called.call) == ("plus", "a=1, b=2", 1, ended.call)
+    assert (ended.outcome, ended.observed, ended.replayed) == ("ok", "3", False)
 
 
 def test_plain_and_async_tools_run_side_by_side_where_the_code_gathers_them(ask):
-    at_once, most = [], []
+    running, most = [], []
 
     def slow(x: int) -> int:
-        at_once.append(x)
+        running.append(x)
         time.sleep(0.1)
-        most.append(len(at_once))
-        at_once.remove(x)
+        most.append(len(running))
+        running.remove(x)
         return x
 
     async def slow_too(x: int) -> int:
         return await asyncio.to_thread(slow, x)
 
-    code = (
-        "```python\nimport asyncio\n"
-        "await asyncio.gather(asyncio.to_thread(slow, 1), asyncio.to_thread(slow, 2), slow_too(3))\n```"
-    )
-    result, _ = ask([code, "Done."], [slow, slow_too])
-    assert result.value == [1, 2, 3]
-    assert max(most) == 3
+    code = "import asyncio\nawait asyncio.gather(asyncio.to_thread(slow, 1), asyncio.to_thread(slow, 2), slow_too(3))"
+    result = ask([block(code), "Done."], [slow, slow_too])
+    assert (result.value, max(most)) == ([1, 2, 3], 3)
+
+
+def test_a_run_on_a_loop_of_its_own_is_awaited(root):
+    async def answer(model: str, system: str, messages: list[dict[str, str]]) -> str:
+        return f"{model} was asked: {messages[-1]['content']}"
+
+    agent = CodeModeAgent([plus], call_llm=answer, model="own/model")
+    result = asyncio.run(agent.run.aio("Hello?", journal_root=root))
+    assert result.summary == "own/model was asked: Hello?"
+    assert result.usage.input_tokens == 0
+
+
+def test_a_blocking_call_llm_gets_model_system_and_messages(root):
+    seen = []
+
+    def answer(model, system, messages):
+        seen.append((model, system, messages))
+        return "Yes."
+
+    agent = CodeModeAgent([plus], call_llm=answer, model="own/model", skills=["Be brief."])
+    assert agent.run("Hello?", [{"role": "user", "content": "Before."}], journal_root=root).summary == "Yes."
+    [(model, system, messages)] = seen
+    assert (model, system) == ("own/model", agent.system_prompt)
+    assert messages == [{"role": "user", "content": "Before."}, {"role": "user", "content": "Hello?"}]
+
+
+@pytest.mark.parametrize(("answer", "said"), [(lambda *_: 1 / 0, "ZeroDivisionError"), (lambda *_: 7, "not int")])
+def test_a_call_llm_that_fails_is_the_error_of_the_result(root, answer, said):
+    result = CodeModeAgent(call_llm=answer).run("Hello?", journal_root=root)
+    assert result.state == "failed"
+    assert said in result.error
+
+
+def test_a_model_that_cannot_be_asked_is_the_error_of_the_result(ask):
+    result = ask([])
+    assert (result.state, result.summary) == ("failed", "")
+    assert "the script is at its end" in result.error
+
+
+def test_a_prefix_stands_first_as_it_is_and_the_prompt_has_no_doubled_braces(tmp_path):
+    skill = tmp_path / "skill.md"
+    skill.write_text("Prices are in {currency}.")
+    agent = CodeModeAgent([plus], system_prompt_prefix="You know {tools}.", skills=["Be brief.", skill])
+    assert agent.system_prompt.startswith("You know {tools}.\n\n")
+    assert agent.system_prompt.endswith("# Further instructions\nBe brief.\n\nPrices are in {currency}.")
+    assert "{{" not in agent.system_prompt
+    assert "def plus(a: int, b: int) -> int:\n    Add two numbers." in agent.system_prompt
+
+
+def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_time():
+    first, second = (CodeModeAgent([plus, fetch]).system_prompt for _ in range(2))
+    assert first == second
+    assert '"summary"' in first
+    assert '"charts"' in first
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_retries": -1}, "max_retries"),
+        ({"max_turns": 0}, "max_turns"),
+        ({"skills": "a text"}, "skills must be a list"),
+        ({"skills": [__import__("pathlib").Path("/nowhere/skill.md")]}, "cannot be read"),
+        ({"api_key": "sk-123"}, "NAME"),
+        ({"cache": "never"}, "cache"),
+        ({"share": "all"}, "share"),
+        ({"name": "no name"}, "name"),
+        ({"functions": {"plus": plus}}, "no generated function"),
+        ({"functions": [plus]}, "dict"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(settings, said):
+    with pytest.raises(InvalidRequest, match=said):
+        CodeModeAgent([plus], **settings)
+
+
+@pytest.mark.parametrize(
+    "limit", [{"memory": "1Mi"}, {"seconds": 0}, {"depth": 1}, {"calls": 0}, {"steps": 1}, {"observation": 10}]
+)
+def test_a_limit_that_is_none_is_named(limit):
+    with pytest.raises(InvalidRequest, match=f"limits.{next(iter(limit))}"):
+        Limits(**limit)
+
+
+def test_history_must_be_messages(root):
+    with pytest.raises(InvalidRequest, match="history must be messages"):
+        CodeModeAgent(call_llm=lambda *_: "Yes.").run("Hello?", ["Before."], journal_root=root)

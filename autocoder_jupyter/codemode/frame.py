@@ -1,0 +1,274 @@
+"""What the program can do with a table: a few operations on pandas, each with plain arguments and a bounded answer.
+
+There is no expression to evaluate anywhere: a condition is a column, one of a few words, and a value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from autocoder_jupyter.codemode.recording import encode
+from autocoder_jupyter.errors import UnsupportedData
+from autocoder_jupyter.parameters import did_you_mean
+from autocoder_jupyter.request import Share
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAD_ROWS = 100
+"""`head` gives no more."""
+
+GROUP_ROWS = 5
+"""Where only statistics are shared, a figure stands for at least so many rows."""
+
+JOINED_ROWS = 2_000_000
+"""A join that would give more rows, and more than twice those of either frame, is refused before it is made."""
+
+OPERATORS = (
+    *("==", "!=", "<", "<=", ">", ">=", "in", "not in"),
+    *("contains", "starts with", "ends with", "is null", "not null"),
+)
+AGGREGATES = ("count", "sum", "mean", "median", "min", "max", "std", "nunique")
+Join = Literal["inner", "left", "right", "outer"]
+
+
+class Withheld(PermissionError):
+    """Something that may not be seen at this level of `share`."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table whose rows stay in the notebook. Its methods never change it.
+
+    Args:
+        table: with text as names of the columns, each once.
+        origin: how it came about, the same in every run of the same code.
+        share: how much of it may be seen.
+        smallest: the least number of rows that a figure in it stands for; 1 for a table of rows.
+        given: what the person or a tool gave, when that was no DataFrame; it is given back as it was.
+    """
+
+    table: pd.DataFrame
+    origin: str
+    share: Share = "rows"
+    smallest: int = 1
+    given: Any = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+        return list(self.table.columns)
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Dtype of each column."""
+        return {str(name): str(dtype) for name, dtype in self.table.dtypes.items()}
+
+    def count(self) -> int:
+        """Number of rows."""
+        if self.share == "schema":
+            raise Withheld("count: only names and dtypes of the columns are shared here")
+        return len(self.table)
+
+    def head(self, n: int = 5) -> list[dict[str, Any]]:
+        """The first rows, as dicts by column; a missing value is None."""
+        self._require_visible("head")
+        if not _is_count(n) or n > HEAD_ROWS:
+            raise ValueError(f"head gives 1 to {HEAD_ROWS} rows, not {n!r}")
+        top = self.table.head(n)
+        rows = top.itertuples(index=False, name=None)
+        return [dict(zip(self.columns, map(_cell, row), strict=True)) for row in rows]
+
+    def scalar(self, column: str | None = None) -> Any:
+        """The value of a column in a frame of one row."""
+        self._require_visible("scalar")
+        if column is None and len(self.columns) != 1:
+            raise ValueError(f"scalar needs the name of a column: {self._known()}")
+        name = self.columns[0] if column is None else self._column(column)
+        if len(self.table) != 1:
+            raise ValueError(f"scalar needs a frame of one row, and this one has {len(self.table)}")
+        return _cell(self.table[name].iloc[0])
+
+    def filter(self, column: str, operator: str, value: Any = None) -> Frame:
+        """The rows for which a condition on one column holds."""
+        name = self._column(column)
+        condition = _CONDITIONS.get(operator)
+        if condition is None:
+            raise ValueError(f"filter knows {', '.join(OPERATORS)}, not {operator!r}")
+        if operator in ("in", "not in") and not isinstance(value, list | tuple | set | frozenset):
+            raise TypeError(f"filter {operator!r} needs a list of values")
+        held = condition(self.table[name], value)
+        table = self.table[held.fillna(False).astype(bool)]
+        return self._derived(table, "filter", [name, operator, value])
+
+    def select(self, *columns: str) -> Frame:
+        """These columns, in this order."""
+        names = self._columns(columns)
+        return self._derived(self.table[names], "select", names)
+
+    def sort(self, by: str | Sequence[str], descending: bool = False) -> Frame:
+        """The rows in the order of one or more columns; equal ones stay as they were, missing values come last."""
+        names = self._columns(by)
+        table = self.table.sort_values(names, ascending=not descending, kind="stable", na_position="last")
+        return self._derived(table, "sort", [names, bool(descending)])
+
+    def aggregate(self, figures: dict[str, Any], by: str | Sequence[str] = ()) -> Frame:
+        """One row for each group, or one of all: each figure is a new name with a column and a function."""
+        names = self._columns(by) if by else []
+        wanted = {new: self._figure(new, figure) for new, figure in _dict("aggregate", figures).items()}
+        if taken := [new for new in wanted if new in names]:
+            raise ValueError(f"aggregate: {taken[0]!r} is a column that is grouped by; give the figure another name")
+        grouped = self.table.groupby(names, dropna=False, observed=True, sort=True) if names else None
+        if grouped is None:
+            table = _table({new: [getattr(self.table[column], how)()] for new, (column, how) in wanted.items()})
+            least = len(self.table)
+        else:
+            table = grouped.agg(**wanted).reset_index()
+            least = int(grouped.size().min()) if len(table) else 0
+        made = self._derived(table, "aggregate", [wanted, names])
+        return replace(made, smallest=least * self.smallest)
+
+    def join(self, other: Frame, on: str | Sequence[str], how: Join = "inner") -> Frame:
+        """The rows of both frames that are equal in these columns; a column of both becomes `name` and `name_right`."""
+        if not isinstance(other, Frame):
+            raise TypeError("join needs another Frame")
+        if how not in get_args(Join):
+            raise ValueError(f"join knows {', '.join(get_args(Join))}, not {how!r}")
+        names = self._columns(on)
+        other._columns(on)
+        rows = _joined_rows(self.table, other.table, names)
+        most = max(JOINED_ROWS, 2 * len(self.table), 2 * len(other.table))
+        if rows > most:
+            raise ValueError(f"join would give {rows:,} rows, at most {most:,}: the keys are not unique enough")
+        table = self.table.merge(other.table, on=names, how=how, suffixes=("", "_right"))
+        made = self._derived(table, "join", [other.origin, names, how])
+        return replace(made, smallest=min(self.smallest, other.smallest))
+
+    def _derived(self, table: pd.DataFrame, step: str, arguments: Any) -> Frame:
+        said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
+        origin = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        return replace(self, table=table.reset_index(drop=True), origin=origin, given=None)
+
+    def _require_visible(self, what: str) -> None:
+        if self.share == "schema":
+            raise Withheld(f"{what}: only names and dtypes of the columns are shared here, no values")
+        if self.share == "stats" and self.smallest < GROUP_ROWS:
+            raise Withheld(
+                f"{what}: only statistics are shared here. "
+                f"Use aggregate first; each of its rows must stand for {GROUP_ROWS} rows or more"
+            )
+
+    def _columns(self, columns: str | Sequence[str]) -> list[str]:
+        given = [columns] if isinstance(columns, str) else list(columns)
+        if not given:
+            raise ValueError(f"name at least one column: {self._known()}")
+        return list(dict.fromkeys(map(self._column, given)))
+
+    def _column(self, column: str) -> str:
+        if isinstance(column, str) and column in self.table.columns:
+            return column
+        hint = did_you_mean(str(column), self.columns)
+        raise KeyError(f"there is no column {column!r}. {f'{hint} ' if hint else ''}{self._known()}")
+
+    def _known(self) -> str:
+        shown = ", ".join(map(repr, self.columns[:50]))
+        return f"Columns: {shown}{', …' if len(self.columns) > 50 else ''}"
+
+    def _figure(self, new: Any, figure: Any) -> tuple[str, str]:
+        if not isinstance(new, str) or not isinstance(figure, list | tuple) or len(figure) != 2:
+            raise TypeError('aggregate takes figures as {"total": ("amount", "sum")}')
+        column, how = figure
+        if how not in AGGREGATES:
+            raise ValueError(f"aggregate knows {', '.join(AGGREGATES)}, not {how!r}")
+        return self._column(column), how
+
+
+METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "join")
+"""What the program may call."""
+
+
+def frame_of(value: Any, origin: str, share: Share) -> Frame:
+    """A handle for what a person or a tool gave; a Series becomes a frame of one column.
+
+    Raises:
+        UnsupportedData: its columns cannot be named.
+    """
+    import pandas as pd
+
+    from autocoder_jupyter.data.capture import capture
+
+    value = capture(value)
+    given, table = (value, value.to_frame(_series_name(value))) if isinstance(value, pd.Series) else (None, value)
+    names = [name if isinstance(name, str) else str(name) for name in table.columns]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise UnsupportedData(f"Two columns of a DataFrame have the name {twins[0]!r}.", hint="Rename one of them.")
+    if names != list(table.columns):
+        given, table = value, table.set_axis(names, axis=1)
+    return Frame(table, origin, share, given=given)
+
+
+def _series_name(series: Any) -> Any:
+    return "value" if series.name is None else series.name
+
+
+def _cell(value: Any) -> Any:
+    """A cell, a missing one as None."""
+    import pandas as pd
+
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+
+
+def _is_count(n: Any) -> bool:
+    return isinstance(n, int) and not isinstance(n, bool) and n >= 1
+
+
+def _dict(what: str, value: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict) or not value:
+        raise TypeError(f"{what} needs a dict that is not empty")
+    return value
+
+
+def _table(columns: dict[str, list[Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _text(test: str) -> Callable[[Any, Any], Any]:
+    """A condition on texts, taken literally."""
+
+    def condition(column: Any, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise TypeError(f"this condition needs a text, not {type(value).__name__}")
+        texts = column.astype("string").str
+        return texts.contains(value, regex=False) if test == "contains" else getattr(texts, test)(value)
+
+    return condition
+
+
+_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": lambda column, value: column == value,
+    "!=": lambda column, value: column != value,
+    "<": lambda column, value: column < value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    ">=": lambda column, value: column >= value,
+    "in": lambda column, value: column.isin(list(value)),
+    "not in": lambda column, value: ~column.isin(list(value)),
+    "contains": _text("contains"),
+    "starts with": _text("startswith"),
+    "ends with": _text("endswith"),
+    "is null": lambda column, value: column.isna(),
+    "not null": lambda column, value: column.notna(),
+}
+
+
+def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str]) -> int:
+    """How many rows match, and those that match nothing; without building them."""
+    ours = left.groupby(names, dropna=False, observed=True).size()
+    theirs = right.groupby(names, dropna=False, observed=True).size()
+    return int((ours * theirs).dropna().sum()) + len(left) + len(right)

@@ -1,0 +1,70 @@
+"""`call("growth", frame)`: what the program cannot do with a frame, a generated and tested function can, in its own
+sandbox.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from autocoder_jupyter.codemode.signatures import declaration
+from autocoder_jupyter.codemode.tools import CALL, Tool, toolbox
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.parameters import did_you_mean
+
+ABOUT = """\
+# Generated functions
+What a Frame cannot do, these may: tested functions, which run in a sandbox of their own. They take and give Frames."""
+
+
+class Functions:
+    """Generated functions by name.
+
+    Args:
+        functions: results of `%%autocode` or `generate()`, or of their `as_task()`.
+
+    Raises:
+        InvalidRequest: a name that cannot be used, or something that is no such function.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+        if functions is not None and not isinstance(functions, Mapping):
+            raise InvalidRequest("functions must be a dict of generated functions by name.")
+        self._tools = toolbox(functions or {})
+        for name, tool in self._tools.items():
+            if tool.kind != "generated":
+                raise InvalidRequest(
+                    f"functions: {name} is no generated function.",
+                    why="call(…) runs what was generated and tested, each in its own sandbox.",
+                    hint="Give functions of your own as tools.",
+                )
+
+    def tools(self) -> dict[str, Tool]:
+        """`call` as a tool; none when there is nothing to call."""
+        if not self._tools:
+            return {}
+        signature = inspect.signature(self._call)
+        return {CALL: Tool(CALL, self._call, signature, "Run a generated function.", "generated")}
+
+    def about(self) -> str:
+        """What can be called, for the model; "" when there is nothing."""
+        if not self._tools:
+            return ""
+        return "\n".join([ABOUT, *map(_line, self._tools.values())])
+
+    async def _call(self, function: str, /, *arguments: Any, **named: Any) -> Any:
+        tool = self._tools.get(function)
+        if tool is None:
+            known = ", ".join(self._tools)
+            raise LookupError(
+                f"there is no function {function!r}. {did_you_mean(str(function), self._tools)} It has: {known}"
+            )
+        return await tool.answer(tool.signature.bind(*arguments, **named))
+
+
+def _line(tool: Tool) -> str:
+    """`- call("growth", sales: Frame) -> Frame: what it does`."""
+    parameters = declaration(tool).removeprefix(f"def {tool.name}(")
+    words = tool.description.partition("\n\n")[0].replace("\n", " ")
+    return f'- call("{tool.name}", {parameters}: {words}'
