@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +69,21 @@ def say(worker: Worker, body: str, **options: Any) -> str:
     said = worker.call(program(body), {}, **options).values["said"]
     assert isinstance(said, str)
     return said
+
+
+def survivors(mark: str, seconds: float = 3.0) -> list[str]:
+    """Processes of this machine that bear the name `mark`, once they had the time to die."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = [comm.parent.name for comm in Path("/proc").glob("[0-9]*/comm") if content_of(comm).strip() == mark]
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
+
+
+def content_of(file: Path) -> str:
+    """The text of a file; "" when it cannot be read."""
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError:
+        return ""

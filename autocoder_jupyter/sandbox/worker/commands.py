@@ -38,7 +38,7 @@ def answer(header: Mapping[str, Any], payload: memoryview) -> list[Any]:
     try:
         _unpack(root, header["files"], payload)
         ended, words = _run(header["command"], root, header["seconds"])
-        found = _Found()
+        found = Found()
         found.look_into(folder)
     except OSError as error:
         return [frames.pack({"kind": "error", "error": "Workspace", "message": str(error), "payload": 0})]
@@ -122,7 +122,7 @@ def _python_folder(own: Path) -> Path:
 
 
 @dataclass
-class _Found:
+class Found:
     """The plain files below a folder, and the names of what is not taken, with the reason.
 
     Folders are opened step by step and no link is followed: what runs in the background may still change them.

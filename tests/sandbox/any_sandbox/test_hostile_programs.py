@@ -30,7 +30,7 @@ import pytest
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, OutputSpec, Program, Sandbox, Worker
-from tests.sandbox.sandboxes import program, say
+from tests.sandbox.sandboxes import content_of, program, say, survivors
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -74,23 +74,6 @@ def attempt(worker: Worker, body: str, **arguments: str) -> str:
 
 def still_works(worker: Worker) -> bool:
     return say(worker, "return 'yes'") == "yes"
-
-
-def survivors(mark: str, seconds: float = 3.0) -> list[str]:
-    """Processes of this machine that bear the name `mark`, once they had the time to die."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = [comm.parent.name for comm in Path("/proc").glob("[0-9]*/comm") if _read(comm).strip() == mark]
-        if not found or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def test_the_judge_tells_what_works_from_what_is_blocked(worker: Worker) -> None:
@@ -255,9 +238,9 @@ def test_devices_and_switches_of_the_machine_are_closed(worker: Worker, path: st
     "path", ["/proc/sys/kernel/core_pattern", "/sys/fs/cgroup/memory/release_agent", "/proc/self/oom_score_adj"]
 )
 def test_settings_of_the_kernel_cannot_be_written(worker: Worker, path: str) -> None:  # 38
-    before = _read(Path(path))
+    before = content_of(Path(path))
     attempt(worker, "open(path, 'w').write('-1000' if path.endswith('adj') else '|/bin/sh')", path=path)
-    assert _read(Path(path)) == before
+    assert content_of(Path(path)) == before
 
 
 # The network
@@ -815,7 +798,7 @@ def test_nothing_survives_a_notebook_that_is_killed(
             sys.path.insert(0, {str(Path.cwd())!r})
             from autocoder_jupyter.sandbox.choice import get
             from autocoder_jupyter.sandbox.protocol import Environment, Limits
-            from tests.sandbox.sandboxes import program, say
+            from tests.sandbox.sandboxes import content_of, program, say, survivors
             worker = get({sandbox.name!r}).start({environment!r}, Limits())
             print("ready", flush=True)
             say(worker, 'ctypes.CDLL(None).prctl(15, b"{name}", 0, 0, 0); time.sleep(600)')
