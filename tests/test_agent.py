@@ -157,7 +157,7 @@ def test_settings_are_taken_in_the_forms_people_write() -> None:
         ("secrets", [1]),
         ("secrets", ["sk-abcdef"]),
         ("cache", "never"),
-        ("backend", "claude"),
+        ("backend", "gpt"),
         ("backend", "other"),
         ("agent_max_turns", 0),
         ("blind_tests", True),
@@ -180,12 +180,6 @@ def test_a_key_in_the_place_of_its_name_is_explained_and_not_repeated() -> None:
     with pytest.raises(InvalidRequest, match="NAME of an environment variable") as refused:
         AutoCoderAgent(api_key="sk-abcdef1234567890")
     assert "abcdef" not in str(refused.value)
-
-
-def test_the_claude_backend_is_refused_with_the_way_out() -> None:
-    with pytest.raises(InvalidRequest, match="not part of this version yet") as refused:
-        AutoCoderAgent(backend="claude")
-    assert "anthropic/" in refused.value.hint
 
 
 @pytest.mark.parametrize("setting", [{"agent_max_turns": 20}, {"blind_tests": "off"}])

@@ -107,7 +107,7 @@ class AutoCoderAgent(AgentConfig):
             cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
             log: file to which the events of generations are written as JSON lines, masked; none by default.
             locked: ask no model; what the journal has no answer to raises `Locked`.
-            backend: `litellm`. `claude`, the Claude Agent SDK, is refused in this version.
+            backend: who writes: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK.
             agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
             blind_tests: `on` has tests written that the Claude backend does not see, beside its own; likewise.
             block_network: no network while generated code runs.

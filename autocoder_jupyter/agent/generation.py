@@ -19,7 +19,10 @@ from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.engine.environment import Packages
     from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.engine.work import Work
+    from autocoder_jupyter.engine.writer import Writer
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
@@ -68,8 +71,10 @@ async def generate_report(
 
     model = client(reached(config, config.model))
     asks = draft is None or not draft.as_is
-    if asks and isinstance(model, LiteLLMModel) and (config.cache != "auto" or not journal.has_runs):
-        await model.preflight()  # before all that takes longer
+    if asks and (config.cache != "auto" or not journal.has_runs):  # before all that takes longer
+        _require_agent(config)
+        if isinstance(model, LiteLLMModel):
+            await model.preflight()
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import nobody
 
@@ -83,6 +88,7 @@ async def generate_report(
         approve=approve,
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or nobody,
+        writer=_agent(config) if config.backend == "claude" else None,
     )
     report = await engine.generate(request, config, services, draft)
     export_spans(report)
@@ -108,6 +114,27 @@ def _require_lock_can_hold(config: AgentConfig) -> None:
             f"Nothing is asked of a model while it is locked, so recorded answers cannot be left out ({config.cache}).",
             hint="Leave out --locked (AUTOCODE_LOCKED), or what asks anew (--refresh, --cache).",
         )
+
+
+def _require_agent(config: AgentConfig) -> None:
+    """See to it that the agent of `backend="claude"` can be asked.
+
+    Raises:
+        InvalidRequest: the model is of somebody else.
+        ModelError: the SDK or its program is not here.
+    """
+    if config.backend == "claude":
+        from autocoder_jupyter.engines.claude.installed import require_program
+        from autocoder_jupyter.engines.claude.service import require_claude
+
+        require_claude(config.model)
+        require_program()
+
+
+def _agent(config: AgentConfig) -> Callable[[Work, Packages], Writer]:
+    from autocoder_jupyter.engines.claude.writer import ClaudeWriter
+
+    return lambda work, packages: ClaudeWriter(work, packages, reached(config, config.model))
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:

@@ -67,16 +67,6 @@ def _timeout(name: str, value: Any) -> float:
     return AgentConfig.timeout if value is None else check.seconds(name, value)
 
 
-def _backend(name: str, value: Any) -> Any:
-    check.choice(name, value, Backend)
-    if value == "claude":
-        raise InvalidRequest(
-            'backend="claude" is not part of this version yet.',
-            hint='Leave backend at "litellm"; Claude models are reached with model="anthropic/…".',
-        )
-    return value
-
-
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": check.text,
     "model": check.model,
@@ -99,7 +89,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "cache": _choice(CachePolicy),
     "locked": check.flag,
     "log": _optional(check.text),
-    "backend": _backend,
+    "backend": _choice(Backend),
     "agent_max_turns": _counted(1),
     "blind_tests": _choice(Switch),
     "block_network": check.flag,

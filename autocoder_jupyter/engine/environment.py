@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
@@ -37,12 +39,24 @@ class Packages:
         self._approved: set[str] = set(work.config.approved_packages)
         self._declined: set[str] = set()
         self._unwanted: set[str] = set()  # of recorded locks, and of no code
+        self._declared: tuple[str, ...] = ()
+        self._based = asyncio.Event()
 
     async def provide_base(self) -> None:
         """The environment before there is code, with workers starting in it while the model thinks."""
         await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self.of_the_base(), ())
+        self._based.set()
         self._work.bench.warm(count=3)  # for the tests, for what they call, and for the sample
+
+    async def based(self) -> None:
+        """Wait until the base environment is there, where it is on its way."""
+        if self._work.start.draft is None:
+            await self._based.wait()
+
+    def declare(self, requirements: tuple[str, ...]) -> None:
+        """Take down what the writer of the code wants to be installed, in the place of what it wanted before."""
+        self._declared = requirements
 
     async def provide(self) -> TestFailure | None:
         """The environment for the present code and tests.
@@ -122,7 +136,7 @@ class Packages:
             sources,
             declared=self._work.plan.packages if sources else (),
             always=self._work.config.base_packages,
-            extra=self._extra,
+            extra=(*self._declared, *sorted(self._extra)),
             approved=self._approved,
         )
 

@@ -94,7 +94,7 @@ def fix_messages(
         data_context,
         plan_text(plan),
         block("solution", code),
-        block("failures", _told(failures)),
+        block("failures", told(failures)),
         notes,
         code_rules(plan),
         _EDITOR,
@@ -108,7 +108,8 @@ def _mended(code: str, answer: CodeFix) -> str:
     return add_imports(edited, answer.imports)
 
 
-def _told(failures: Sequence[TestFailure]) -> str:
+def told(failures: Sequence[TestFailure]) -> str:
+    """Failures in words, for whoever mends the code."""
     masker = Masker()  # on the sample, what a function says may quote what the data section hides
     blocks = []
     for failure in failures:
@@ -119,8 +120,8 @@ def _told(failures: Sequence[TestFailure]) -> str:
             ("cause", failure.root_cause),
             ("to do", failure.suggested_fix),
         ]
-        told = "\n".join(f"  {label}: {shortened(masker.mask(text))}" for label, text in rows if text.strip())
-        blocks.append(f"- {failure.test_name}\n{told}")
+        lines = "\n".join(f"  {label}: {shortened(masker.mask(text))}" for label, text in rows if text.strip())
+        blocks.append(f"- {failure.test_name}\n{lines}")
     return "\n".join(blocks)
 
 

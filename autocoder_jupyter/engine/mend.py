@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 
-from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
+from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import Diagnosed
 from autocoder_jupyter.engine.fix_code import fix_code
-from autocoder_jupyter.engine.fix_tests import fix_tests
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
+from autocoder_jupyter.engine.tests import read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
-
-FIXES_BEFORE_DOUBT = 2
-"""Mendings of the code for the same failing test after which the test itself is re-derived."""
 
 _VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
 
@@ -37,10 +30,17 @@ class Mender:
     def __init__(self, work: Work, packages: Packages) -> None:
         self._work = work
         self._packages = packages
-        self._mendings: Counter[tuple[str, str]] = Counter()
-        self._rederived: set[str] = set()
-        self.tests_changed: tuple[str, ...] = ()
-        self.unusable: list[UnusableAnswer] = []
+        self._blame = Blame(work, packages)
+
+    @property
+    def tests_changed(self) -> tuple[str, ...]:
+        """Ids of tests that were replaced or dropped."""
+        return self._blame.tests_changed
+
+    @property
+    def unusable(self) -> Sequence[UnusableAnswer]:
+        """The answers that could not be used."""
+        return self._blame.unusable
 
     @property
     def state(self) -> tuple[object, ...]:
@@ -48,7 +48,7 @@ class Mender:
 
         An unusable answer counts: the next attempt asks the question anew.
         """
-        return self._work.sources, self._packages.state, frozenset(self._rederived), len(self.unusable)
+        return self._work.sources, self._packages.state, frozenset(self._blame.rederived), len(self.unusable)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Act on a verdict.
@@ -89,16 +89,14 @@ class Mender:
             previous=previous,
             variant=len(self.unusable),
         )
-        with self._taken_note_of():
+        with self._blame.taken_note_of():
             work.set_suite(await work.stage("tests", writing))
 
     async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
         faults, diagnosis = list(verdict.failures), None
         suspects: tuple[str, ...] = ()
         if verdict.failing and self._work.suite is not None:
-            diagnosis = self._reconsider(await self._diagnose(verdict, self._work.suite))
-            self._work.emit(Diagnosed(diagnosis))
-            self._packages.add(diagnosis)
+            diagnosis = await self._blame.diagnosed(verdict.failing, self._work.suite)
             faults += diagnosis.of_type("logic")
             suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
         async with asyncio.TaskGroup() as group:
@@ -108,30 +106,6 @@ class Mender:
                 group.create_task(self._mend_tests(suspects))
         return diagnosis
 
-    async def _diagnose(self, verdict: Verdict, suite: TestSuite) -> ErrorDiagnosis:
-        work = self._work
-        asking = partial(
-            diagnose, work.talk, work.request, work.plan, work.judges_context, work.code, suite.source, verdict.failing
-        )
-        return await work.stage("diagnose", asking)
-
-    def _reconsider(self, diagnosis: ErrorDiagnosis) -> ErrorDiagnosis:
-        """Change the mind about who is at fault where the same blame has not helped.
-
-        Guarded both ways: doubt in a test only has it re-derived, and a test that was re-derived once is not doubted
-        again, so that the code is at fault from then on.
-        """
-        failures = []
-        for failure in diagnosis.failures:
-            kind = failure.error_type
-            tries = self._mendings[failure.test_name, failure.error_message]
-            if kind == "logic" and tries >= FIXES_BEFORE_DOUBT and not failure.test_name.startswith(DEPARTURE):
-                kind = "test_error"
-            if kind == "test_error" and failure.test_name in self._rederived:
-                kind = "logic"
-            failures.append(failure.model_copy(update={"error_type": kind}))
-        return diagnosis.model_copy(update={"failures": tuple(failures)})
-
     async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
         work, notes = self._work, self._insistence(faults)
         fixing = partial(
@@ -140,21 +114,12 @@ class Mender:
             notes=notes,
             variant=len(self.unusable),
         )
-        with self._taken_note_of():
+        with self._blame.taken_note_of():
             work.set_code(await work.stage("fix", fixing))
-            for fault in faults:
-                self._mendings[fault.test_name, fault.error_message] += 1
-
-    @contextmanager
-    def _taken_note_of(self) -> Iterator[None]:
-        """An answer that cannot be used costs an attempt, and does not end the run."""
-        try:
-            yield
-        except UnusableAnswer as error:
-            self.unusable.append(error)
+            self._blame.mended(faults)
 
     def _insistence(self, faults: Sequence[TestFailure]) -> str:
-        tries = max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
+        tries = self._blame.tries(faults)
         if not tries:
             return ""
         return (
@@ -164,18 +129,11 @@ class Mender:
         )
 
     async def _mend_tests(self, names: tuple[str, ...]) -> None:
-        work = self._work
-        assert work.suite is not None
-        fixing = partial(
-            fix_tests,
-            *(work.talk, work.request, work.plan, work.judges_context, work.suite.source, names),
-            variant=len(self.unusable),
-        )
-        with self._taken_note_of():
-            fix = await work.stage("fix", fixing)
-            self._rederived.update(names)
-            self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
-            work.set_suite(read_suite(fix.source))
+        suite = self._work.suite
+        assert suite is not None
+        source = await self._blame.rederive(suite.source, names)
+        if source != suite.source:
+            self._work.set_suite(read_suite(source))
 
 
 def _tests_are_broken(verdict: Verdict) -> bool:

@@ -90,7 +90,7 @@ class Announcer:
     def _tell(self, body: dict[str, Any]) -> None:
         self._told = body
         try:
-            self._on_send(SentRequest(self._stage, self._key, _place(self._address), body, self._number))
+            self._on_send(SentRequest(self._stage, self._key, place(self._address), body, self._number))
         except Exception as error:
             self._fault = error
 
@@ -100,7 +100,7 @@ def _whole(body: Mapping[str, Any]) -> dict[str, Any]:
     return whole | dict(body.get("extra_body") or {})
 
 
-def _place(address: str) -> str:
+def place(address: str) -> str:
     """The address without user, password and query."""
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]

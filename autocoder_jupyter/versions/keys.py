@@ -61,6 +61,7 @@ class RequestKey:
             "max_sample_rows": config.max_sample_rows,
             "skip_tests": config.skip_tests,
             "base_packages": config.base_packages,
+            "backend": "" if config.backend == "litellm" else config.backend,
             "python_version": config.image_config.python_version,  # of its own accord it is the notebook's
         }
         # What a request does not have leaves no trace, so that a part that is new here changes no key of before.

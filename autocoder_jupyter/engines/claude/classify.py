@@ -66,7 +66,7 @@ def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, byt
     except NotConfined as error:
         return Judgement("denied", str(error))
     does = "reads in the workspace" if tool == "Read" else "writes in the workspace"
-    return worst([runners_file(path), Judgement("safe", does)])
+    return worst([Judgement("safe", does), runners_file(path)])
 
 
 def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Judgement:

@@ -1,0 +1,97 @@
+"""Who is at fault when a test fails, the function or the test, and the memory of what did not help so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.events import Diagnosed
+from autocoder_jupyter.engine.fix_tests import TestFix, fix_tests
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
+
+FIXES_BEFORE_DOUBT = 2
+"""Mendings of the code for the same failing test after which the test itself is re-derived."""
+
+
+class Blame:
+    """Asks who is at fault, and has tests re-derived.
+
+    Args:
+        work: the generation.
+        packages: learn what a diagnosis asks for.
+    """
+
+    def __init__(self, work: Work, packages: Packages) -> None:
+        self._work = work
+        self._packages = packages
+        self._mendings: Counter[tuple[str, str]] = Counter()
+        self.rederived: set[str] = set()
+        self.tests_changed: tuple[str, ...] = ()
+        self.unusable: list[UnusableAnswer] = []
+
+    async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
+        """Why tests of a module fail, by a model's reading and what is known of earlier mendings."""
+        work = self._work
+        asking = partial(
+            diagnose, work.talk, work.request, work.plan, work.judges_context, work.code, suite.source, failing
+        )
+        diagnosis = self._reconsidered(await work.stage("diagnose", asking))
+        work.emit(Diagnosed(diagnosis))
+        self._packages.add(diagnosis)
+        return diagnosis
+
+    def _reconsidered(self, diagnosis: ErrorDiagnosis) -> ErrorDiagnosis:
+        """Change the mind about who is at fault where the same blame has not helped.
+
+        Guarded both ways: doubt in a test only has it re-derived, and a test that was re-derived once is not doubted
+        again, so that the code is at fault from then on.
+        """
+        failures = []
+        for failure in diagnosis.failures:
+            kind = failure.error_type
+            tries = self._mendings[failure.test_name, failure.error_message]
+            if kind == "logic" and tries >= FIXES_BEFORE_DOUBT and not failure.test_name.startswith(DEPARTURE):
+                kind = "test_error"
+            if kind == "test_error" and failure.test_name in self.rederived:
+                kind = "logic"
+            failures.append(failure.model_copy(update={"error_type": kind}))
+        return diagnosis.model_copy(update={"failures": tuple(failures)})
+
+    async def rederive(self, source: str, names: Sequence[str]) -> str:
+        """A module of tests after some of them were worked out anew, by somebody who sees no code."""
+        work = self._work
+        fixing = partial(
+            fix_tests,
+            *(work.talk, work.request, work.plan, work.judges_context, source, names),
+            variant=len(self.unusable),
+        )
+        fix: TestFix | None = None
+        with self.taken_note_of():
+            fix = await work.stage("fix", fixing)
+            self.rederived.update(names)
+            self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
+        return fix.source if fix is not None else source
+
+    def mended(self, faults: Sequence[TestFailure]) -> None:
+        """The code was changed because of these."""
+        for fault in faults:
+            self._mendings[fault.test_name, fault.error_message] += 1
+
+    def tries(self, faults: Sequence[TestFailure]) -> int:
+        """How often the code was changed already because of one of these."""
+        return max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
+
+    @contextmanager
+    def taken_note_of(self) -> Iterator[None]:
+        """An answer that cannot be used costs an attempt, and does not end the run."""
+        try:
+            yield
+        except UnusableAnswer as error:
+            self.unusable.append(error)

@@ -1,0 +1,260 @@
+"""Between the program of the SDK and the model's service: a loopback address that answers the program's questions.
+
+The program has no key and knows no other address. Each of its questions is looked up in the journal, allowed by the
+budget, recorded as it goes out, and answered once the answer is in the journal. So a run that was broken off goes on
+where it was, a limit ends it before the next request, and what is known of the model's service stays here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from autocoder_jupyter.background import Pauses, call_blocking
+from autocoder_jupyter.engine.events import Stage
+from autocoder_jupyter.engines.claude import wire
+from autocoder_jupyter.engines.claude.loopback import Loopback
+from autocoder_jupyter.engines.claude.service import Refusal, Service
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.models import library
+from autocoder_jupyter.models.metering import Meter, worst_case
+from autocoder_jupyter.models.prices import cost_of
+from autocoder_jupyter.models.protocol import ExchangeStore
+from autocoder_jupyter.models.retries import Patience
+from autocoder_jupyter.models.sent import OnSend, SentRequest, place
+from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.types import Exchange, Usage
+
+_LEAST_THOUGHT = 1024
+_CACHE_SURCHARGE = 0.25
+"""What a service charges on top for input that it puts into its cache."""
+
+_numbers = itertools.count(10**9)  # apart from those of questions that go another way
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of the session.
+
+    Args:
+        begun: a turn began; gets its number.
+        said: a piece of text came; gets the turn and the text.
+        exchanged: a question was answered.
+        retrying: the service failed for a moment; gets why, and the seconds until the next try.
+    """
+
+    begun: Callable[[int], None]
+    said: Callable[[int, str], None]
+    exchanged: Callable[[Exchange], None]
+    retrying: Callable[[str, float], None]
+
+
+class Gateway:
+    """The address; an asynchronous context manager.
+
+    Args:
+        service: answers what the journal does not.
+        store: the journal.
+        policy: whether it is looked into, and written to.
+        locked: whether the service may not be asked.
+        meter: allows each request.
+        most_turns: requests in all.
+        on_send: is told of each request that goes out, before it does.
+        listener: hears of turns.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        store: ExchangeStore,
+        policy: CachePolicy,
+        locked: bool,
+        meter: Meter,
+        most_turns: int,
+        on_send: OnSend,
+        listener: Listener,
+    ) -> None:
+        self._service = service
+        self._store = store
+        self._policy = policy
+        self._locked = locked
+        self._meter = meter
+        self._most_turns = most_turns
+        self._on_send = on_send
+        self._listener = listener
+        self._patience = Patience()
+        self._known = 0  # messages of the session that are recorded
+        self.token = secrets.token_hex(16)
+        self._server = Loopback(self._answer, self.token)
+        self.turn = 0
+        self.stage: Stage = "code"
+        self.fault: asyncio.Future[AutocodeError] = asyncio.get_running_loop().create_future()
+        """Why the session cannot go on."""
+
+    async def __aenter__(self) -> Gateway:
+        await self._server.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._server.close()
+        self.fault.cancel()
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        return self._server.url
+
+    def stop(self, why: AutocodeError) -> None:
+        """End the session; the first reason counts."""
+        if not self.fault.done():
+            self.fault.set_result(why)
+
+    async def _answer(self, body: dict[str, Any], headers: Mapping[str, str]) -> wire.Message:
+        """The answer to one question.
+
+        Raises:
+            AutocodeError: there is none, and the session is over.
+        """
+        try:
+            return await self._turned(wire.without_additions(body), headers)
+        except AutocodeError as error:
+            self.stop(error)
+            raise
+        except Exception as error:
+            told = ModelError("The Claude backend failed while it asked the model.", why=f"{error!r}"[:400])
+            self.stop(told)
+            raise told from error
+
+    async def _turned(self, body: dict[str, Any], headers: Mapping[str, str]) -> wire.Message:
+        if self.turn >= self._most_turns:
+            raise BudgetSpent(
+                f"The agent has used its {self._most_turns} turns.",
+                hint="Raise agent_max_turns (--agent-max-turns) and run the cell again; the turns so far are replayed.",
+                limit="agent_max_turns",
+            )
+        self.turn += 1
+        self._listener.begun(self.turn)
+        key, new = wire.request_key(body), body["messages"][self._known :]
+        self._known = len(body["messages"])
+        if self._policy == "auto" and (recorded := self._store.find(key)) is not None:
+            with suppress(ValueError):
+                return self._replayed(recorded)
+        if self._locked:
+            raise Locked(
+                f"{self._service.config.model} would be asked as an agent, and it is locked.",
+                hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder.",
+            )
+        began = time.monotonic()
+        message, usage = await self._asked(body, headers, key, new)
+        exchange = Exchange(
+            stage=self.stage,
+            key=key,
+            model=self._service.config.model,
+            messages=tuple(new),
+            answer=wire.answer_text(message),
+            finish_reason=message.stop_reason,
+            usage=usage,
+            seconds=time.monotonic() - began,
+        )
+        if self._policy != "disable":
+            self._store.add(exchange)
+        self._listener.exchanged(exchange)
+        return message
+
+    def _replayed(self, recorded: Exchange) -> wire.Message:
+        message = wire.Message(wire.recorded_blocks(recorded.answer), recorded.finish_reason)
+        for block in message.blocks:
+            if block["type"] == "text":
+                self._listener.said(self.turn, str(block.get("text") or ""))
+        self._listener.exchanged(recorded.model_copy(update={"stage": self.stage, "replayed": True, "usage": Usage()}))
+        return message
+
+    async def _asked(
+        self, body: dict[str, Any], headers: Mapping[str, str], key: str, new: list[Any]
+    ) -> tuple[wire.Message, Usage]:
+        """Ask the service until it answers; passing faults are waited out."""
+        litellm = await library.preload()
+        config, asked = self._service.config, int(body.get("max_tokens") or 8000)
+        texts = [{"content": str(body["messages"])}]
+        tools = [body.get("system"), body.get("tools")]
+        worst = await call_blocking(lambda: worst_case(texts, tools, asked, config, litellm))
+        failures, started = 0, time.monotonic()
+        while True:
+            try:
+                async with self._meter.reserve(worst) as grant:
+                    sent = within(body, grant.room)
+                    body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
+                    number = next(_numbers)
+                    self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
+                    message = await self._streamed(sent, headers)
+                    usage = await call_blocking(partial(self._priced, message, body, litellm))
+                    grant.spend(usage)
+                    return message, usage
+            except Refusal as refusal:
+                fault = self._service.judged(refusal, litellm)
+                if isinstance(fault, ModelError):
+                    raise fault from refusal
+                failures += 1
+                pause = self._patience.pause(failures, time.monotonic() - started, fault.retry_after)
+                if pause is None:
+                    raise self._unavailable(fault.reason, failures) from refusal
+                self._listener.retrying(fault.reason, pause)
+                await asyncio.sleep(pause)
+
+    async def _streamed(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> wire.Message:
+        message, reader, pauses = wire.Message(), wire.EventReader(), Pauses()
+        async with self._service.stream({**body, "stream": True}, headers) as response:
+            async for data in response.aiter_bytes():
+                for event in reader.feed(data):
+                    if event.get("type") == "error":
+                        raise Refusal(str(event.get("error")), 529)
+                    if piece := message.take(event):
+                        self._listener.said(self.turn, piece)
+                await pauses.pause_when_due()
+        if not message.stop_reason:
+            raise Refusal("the answer broke off", 503)
+        if message.stop_reason == "max_tokens":
+            raise UnusableAnswer(
+                f"An answer of {self._service.config.model} was cut off: it was longer than it may be.",
+                hint="Raise max_tokens or max_cost, or ask for less in one cell.",
+            )
+        return message
+
+    def _priced(self, message: wire.Message, body: Mapping[str, Any], litellm: Any) -> Usage:
+        """What was used; estimated, and of unknown cost, where the service counts nothing."""
+        counted, config = message.usage, self._service.config
+        if counted is None:
+            asked, said = len(str(body["messages"])), len(wire.answer_text(message))
+            return Usage(input_tokens=asked // 4 + 1, output_tokens=said // 4 + 1, cost=None)
+        surcharge = Usage(input_tokens=round(message.written_to_cache * _CACHE_SURCHARGE))
+        costs = [cost_of(usage, config, litellm) for usage in (counted, surcharge) if usage != Usage()]
+        known = [cost for cost in costs if cost is not None]
+        return counted.model_copy(update={"cost": sum(known) if len(known) == len(costs) else None})
+
+    def _unavailable(self, reason: str, tries: int) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"{self._service.config.model} did not answer in {tries} tries.",
+            why=f"Last: {reason}.",
+            hint="Try again later (%autocode retry); what the agent has done so far is replayed.",
+        )
+
+
+def within(body: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """A request whose answer has so many tokens at most."""
+    asked = int(body.get("max_tokens") or 8000)
+    shortened = {**body, "max_tokens": min(asked, room)}
+    thinking = body.get("thinking")
+    if room < asked and isinstance(thinking, dict) and "budget_tokens" in thinking:
+        thoughts = min(int(thinking["budget_tokens"]), room // 2)
+        shortened["thinking"] = {**thinking, "budget_tokens": thoughts}
+        if thoughts < _LEAST_THOUGHT:
+            shortened["thinking"] = {"type": "disabled"}
+    return shortened

@@ -1,0 +1,37 @@
+"""What an agent is told of a run of its tests; a runner of ours stands in the place of pytest's command."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.engine.diagnose import shortened
+from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.sandbox.protocol import TestRun
+
+MOST_TOLD = 8
+"""Failing tests whose messages are told; of the others, only the names."""
+
+_HOW = (
+    "(tests.py was run as it is when it counts: by a runner of its own, tests and function in separate processes, "
+    "without conftest.py, plugins and options.)"
+)
+
+
+def told_of(run: TestRun, suite: TestSuite) -> str:
+    """How the tests went, in words.
+
+    They run on values that they make themselves, so nothing of the person's data is in them; what looks private is
+    masked all the same.
+    """
+    if run.collection_error:
+        return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{_HOW}"
+    failing = [outcome for outcome in run.outcomes if outcome.outcome != "passed"]
+    lines = [f"{len(run.outcomes) - len(failing)} of {len(suite.ids)} tests passed. {_HOW}"]
+    for outcome in failing[:MOST_TOLD]:
+        lines.append(f"\n{outcome.outcome.upper()} {outcome.id}\n{_masked(outcome.message)}".rstrip())
+    if more := failing[MOST_TOLD:]:
+        lines.append(f"\nFailing too: {', '.join(outcome.id for outcome in more)}")
+    return "\n".join(lines)
+
+
+def _masked(text: str) -> str:
+    return shortened(Masker().mask(text))

@@ -1,0 +1,144 @@
+"""The way to a service that speaks Anthropic's messages: its address, its key, and what its refusals mean."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.errors import InvalidRequest, ModelError
+from autocoder_jupyter.models import catalogue, credentials, preflight
+from autocoder_jupyter.models.faults import Passing, judge
+from autocoder_jupyter.models.protocol import ModelConfig
+
+if TYPE_CHECKING:
+    import httpx
+
+_PREFIX = "anthropic/"
+_USUAL = "https://api.anthropic.com"
+_ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+_PASSED_ON = ("anthropic-version", "anthropic-beta")
+"""Headers of a request that a service must see."""
+
+_CONNECT_SECONDS = 20.0
+
+LONGEST_REFUSAL = 64 * 1024
+"""Bytes of a refusal that are read."""
+
+
+def require_claude(model: str) -> None:
+    """See to it that a model can be asked in Anthropic's words.
+
+    Raises:
+        InvalidRequest: somebody else serves it.
+    """
+    if model.startswith(_PREFIX) or catalogue.provider_of(model) == "anthropic":
+        return
+    raise InvalidRequest(
+        f"The Claude backend works with models of Anthropic, and {model} is none.",
+        hint="Name one, such as -m anthropic/claude-sonnet-4-5, or leave out --backend claude.",
+    )
+
+
+def plain_name(model: str) -> str:
+    """The model as its service calls it."""
+    return model.removeprefix(_PREFIX)
+
+
+class Refusal(Exception):
+    """What a service said in place of an answer.
+
+    Args:
+        said: its words.
+        status: of HTTP; None where it was not reached.
+        headers: of its answer.
+    """
+
+    def __init__(self, said: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(said)
+        self.status_code = status
+        self.litellm_response_headers = headers or {}  # where `judge` looks for a time to wait
+
+
+class Service:
+    """One model's service.
+
+    Args:
+        config: the model, the key's variable, the address.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    @property
+    def url(self) -> str:
+        """Where requests go."""
+        given = (self.config.params.get("api_base"), self.config.params.get("base_url"), self.config.api_base)
+        known = next((str(address) for address in given if address), "")
+        base = known or next((os.environ[name] for name in _ADDRESSES if os.environ.get(name)), _USUAL)
+        base = base.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
+        return f"{base}/v1/messages"
+
+    def require_reachable(self) -> None:
+        """Look whether there is a key, and something at the address. Blocks.
+
+        Raises:
+            AuthenticationFailed, ModelUnavailable: see `models.preflight`.
+        """
+        preflight.check(self.config)
+
+    def _key_headers(self) -> dict[str, str]:
+        config = self.config
+        if given := config.params.get("api_key"):
+            return {"x-api-key": str(given)}
+        if config.api_key:
+            return {"x-api-key": credentials.named_key(config)}
+        if key := os.environ.get("ANTHROPIC_API_KEY", "").strip():
+            return {"x-api-key": key}
+        if token := os.environ.get("ANTHROPIC_AUTH_TOKEN", "").strip():
+            return {"authorization": f"Bearer {token}"}
+        return {"x-api-key": "not-needed"}
+
+    @asynccontextmanager
+    async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        """Send a request, and give the answer while it arrives.
+
+        Raises:
+            Refusal: anything else came, or nothing.
+        """
+        import httpx
+
+        passed = {name: headers[name] for name in _PASSED_ON if name in headers}
+        timeout = httpx.Timeout(self.config.seconds, connect=_CONNECT_SECONDS)
+        try:
+            async with httpx.AsyncClient(timeout=timeout) as client:
+                sent = {**passed, **self._key_headers()}
+                async with client.stream("POST", self.url, json=dict(body), headers=sent) as response:
+                    if response.status_code != 200:
+                        raise await _refusal(response)
+                    yield response
+        except httpx.HTTPError as error:
+            raise Refusal(f"Connection error: {error}") from error
+
+    def judged(self, refusal: Refusal, litellm: ModuleType) -> Passing | ModelError:
+        """What a refusal means: to be waited out, or to be told."""
+        if refusal.status_code is None:
+            return Passing("no connection to the service")
+        return judge(refusal, self.config, litellm)
+
+
+async def _refusal(response: httpx.Response) -> Refusal:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > LONGEST_REFUSAL:
+            break
+    text = body[:LONGEST_REFUSAL].decode("utf-8", "replace")
+    with suppress(ValueError):
+        told = json.loads(text)
+        error = told.get("error") if isinstance(told, dict) else None
+        text = str(error.get("message") or text) if isinstance(error, dict) else text
+    return Refusal(text, response.status_code, dict(response.headers))

@@ -1,0 +1,190 @@
+"""A session of the Claude Agent SDK: its program with no tool of its own, no settings, no key and no other environment.
+
+The program's tools are functions of ours in this process; what it asks the model goes to the gateway. Prompts are sent
+as they are: the program would otherwise read files that an `@` in them names, and follow their slash commands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.engines.claude.gateway import Gateway
+from autocoder_jupyter.engines.claude.installed import require_program
+from autocoder_jupyter.engines.claude.program import home
+from autocoder_jupyter.errors import ModelError
+from autocoder_jupyter.visible import visible_block
+
+SERVER = "workspace"
+"""The tools' server; the model knows them as `mcp__workspace__Bash`."""
+
+_HOURS = str(6 * 60 * 60 * 1000)
+_VARIABLES = {
+    "CLAUDE_CODE_MAX_RETRIES": "0",  # the gateway waits passing faults out
+    "API_TIMEOUT_MS": _HOURS,
+    "MCP_TOOL_TIMEOUT": _HOURS,
+    "DISABLE_AUTO_COMPACT": "1",  # a summary would be a question that nobody asked
+    "NO_PROXY": "127.0.0.1,localhost",
+    "no_proxy": "127.0.0.1,localhost",
+}
+_SECONDS_TO_START = 60.0
+_SECONDS_TO_END = 15.0
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that the model may call.
+
+    Args:
+        name: as the model sees it, behind the server's.
+        description: what it does.
+        schema: JSON schema of its arguments.
+        call: gets the arguments; gives what the model is told, and whether it went well.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    call: Callable[[Mapping[str, Any]], Awaitable[tuple[str, bool]]]
+
+
+async def preload() -> None:
+    """Import the SDK, which takes a second or two; not on the loop.
+
+    Raises:
+        ModelError: it is not installed, or there is no program.
+    """
+    await call_blocking(require_program)
+    await call_blocking(lambda: importlib.import_module("claude_agent_sdk"))
+
+
+class Session:
+    """One conversation with the agent. `ask` may be called again and again; the workspace and what was said stay.
+
+    Args:
+        gateway: answers the program.
+        tools: all that the program has.
+        system: the system text.
+        model: the model's plain name.
+    """
+
+    def __init__(self, gateway: Gateway, tools: Sequence[Tool], system: str, model: str) -> None:
+        self._gateway = gateway
+        self._tools = tools
+        self._system = system
+        self._model = model
+        self._stack = AsyncExitStack()
+        self._client: Any = None
+        self._complaints: list[str] = []
+        self.id = ""
+
+    async def start(self) -> None:
+        """Start the program.
+
+        Raises:
+            ModelError: it cannot be started.
+        """
+        await preload()
+        import claude_agent_sdk as sdk
+
+        program = await call_blocking(require_program)
+        await self._stack.enter_async_context(self._gateway)
+        address = {"ANTHROPIC_BASE_URL": self._gateway.url, "ANTHROPIC_API_KEY": self._gateway.token}
+        place = self._stack.enter_context(home(program, {**_VARIABLES, **address}))
+        options = sdk.ClaudeAgentOptions(
+            tools=[],
+            allowed_tools=[f"mcp__{SERVER}"],
+            permission_mode="dontAsk",
+            strict_mcp_config=True,
+            mcp_servers={SERVER: sdk.create_sdk_mcp_server(SERVER, tools=[_served(sdk, tool) for tool in self._tools])},
+            setting_sources=[],
+            skills=[],
+            verbatim_prompts=True,
+            system_prompt=self._system,
+            model=self._model,
+            cli_path=place.cli_path,
+            cwd=place.cwd,
+            env=dict(place.env),
+            stderr=self._complaints.append,
+        )
+        client = sdk.ClaudeSDKClient(options)
+        self._stack.push_async_callback(_ended, client)
+        try:
+            async with asyncio.timeout(_SECONDS_TO_START):
+                await client.connect()
+        except Exception as error:
+            raise self._not_started(error) from error
+        self._client = client
+
+    async def ask(self, text: str) -> None:
+        """Say something, and wait until the agent stops.
+
+        Raises:
+            AutocodeError: the session cannot go on, because of a limit, the service or the program.
+        """
+        await self._client.query(text)
+        turn = asyncio.ensure_future(self._result())
+        try:
+            ends: set[asyncio.Future[Any]] = {turn, self._gateway.fault}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not turn.done():
+                turn.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await turn
+        if self._gateway.fault.done():
+            raise self._gateway.fault.result()
+        turn.result()
+
+    async def _result(self) -> None:
+        import claude_agent_sdk as sdk
+
+        try:
+            async for message in self._client.receive_response():
+                if isinstance(message, sdk.ResultMessage):
+                    self.id = message.session_id
+                    if message.is_error:
+                        raise self._broken(str(message.result or message.terminal_reason or message.subtype))
+                    return
+        except sdk.ClaudeSDKError as error:
+            raise self._broken(str(error)) from error
+        raise self._broken("it ended in the middle of a turn")
+
+    async def close(self) -> None:
+        """End the program, and remove what it wrote."""
+        self._client = None
+        await self._stack.aclose()
+
+    def _not_started(self, error: Exception) -> ModelError:
+        why = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
+        return ModelError("The program of the Claude Agent SDK could not be started.", why=self._words(why))
+
+    def _broken(self, why: str) -> ModelError:
+        return ModelError(
+            "The program of the Claude Agent SDK stopped.",
+            why=self._words(why),
+            hint="Run the cell again (%autocode retry); what the agent has done so far is replayed.",
+        )
+
+    def _words(self, why: str) -> str:
+        return visible_block("\n".join([why, *self._complaints[-3:]]))[:1000]
+
+
+def _served(sdk: Any, tool: Tool) -> Any:
+    async def call(arguments: dict[str, Any]) -> dict[str, Any]:
+        text, ok = await tool.call(arguments)
+        return {"content": [{"type": "text", "text": text}], "is_error": not ok}
+
+    return sdk.tool(tool.name, tool.description, dict(tool.schema))(call)
+
+
+async def _ended(client: Any) -> None:
+    """Disconnect, also while a cancel is on its way."""
+    ending = asyncio.ensure_future(client.disconnect())
+    with suppress(TimeoutError, Exception):
+        await asyncio.wait_for(asyncio.shield(ending), _SECONDS_TO_END)

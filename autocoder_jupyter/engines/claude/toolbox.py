@@ -1,0 +1,202 @@
+"""The agent's four tools: each call is classified, told, done in the workspace or by our runner, and journalled."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engines.claude.classify import classify
+from autocoder_jupyter.engines.claude.session import Tool
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.sandbox.workspace import DEFAULT_SECONDS, Observation, Workspace
+from autocoder_jupyter.types import ToolOutcome, ToolUse
+from autocoder_jupyter.versions.keys import content_key
+from autocoder_jupyter.visible import visible, visible_block
+
+STEP = "agent tool"
+"""The name of a call in the journal."""
+
+MOST_SHOWN = 200
+"""Characters of an argument that are shown."""
+
+MOST_OBSERVED = 2_000
+"""Characters of an observation that are shown, and kept in the report."""
+
+_PATH = {"type": "string", "description": "path in the workspace, such as solution.py"}
+_SCHEMAS: Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "Bash": (
+        "Run a command of a shell in the workspace.",
+        {
+            "command": {"type": "string"},
+            "timeout": {"type": "number", "description": f"seconds, {DEFAULT_SECONDS:g} by default"},
+        },
+        ("command",),
+    ),
+    "Read": (
+        "Read lines of a file, with their numbers.",
+        {"file_path": _PATH, "offset": {"type": "integer", "description": "first line"}, "limit": {"type": "integer"}},
+        ("file_path",),
+    ),
+    "Write": (
+        "Make a file, or write over it.",
+        {"file_path": _PATH, "content": {"type": "string"}},
+        ("file_path", "content"),
+    ),
+    "Edit": (
+        "Put new text in the place of the one occurrence of a text in a file, or of all of them.",
+        {
+            "file_path": _PATH,
+            "old_string": {"type": "string"},
+            "new_string": {"type": "string"},
+            "replace_all": {"type": "boolean"},
+        },
+        ("file_path", "old_string", "new_string"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What a call needs that is not in the workspace.
+
+    Args:
+        ready: sees to the environment before a command; gives why that cannot be, or "".
+        test: runs the agent's tests by the runner that counts.
+        changed: is told after each call that may have changed files.
+        failed: is told of what keeps any further call from being of use.
+    """
+
+    ready: Callable[[], Awaitable[str]]
+    test: Callable[[], Awaitable[Observation]]
+    changed: Callable[[], None]
+    failed: Callable[[AutocodeError], None]
+
+
+class Toolbox:
+    """The tools of one session.
+
+    Args:
+        work: the generation.
+        workspace: where the files are.
+        hands: the rest.
+        session: names the session by its beginning: recorded calls of another one are not of this one.
+        turn: the number of the turn that runs now.
+    """
+
+    def __init__(self, work: Work, workspace: Workspace, hands: Hands, session: str, turn: Callable[[], int]) -> None:
+        self._work = work
+        self._workspace = workspace
+        self._hands = hands
+        self._session = session
+        self._turn = turn
+        self._one = asyncio.Lock()
+        self.calls: list[ToolUse] = []
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """As the program gets them."""
+        return tuple(self._tool(name) for name in _SCHEMAS)
+
+    def _tool(self, name: str) -> Tool:
+        description, properties, required = _SCHEMAS[name]
+        schema = {"type": "object", "properties": properties, "required": list(required)}
+
+        async def call(arguments: Mapping[str, Any]) -> tuple[str, bool]:
+            async with self._one:
+                observation = await self._called(name, arguments)
+            return observation.text, observation.ok
+
+        return Tool(name, description, schema, call)
+
+    async def _called(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
+        judgement = classify(tool, arguments, self._workspace.files)
+        number, began = len(self.calls), time.monotonic()
+        use = ToolUse(
+            turn=self._turn(),
+            tool=tool,
+            argument=_shown(arguments),
+            kind=judgement.kind,
+            reason=judgement.reason,
+            outcome="cancelled",
+        )
+        self.calls.append(use)
+        call = f"{self._session}-{number}"
+        self._work.emit(ToolCalled(call, use.turn, tool, use.argument, use.kind, use.reason))
+        outcome: ToolOutcome = "cancelled"
+        observation, replayed = Observation("", ok=False), False
+        try:
+            key = content_key(self._session, number, tool, dict(arguments), self._workspace.snapshot())
+            recorded = self._recorded(key)
+            replayed = recorded is not None
+            observation = recorded or await self._done(tool, arguments, use)
+            outcome = "denied" if use.kind == "denied" else ("ok" if observation.ok else "failed")
+            if not replayed:
+                self._record(key, observation)
+            self._hands.changed()
+        finally:
+            told = visible_block(observation.text)[:MOST_OBSERVED]
+            seconds = time.monotonic() - began
+            ended = {"outcome": outcome, "observed": told, "seconds": seconds, "replayed": replayed}
+            self.calls[number] = use.model_copy(update=ended)
+            self._work.emit(ToolEnded(call, outcome, told, seconds, replayed))
+        return observation
+
+    async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
+        """Do what is asked; what cannot be done is said, and what nobody can help ends the session."""
+        if use.kind == "denied":
+            return Observation(f"Denied: {use.reason}.", ok=False)
+        try:
+            if tool == "Bash" and (problem := await self._hands.ready()):
+                return Observation(problem, ok=False)
+            if use.kind == "intercepted":
+                return await self._hands.test()
+            return await self._in_workspace(tool, arguments)
+        except AutocodeError as error:
+            self._hands.failed(error)
+            return Observation("The sandbox failed; this is not the fault of the command.", ok=False)
+
+    async def _in_workspace(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
+        workspace, path = self._workspace, str(arguments.get("file_path") or "")
+        match tool:
+            case "Bash":
+                return await workspace.bash(str(arguments.get("command") or ""), _number(arguments.get("timeout")))
+            case "Read":
+                offset, limit = _number(arguments.get("offset")), _number(arguments.get("limit"))
+                given = {"offset": offset, "limit": limit}
+                return await workspace.read(path, **{name: int(value) for name, value in given.items() if value})
+            case "Write":
+                return await workspace.write(path, str(arguments.get("content") or ""))
+            case _:
+                old, new = str(arguments.get("old_string") or ""), str(arguments.get("new_string") or "")
+                return await workspace.edit(path, old, new, arguments.get("replace_all") is True)
+
+    def _recorded(self, key: str) -> Observation | None:
+        """What came of this very call in a run that was broken off; the files are then as they were after it."""
+        if self._work.config.cache != "auto":
+            return None
+        found = self._work.services.journal.find_step(STEP, key)
+        if found is None or not isinstance(found.get("observed"), str):
+            return None
+        if "files" in found and not self._workspace.restore(found["files"]):
+            return None
+        return Observation(visible_block(found["observed"]), found.get("ok") is True)
+
+    def _record(self, key: str, observation: Observation) -> None:
+        if self._work.config.cache == "disable":
+            return
+        outcome = {"observed": observation.text, "ok": observation.ok, "files": self._workspace.snapshot()}
+        self._work.services.journal.add_step(STEP, key, outcome)
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    text = str(arguments.get("command") or arguments.get("file_path") or "")
+    return visible(" ".join(text.split()))[:MOST_SHOWN]
+
+
+def _number(value: object) -> float | None:
+    return float(cast(float, value)) if isinstance(value, int | float) and not isinstance(value, bool) else None

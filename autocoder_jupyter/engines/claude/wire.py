@@ -1,0 +1,223 @@
+"""Anthropic's messages as they cross the wire: what a request says, the events of an answer, what was counted.
+
+Everything here may come from a stranger's journal or from a service of any kind, so nothing is taken for granted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocoder_jupyter.types import Usage
+
+_REMINDER = "<system-reminder>"
+_OF_THE_PROGRAM = "x-anthropic-billing-header"
+
+
+def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A request without what the program adds of the machine that it runs on: folders, system, date, an id of it.
+
+    Nothing of that is true of the sandbox, and a question that holds it is another one on each machine and day.
+    """
+    kept = {name: part for name, part in body.items() if name != "metadata"}
+    messages = body.get("messages")
+    kept["messages"] = [_plain_message(message) for message in messages] if isinstance(messages, list) else []
+    return kept
+
+
+def _plain_message(message: Any) -> Any:
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [_plain_result(block) for block in content if not _is_reminder(block)]}
+
+
+def _plain_result(block: Any) -> Any:
+    """The result of a tool: what we answered is its first part."""
+    content = block.get("content") if isinstance(block, dict) and block.get("type") == "tool_result" else None
+    return {**block, "content": content[:1]} if isinstance(content, list) else block
+
+
+def _is_reminder(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text" and str(block.get("text")).startswith(_REMINDER)
+
+
+def request_key(body: Mapping[str, Any]) -> str:
+    """SHA-256, in hex, of all that shapes the answer: the model, the words, the tools."""
+    system = body.get("system")
+    told = [part for part in system if _OF_THE_PROGRAM not in str(part)] if isinstance(system, list) else system
+    shape = [body.get("model"), told, body.get("messages"), body.get("tools")]
+    canonical = json.dumps(_unmarked(shape), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _unmarked(value: Any) -> Any:
+    """Without the marks of a prompt's cache, which wander, and without white space that the program adds at an end."""
+    if isinstance(value, dict):
+        return {name: _unmarked(part) for name, part in value.items() if name != "cache_control"}
+    if isinstance(value, list):
+        return [_unmarked(part) for part in value]
+    return value.rstrip() if isinstance(value, str) else value
+
+
+@dataclass
+class Message:
+    """An answer, from the events of its stream.
+
+    Args:
+        blocks: texts, thoughts and calls of tools, in order.
+        stop_reason: why it ended; "" as long as it has not.
+        counts: the service's own counts.
+    """
+
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    stop_reason: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    _inputs: dict[int, str] = field(default_factory=dict)
+
+    def take(self, event: Mapping[str, Any]) -> str:
+        """One event.
+
+        Returns:
+            The piece of text that it brings; "" for any other.
+        """
+        match event.get("type"):
+            case "message_start":
+                message = event.get("message")
+                self._count(message.get("usage") if isinstance(message, dict) else None)
+            case "content_block_start":
+                block = event.get("content_block")
+                self.blocks.append(dict(block) if isinstance(block, dict) else {})
+            case "content_block_delta":
+                delta = event.get("delta")
+                return self._grow(delta) if self.blocks and isinstance(delta, dict) else ""
+            case "content_block_stop":
+                self._close()
+            case "message_delta":
+                delta = event.get("delta")
+                self.stop_reason = str((delta if isinstance(delta, dict) else {}).get("stop_reason") or "end_turn")
+                self._count(event.get("usage"))
+        return ""
+
+    def _grow(self, delta: Mapping[str, Any]) -> str:
+        block, place = self.blocks[-1], len(self.blocks) - 1
+        if "partial_json" in delta:
+            self._inputs[place] = self._inputs.get(place, "") + str(delta["partial_json"])
+            return ""
+        for part in ("text", "thinking", "signature"):
+            if part in delta:
+                block[part] = str(block.get(part) or "") + str(delta[part])
+        return str(delta.get("text") or "")
+
+    def _close(self) -> None:
+        place = len(self.blocks) - 1
+        if place in self._inputs:
+            try:
+                self.blocks[place]["input"] = json.loads(self._inputs.pop(place) or "{}")
+            except ValueError:
+                self.blocks[place]["input"] = {}
+
+    def _count(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self.counts |= {name: count for name, count in usage.items() if type(count) is int and count >= 0}
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens that were counted; None when nobody counted."""
+        if "output_tokens" not in self.counts:
+            return None
+        cached, fresh = self.counts.get("cache_read_input_tokens", 0), self.counts.get("input_tokens", 0)
+        return Usage(
+            input_tokens=fresh + cached + self.written_to_cache,
+            cached_tokens=cached,
+            output_tokens=self.counts["output_tokens"],
+        )
+
+    @property
+    def written_to_cache(self) -> int:
+        """Input tokens for whose place in a cache the service charges."""
+        return self.counts.get("cache_creation_input_tokens", 0)
+
+
+def answer_text(message: Message) -> str:
+    """An answer as it stands in the journal."""
+    return json.dumps(message.blocks, ensure_ascii=False)
+
+
+def recorded_blocks(answer: str) -> list[dict[str, Any]]:
+    """The blocks of an answer of the journal.
+
+    Raises:
+        ValueError: it is none.
+    """
+    blocks = json.loads(answer)
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) and "type" in block for block in blocks):
+        raise ValueError("no answer of an agent")
+    return blocks
+
+
+def events_of(message: Message, model: str) -> Iterator[dict[str, Any]]:
+    """The events by which a service would stream an answer."""
+    whole = whole_message(message, model)
+    yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message.blocks):
+        start, deltas = _parts(block)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": message.stop_reason, "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
+    yield {"type": "message_stop"}
+
+
+def _parts(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A block as it begins, and what fills it."""
+    match block["type"]:
+        case "text":
+            return {"type": "text", "text": ""}, [{"type": "text_delta", "text": block.get("text", "")}]
+        case "tool_use":
+            written = json.dumps(block.get("input", {}), ensure_ascii=False)
+            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": written}]
+        case "thinking":
+            thoughts = {"type": "thinking_delta", "thinking": block.get("thinking", "")}
+            signed = {"type": "signature_delta", "signature": block.get("signature", "")}
+            return {"type": "thinking", "thinking": "", "signature": ""}, [thoughts, signed]
+        case _:
+            return dict(block), []
+
+
+def event_bytes(event: Mapping[str, Any]) -> bytes:
+    """An event as it is streamed."""
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def whole_message(message: Message, model: str) -> dict[str, Any]:
+    """An answer as a service gives it to whoever does not want a stream."""
+    counts = {"input_tokens": 0, "output_tokens": 0, **message.counts}
+    head = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model}
+    said = {"content": message.blocks, "stop_reason": message.stop_reason, "stop_sequence": None}
+    return {**head, **said, "usage": counts}
+
+
+class EventReader:
+    """Finds the events in the bytes of a stream."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """The events that are whole now; what is none is passed over."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                try:
+                    event = json.loads(line[5:])
+                except ValueError:
+                    continue
+                if isinstance(event, dict):
+                    yield event

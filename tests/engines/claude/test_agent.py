@@ -1,0 +1,251 @@
+"""The agent from a request to a verdict: the real SDK and program, a real sandbox; only the words are written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.engine.events import AgentSaid, Finished, ToolCalled, ToolEnded, TurnBegun
+from tests.engines.claude.agent_play import (
+    BLIND,
+    GOOD,
+    TESTS,
+    WRITES_BOTH,
+    WRONG,
+    Play,
+    Played,
+    bash,
+    calls,
+    edit,
+    read,
+    script,
+    write,
+)
+from tests.scripted_model import Answer, Call, ScriptedModel
+
+pytestmark = pytest.mark.local_sandbox
+
+CANARY = "canary-c0ffee-must-not-leave"
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
+    return Play(tmp_path / ".autocode")
+
+
+def observed(played: Played) -> str:
+    """All that went to the model's service."""
+    return json.dumps(played.model.requests)
+
+
+def test_a_request_that_is_right_at_once(play: Play) -> None:
+    played = play.play([WRITES_BOTH, calls(bash("pytest -q")), "Done."])
+    report = played.report
+    assert report.success, report.error
+    assert report.tests == TESTS and report.blind_tests.strip() == BLIND.strip()
+    ids = [test.id for test in report.evidence.tests]
+    assert ids == ["test_sum", "test_missing", "blind::test_other_sum", "blind::test_other_missing"]
+    assert [(call.tool, call.kind, call.outcome) for call in played.calls] == [
+        ("Write", "safe", "ok"),
+        ("Write", "safe", "ok"),
+        ("Bash", "intercepted", "ok"),
+    ]
+    assert [event.turn for event in played.of(TurnBegun)] == [1, 2, 3]
+    assert "".join(event.text for event in played.of(AgentSaid)) == "I write both.Done."
+    assert len(played.of(ToolCalled)) == len(played.of(ToolEnded)) == 3
+    assert report.trace is not None and report.trace.turns == 3 and report.trace.max_turns == 50
+    assert report.trace.suite_changed == ()
+    assert report.usage.cost and report.usage.input_tokens > 2000
+
+    # The second run finds the function kept: it asks no model, and needs neither a key nor the SDK.
+    os.environ.pop("ANTHROPIC_API_KEY")
+    with pytest.MonkeyPatch.context() as hidden:
+        hidden.setattr("autocoder_jupyter.engines.claude.installed.require_program", _unreachable)
+        again = play.play([])
+    assert again.report.success and again.report.kept and not again.model.requests
+    assert again.report.trace == report.trace
+    assert [test.id for test in again.report.evidence.tests] == ids
+
+
+def _unreachable() -> str:
+    raise AssertionError("the program was looked for")
+
+
+def test_an_attempt_that_fails_goes_back_to_the_same_session(play: Play) -> None:
+    weak = TESTS[: TESTS.index("\n\ndef test_missing")] + "\n"
+    diagnosis = {
+        "failures": [
+            {
+                "test_name": "test_other_missing",
+                "error_message": "nan",
+                "expected_behavior": "missing values count as zero",
+                "root_cause": "skipna=False",
+                "suggested_fix": "Leave skipna out.",
+                "error_type": "logic",
+            }
+        ]
+    }
+    played = play.play(
+        [
+            calls(write("solution.py", WRONG), write("tests.py", weak)),
+            "Both are there, and all tests pass.",
+            calls(edit("solution.py", "skipna=False", "")),
+            "Missing values were not left out.",
+        ],
+        stages={"diagnose": json.dumps(diagnosis)},
+    )
+    report = played.report
+    assert report.success, report.error
+    assert report.attempts == 2
+    assert report.solution is not None and report.solution.code == GOOD
+    asked = played.asked_as_agent
+    told = json.dumps(asked[2]["messages"][-1])
+    assert len(asked) == 4 and len(asked[2]["messages"]) == 5, "the same conversation goes on"
+    assert "missing values count as zero" in told and "runs on the sample" not in told
+    assert "def test_other" not in json.dumps(asked), "the blind tests are never shown"
+    assert report.trace is not None and report.trace.turns == 4
+
+
+ESCAPES = (
+    bash("curl -s http://example.com"),
+    bash("pip install requests"),
+    bash("python -m pip install requests"),
+    bash("cat ~/.ssh/id_rsa; cat $HOME/.bashrc"),
+    bash("env"),
+    bash("ls -la && echo $(curl http://example.com)"),
+    bash("pytest; cat /etc/passwd"),
+    bash("ln -s /etc/passwd stolen"),
+    read("/etc/passwd"),
+    read("../../etc/passwd"),
+    write("/tmp/outside.txt", "x"),
+    write("conftest.py", "import pytest"),
+)
+
+PASSED_FOR_SAFE = """\
+import os, pathlib, socket, subprocess
+out = []
+for path in ("/etc/shadow", "/root", "/home", "/proc/self/environ", "/proc/1/environ"):
+    try:
+        place = pathlib.Path(path)
+        out.append(f"{path} {place.read_bytes()[:4000]!r}" if place.is_file() else f"{path} {os.listdir(path)}")
+    except Exception as error:
+        out.append(f"{path} {type(error).__name__}")
+out.append(repr(dict(os.environ)))
+try:
+    socket.create_connection(("127.0.0.1", PORT), timeout=2)
+    out.append("CONN" + "ECTED")
+except Exception as error:
+    out.append(type(error).__name__)
+try:
+    os.symlink("/etc/passwd", "stolen")
+except Exception as error:
+    out.append(type(error).__name__)
+print("\\n".join(out))
+"""
+
+
+def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_OTHER_API_KEY", CANARY)
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", CANARY)
+    bent = TESTS.replace("== 3.0", "== run(sales=pd.DataFrame({'v': [1.0, 2.0]}))").replace(
+        'assert run(sales=pd.DataFrame({"v": [1.5, None]})) == 1.5', "assert True"
+    )
+
+    def turns(port: str) -> list[Any]:
+        return [
+            calls(*ESCAPES),
+            calls(
+                write("look.py", PASSED_FOR_SAFE.replace("PORT", port)),
+                bash("python look.py"),
+                bash("ls -l stolen; cat stolen"),
+                Call("mcp__workspace__WebFetch", {"url": "http://example.com"}),
+                Call("WebFetch", {"url": "http://example.com"}),
+            ),
+            calls(write("solution.py", WRONG), write("tests.py", TESTS), bash("pytest")),
+            calls(write("tests.py", bent), bash("pytest")),
+            *["I am done; everything passes."] * 8,
+        ]
+
+    diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "nan", "error_type": "logic"}]}
+    with ScriptedModel() as elsewhere:
+        port = elsewhere.root.rpartition(":")[2]
+        played = play.play(turns(port), stages={"diagnose": json.dumps(diagnosis)}, max_iterations=2)
+        assert not elsewhere.requests
+    sent = observed(played)
+    assert CANARY not in sent and "the-key" not in sent
+    assert "root:x:" not in sent and "root:" not in sent.replace("/root", "")
+    assert "CONNECTED" not in sent
+    denied = [call for call in played.calls if call.kind == "denied"]
+    assert len(denied) >= 10 and all(call.outcome == "denied" and call.reason for call in denied)
+    assert not Path("/tmp/outside.txt").exists()
+    # Tests that were bent until they passed convince nobody: the blind tests and the record of the change remain.
+    report = played.report
+    assert not report.success
+    assert report.trace is not None and report.trace.suite_changed == ("test_sum", "test_missing")
+
+
+def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Play) -> None:
+    reached = threading.Event()
+    first = [WRITES_BOTH, calls(bash("pytest -q"), bash("echo once >> notes.txt; cat notes.txt"))]
+
+    async def cancelled(model: ScriptedModel) -> None:
+        job = asyncio.ensure_future(play.run(model))
+        await asyncio.to_thread(reached.wait, 60)
+        job.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await job
+
+    def hold(_: Any) -> Answer:
+        reached.set()
+        return Answer("late", hold=threading.Event())
+
+    with ScriptedModel(_then(script(first), hold)) as model:
+        asyncio.run(cancelled(model))
+        assert _programs_of_ours() == []
+    assert play.events[-1].state == "cancelled" if isinstance(play.events[-1], Finished) else False
+
+    again = play.play(["Done."])
+    assert again.report.success, again.report.error
+    assert len(again.asked_as_agent) == 1 and len(again.model.requests) == 1, "only what was not answered is asked"
+    assert all(call.replayed for call in again.calls) and len(again.calls) == 4
+    assert again.calls[-1].observed == "once"
+
+
+def _then(answer: Any, after: Any) -> Any:
+    """A script, and what comes when the agent's turns are over."""
+
+    def play(request: dict[str, Any]) -> Any:
+        try:
+            return answer(request)
+        except LookupError:
+            return after(request)
+
+    return play
+
+
+def _programs_of_ours() -> list[str]:
+    """Command lines of processes that this one started, directly or not, and that are the SDK's program."""
+    parents, found = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[folder.name] = (folder / "stat").read_text().rpartition(") ")[2].split()[1]
+                found[folder.name] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+
+    def ours(pid: str) -> bool:
+        while pid in parents and pid != "0":
+            if pid == str(os.getpid()):
+                return True
+            pid = parents[pid]
+        return False
+
+    return [line for pid, line in found.items() if "claude" in line and "stream-json" in line and ours(pid)]
