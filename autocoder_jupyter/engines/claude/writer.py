@@ -7,11 +7,14 @@ its own; a verdict that is no success goes back to it as the next question of th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from autocoder_jupyter import parameters
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.data.sample_files import sample_files
+from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.entry import without_entry
@@ -59,12 +62,12 @@ class ClaudeWriter:
         self._drafter = drafter_of(work)
         self._blame = Blame(work, packages)
         self._watch = SuiteWatch()
-        self._workspace = Workspace(work.bench.command, most_seconds=work.config.timeout)
         self._blind: TestSuite | None = None
         self._provided: object = None
         self._gateway: Gateway | None = None
         self._session: Session | None = None
         self._toolbox: Toolbox | None = None
+        self._workspace = Workspace(work.bench.command)  # until there is something to do in it
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -103,6 +106,7 @@ class ClaudeWriter:
     async def write(self) -> None:
         """Code and tests by the agent, blind tests by the plain stage beside it."""
         work = self._work
+        await self._open()
         earlier = work.request.earlier
         if earlier is not None:
             await self._lay_out(earlier.code, earlier.agent_tests or earlier.tests)
@@ -137,7 +141,7 @@ class ClaudeWriter:
     # The agent
 
     async def _first(self, *, earlier: bool = False, failures: Sequence[TestFailure] = ()) -> None:
-        system, question = prompts.first_question(self._work, earlier=earlier, failures=failures)
+        system, question = prompts.first_question(self._work, self._given, earlier=earlier, failures=failures)
         await self._begin(system, question)
         await self._asked(question)
 
@@ -149,6 +153,7 @@ class ClaudeWriter:
             return
         suite = self._work.suite  # the function that was kept does not hold any more
         self._blind = suite.blind if suite else None
+        await self._open()
         await self._lay_out(self._work.code, suite.source if suite else "")
         await self._first(failures=faults)
         self._take()
@@ -193,6 +198,13 @@ class ClaudeWriter:
         await self._session.start()
 
     # Its files
+
+    async def _open(self) -> None:
+        """A workspace of this generation alone, with the rows that the model may see."""
+        work = self._work
+        given = await call_blocking(lambda: given_files(work))
+        self._workspace = Workspace(work.bench.command, given=given, most_seconds=work.config.timeout)
+        self._given = sorted(given)
 
     async def _lay_out(self, code: str, tests: str) -> None:
         await self._workspace.write(SOLUTION, code)
@@ -315,6 +327,15 @@ class ClaudeWriter:
             self._blind = read_suite(source)
             self._work.set_suite(replace(self._work.suite or read_suite(""), blind=self._blind))
         return diagnosis, list(diagnosis.of_type("logic"))
+
+
+def given_files(work: Work) -> Mapping[str, bytes]:
+    """The sample rows that the model may see, as files."""
+    config = work.config
+    withheld = Withheld.of(config.hide, config.mask)
+    return sample_files(
+        work.request.samples, share=config.share, max_sample_rows=config.max_sample_rows, withheld=withheld
+    )
 
 
 def _failures_of_own(verdict: Verdict) -> list[TestFailure]:
