@@ -26,7 +26,7 @@ DEFAULT_SECONDS = 60.0
 LONGEST_OBSERVATION = 30_000
 """Characters that an agent is told of one call."""
 
-_LONGEST_COMMAND = 20_000
+LONGEST_COMMAND = 20_000
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Workspace:
             SandboxError: the sandbox failed (`EngineGone`, `SandboxUnavailable`, `PackageError`), and not the command.
         """
         allowed = min(max(seconds or DEFAULT_SECONDS, 1.0), self._most_seconds)
-        if not command.strip() or "\0" in command or len(command) > _LONGEST_COMMAND:
-            return _refusal(f"The command is empty, holds a NUL, or is longer than {_LONGEST_COMMAND:,} characters.")
+        if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
+            return _refusal(f"The command is empty, holds a NUL, or is longer than {LONGEST_COMMAND:,} characters.")
         async with self._turn:
             try:
                 outcome = await self._run(command, self._given | dict(self._files), allowed)

@@ -41,11 +41,12 @@ from autocoder_jupyter.engines.claude.judgement import (
 )
 from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, Unreadable, Word, commands
 from autocoder_jupyter.sandbox.confined import NotConfined, confined
+from autocoder_jupyter.sandbox.workspace import LONGEST_COMMAND
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
-_LONGEST_SCRIPT = 100_000
+_LONGEST_SCRIPT = 50_000
 """Characters of a script that are looked into."""
 
 
@@ -71,8 +72,9 @@ def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, byt
 
 def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Judgement:
     """Classify a command of a shell; see `classify`."""
-    scripts = {path: content[:_LONGEST_SCRIPT].decode("utf-8", "replace") for path, content in (files or {}).items()}
-    judge = _Judge(scripts)
+    if len(text) > LONGEST_COMMAND:
+        return Judgement("denied", f"a command has {LONGEST_COMMAND:,} characters at most")
+    judge = _Judge(files or {})
     judgement = judge.text(text)
     if judgement == TESTS and judge.others:
         return Judgement("intercepted", f"{TESTS.reason}; the other commands of the line are not run")
@@ -82,9 +84,10 @@ def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Jud
 class _Judge:
     """Judges the commands of one line, which may write a script and run it."""
 
-    def __init__(self, scripts: dict[str, str]) -> None:
+    def __init__(self, files: Mapping[str, bytes]) -> None:
         self.others = False
-        self._scripts = scripts
+        self._files = files
+        self._written: dict[str, str] = {}
         self._depth = 0
 
     def text(self, text: str) -> Judgement:
@@ -101,7 +104,7 @@ class _Judge:
 
     def _command(self, command: Command) -> Judgement:
         if command.document is not None:
-            self._scripts |= {file.text.removeprefix("./"): command.document for file in command.files}
+            self._written |= {file.text.removeprefix("./"): command.document for file in command.files}
         targets = [path_in_a_command(file.text) for file in command.files]
         return worst([*targets, self._words(command.words, command)])
 
@@ -206,7 +209,7 @@ class _Judge:
 
     def _module(self, name: str, rest: list[str], command: Command) -> Judgement:
         top = name.partition(".")[0]
-        if top in ("pytest", "_pytest", "tox", "nox"):
+        if top in ("pytest", "_pytest", "unittest", "tox", "nox"):
             return TESTS
         if top in ("pip", "ensurepip", "uv", "pipx", "conda"):
             return self._named("pip" if top == "pip" else "uv", [*map(Word, rest)], command)
@@ -214,7 +217,7 @@ class _Judge:
             return NETWORK
         if top in RUN_MODULES:
             return self._python(_behind_options(rest), command)
-        return self._script(f"{name.replace('.', '/')}.py") if f"{top}.py" in self._scripts else SAFE
+        return self._script(f"{name.replace('.', '/')}.py")
 
     def _from_input(self, command: Command) -> Judgement:
         return UNREAD if command.document is None else self._source(command.document)
@@ -224,12 +227,17 @@ class _Judge:
 
     def _script(self, path: str, *, shell: bool = False) -> Judgement:
         """Judge a file of the workspace that is run."""
-        content = self._scripts.get(path.removeprefix("./"))
+        content = self._content(path.removeprefix("./"))
         if content is None:
             return UNREAD if shell or not path.endswith(".py") else SAFE  # it fails, or was made on this line
         if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
             return self.text(content)
         return self._source(content)
+
+    def _content(self, path: str) -> str | None:
+        if path in self._written or path not in self._files:
+            return self._written.get(path)
+        return self._files[path][:_LONGEST_SCRIPT].decode("utf-8", "replace")
 
 
 def _without_keywords(words: Sequence[Word]) -> Sequence[Word]:

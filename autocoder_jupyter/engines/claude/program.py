@@ -19,13 +19,10 @@ from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandon
 
 _FOLDER = "autocode-claude-"
 
-_OF_THE_SYSTEM = (
-    *("PATH", "LANG", "LC_ALL", "TZ"),
-    *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
-)
-"""What a program needs of a machine to reach the internet there; it keeps the value that it has."""
+_OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
+"""What keeps the value that it has. Proxies are not among it, which may hold a password: the program asks us alone."""
 
+_PATH = "/usr/local/bin:/usr/bin:/bin"
 _OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 
 _LAUNCHER = """
@@ -58,6 +55,7 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
     folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
     env = {
         **dict(variables),
+        "PATH": _PATH,
         **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), folders["home"]),
         "TMPDIR": folders["tmp"],
         "CLAUDE_CONFIG_DIR": folders["config"],

@@ -20,7 +20,9 @@ from autocoder_jupyter.parsing import parse
 
 _STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
 _STARTS_A_COMMAND = re.compile(r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn)\w+")
-_RUNS_TESTS = re.compile(r"_?pytest\.(?:main|console_main|config\.main)|runpy\.run_module")
+_RUNS_TESTS = re.compile(r"_?pytest\.(?:main|console_main|config\.main)|unittest\.main|(?:\w+\.)*test_\w*")
+_RUNS_WHAT_IT_NAMES = re.compile(r"exec|runpy\.run_(?:module|path)|importlib\.import_module|__import__")
+_NAMES_OF_TESTS = frozenset(("pytest", "tests", "tests.py"))
 _REACHES_OUT = re.compile(
     r"urllib\.request\.\w+|(?:requests|httpx)\.(?:get|post|put|patch|delete|head|request|Session|Client)"
     r"|socket\.(?:socket|create_connection|getaddrinfo|gethostbyname)|http\.client\.HTTPS?Connection"
@@ -45,13 +47,15 @@ def judge(source: str, shell: Shell) -> Judgement:
 def _of_node(node: ast.AST, names: dict[str, str], shell: Shell) -> Judgement:
     if isinstance(node, ast.Call):
         return _of_call(node, _name_of(node.func, names), shell)
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return TESTS if any(whole.partition(".")[0] == "tests" for _, whole in _of_import(node)) else SAFE
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return outside(node.value) if _ELSEWHERE.fullmatch(node.value) else runners_file(node.value)
     return VARIABLES if _is_all_variables(node, names) else SAFE
 
 
 def _of_call(call: ast.Call, name: str, shell: Shell) -> Judgement:
-    if _RUNS_TESTS.fullmatch(name) and ("runpy" not in name or _first_text(call) == "pytest"):
+    if _RUNS_TESTS.fullmatch(name) or (_RUNS_WHAT_IT_NAMES.fullmatch(name) and _names_tests(call)):
         return TESTS
     if _REACHES_OUT.fullmatch(name):
         return NETWORK
@@ -82,6 +86,10 @@ def _first_text(call: ast.Call) -> str:
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else "true"
 
 
+def _names_tests(call: ast.Call) -> bool:
+    return any(isinstance(node, ast.Constant) and node.value in _NAMES_OF_TESTS for node in ast.walk(call))
+
+
 def _quoted(word: ast.expr) -> str:
     if isinstance(word, ast.Constant):
         return "'" + str(word.value).replace("'", "'\\''") + "'"
@@ -90,16 +98,17 @@ def _quoted(word: ast.expr) -> str:
 
 def _imported(tree: ast.Module) -> dict[str, str]:
     """What the names of a module's imports stand for."""
-    names = dict(_imports(tree))
-    return {name: whole for name, whole in names.items() if name != whole}
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {name: whole for node in imports for name, whole in _of_import(node) if name != whole}
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.asname, alias.name) for alias in node.names if alias.asname)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """The names that an import gives, and what each stands for."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+        else:
+            yield (alias.asname, alias.name) if alias.asname else (alias.name, alias.name)
 
 
 def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:

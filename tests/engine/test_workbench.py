@@ -1,0 +1,56 @@
+"""The engine's way to the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment
+from autocoder_jupyter.types import Secret
+
+
+class LendingPool:
+    """Lends a worker that says what it was asked, and keeps whether it had a network."""
+
+    def __init__(self) -> None:
+        self.networks: list[bool] = []
+
+    @contextmanager
+    def lease(self, *_: object, network: bool = False, **__: object) -> Iterator[Any]:
+        self.networks.append(network)
+
+        def command(command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
+            return CommandOutcome(0, f"{command}: sesame-4711", files)
+
+        yield SimpleNamespace(id="one", command=command, kill=lambda: None)
+
+
+@pytest.fixture
+def pool() -> LendingPool:
+    return LendingPool()
+
+
+def bench(pool: LendingPool, config: AgentConfig) -> Workbench:
+    made = Workbench(cast(Services, SimpleNamespace(pool=pool)), config)
+    made.environment = Environment("key", "image", (), (3, 11))
+    return made
+
+
+async def test_a_command_has_no_network_where_the_function_may_have_one(pool: LendingPool) -> None:
+    with_network = bench(pool, AgentConfig(block_network=False))
+    await with_network.command("ls", {}, 5.0)
+    await with_network.work(lambda worker: worker.id)
+    assert pool.networks == [False, True]
+
+
+async def test_what_a_command_says_holds_no_secret(pool: LendingPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOOR", "sesame-4711")
+    outcome = await bench(pool, AgentConfig(secrets=(Secret(key="DOOR"),))).command("ls", {}, 5.0)
+    assert outcome.output == "ls: <DOOR>"
