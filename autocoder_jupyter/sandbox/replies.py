@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data import codec
+from autocoder_jupyter.element_types import misfit
 from autocoder_jupyter.errors import (
     OutOfMemory,
     OutputRefused,
@@ -84,6 +85,7 @@ def read_outputs(
 
     Raises:
         OutputRefused: they are not what was declared, or not well-formed.
+        WrongType: a list or dict holds something else than was declared.
     """
     entries = header.get("outputs")
     if not isinstance(entries, list) or len(entries) != len(specs):
@@ -104,6 +106,9 @@ def read_outputs(
             value = values[spec.name] = receive(own, part, trusted=False)
         except codec.Corrupt as error:
             raise refused(f"output {spec.name!r}: {error}") from None
+        if problem := misfit(value, spec.elements):
+            told = f"Output {spec.name!r} is declared as {spec.written_type}: {problem}."
+            raise WrongType("The function does not return what it declares.", why=told)
         makers[spec.name] = _digest_of(value, own, part)
     return values, Digests(makers)
 

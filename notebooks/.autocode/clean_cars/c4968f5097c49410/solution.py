@@ -1,6 +1,8 @@
 import pandas as pd
 
-SPELLING = {
+KILOGRAMS_PER_POUND = 0.45359237
+
+MENDED = {
     "chevroelt": "chevrolet",
     "chevy": "chevrolet",
     "maxda": "mazda",
@@ -9,23 +11,25 @@ SPELLING = {
     "vw": "volkswagen",
     "mercedes": "mercedes-benz",
 }
-KG_PER_POUND = 0.45359237
+
+COLUMNS = ["make", "group", "name", "year", "mpg", "weight_kg", "origin"]
 
 
-def run(cars: pd.DataFrame, makers: pd.DataFrame) -> tuple[pd.DataFrame, list]:
-    make = cars["Name"].str.strip().str.split().str[0].str.lower().replace(SPELLING)
-    groups = makers.assign(make=makers["make"].str.strip().str.lower()).drop_duplicates("make", keep="first")
-    cleaned = pd.DataFrame(
+def run(cars: pd.DataFrame, makers: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    first = cars["Name"].astype("str").str.strip().str.split(" ", n=1).str[0].str.lower()
+    table = pd.DataFrame(
         {
-            "make": make,
-            "group": make.map(groups.set_index("make")["group"]).astype("str"),
-            "name": cars["Name"],
+            "make": first.replace(MENDED).astype("str"),
+            "name": cars["Name"].astype("str"),
             "year": cars["Year"].dt.year.astype("int64"),
             "mpg": cars["Miles_per_Gallon"].astype("float64"),
-            "weight_kg": (cars["Weight_in_lbs"] * KG_PER_POUND).round().astype("int64"),
-            "origin": cars["Origin"],
+            "weight_kg": (cars["Weight_in_lbs"] * KILOGRAMS_PER_POUND).round().astype("int64"),
+            "origin": cars["Origin"].astype("str"),
         }
     )
-    cleaned = cleaned.sort_values(["year", "make", "name"], kind="stable").reset_index(drop=True)
-    unmatched = sorted(cleaned.loc[cleaned["group"].isna(), "make"].dropna().unique().tolist())
-    return cleaned, unmatched
+    groups = makers[["make", "group"]].drop_duplicates("make")
+    cleaned = table.merge(groups, on="make", how="left")
+    cleaned["group"] = cleaned["group"].astype("str")
+    cleaned = cleaned.sort_values(["year", "make", "name"], kind="stable").reset_index(drop=True)[COLUMNS]
+    without = cleaned.loc[cleaned["group"].isna(), "make"].dropna()
+    return cleaned, sorted(str(make) for make in without.unique())

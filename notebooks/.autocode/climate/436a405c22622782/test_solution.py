@@ -3,61 +3,85 @@ import pytest
 from solution import run
 
 
-def weather(*rows):
+def make_weather(rows):
     """Days from (date, precipitation, high, low)."""
+    dates, rain, highs, lows = zip(*rows) if rows else ((), (), (), ())
     return pd.DataFrame(
         {
-            "date": pd.to_datetime(pd.Series([row[0] for row in rows], dtype="str")).astype("datetime64[us]"),
-            "precipitation": pd.Series([row[1] for row in rows], dtype="float64"),
-            "temp_max": pd.Series([row[2] for row in rows], dtype="float64"),
-            "temp_min": pd.Series([row[3] for row in rows], dtype="float64"),
-            "wind": pd.Series([3.0] * len(rows), dtype="float64"),
+            "date": pd.to_datetime(pd.Series(dates, dtype="str")).astype("datetime64[us]"),
+            "precipitation": pd.Series(rain, dtype="float64"),
+            "temp_max": pd.Series(highs, dtype="float64"),
+            "temp_min": pd.Series(lows, dtype="float64"),
+            "wind": pd.Series([2.0] * len(rows), dtype="float64"),
             "weather": pd.Series(["rain"] * len(rows), dtype="str"),
         }
     )
 
 
-def test_a_chart_is_drawn():
-    """Draw the climate of @weather as one chart for January to December."""
-    chart, _ = run(weather=weather(("2012-01-01", 1.0, 5.0, 1.0), ("2012-07-01", 0.0, 25.0, 14.0)))
-    # precipitation as bars, highs and lows as two lines
-    assert sorted(series["type"] for series in chart.data) == ["bar", "line", "line"]
+def series(chart):
+    """The values of each series by month."""
+    return {one["name"]: dict(zip(one["x"], one["y"])) for one in chart.data}
 
 
-def test_wettest_is_the_english_name_of_the_month():
-    """wettest is the English name of the month with the most precipitation."""
-    _, wettest = run(weather=weather(("2012-01-01", 1.0, 5.0, 1.0), ("2012-11-01", 9.0, 10.0, 4.0)))
-    assert wettest == "November"
-
-
-def test_a_month_is_summed_before_it_is_averaged_over_the_years():
-    """Mean precipitation per month (the sum of a month, averaged over the years)."""
-    _, wettest = run(
-        weather=weather(
-            # March: 4 + 4 = 8 in 2012, 0 in 2013, mean 4
-            ("2012-03-01", 4.0, 10.0, 4.0), ("2012-03-02", 4.0, 10.0, 4.0), ("2013-03-01", 0.0, 10.0, 4.0),
-            # June: 5 in 2012, 5 in 2013, mean 5; the mean of its days is also 5, March's is 8/3
-            ("2012-06-01", 5.0, 20.0, 10.0), ("2013-06-01", 5.0, 20.0, 10.0),
-            # September: 3 + 3 = 6 in 2012 only, mean 6; the mean of its days is 3, below June's
-            ("2012-09-01", 3.0, 18.0, 9.0), ("2012-09-02", 3.0, 18.0, 9.0),
-        )
+def test_precipitation_is_summed_by_month_and_then_averaged_over_the_years():
+    """Mean precipitation per month: the sum of a month, averaged over the years."""
+    weather = make_weather(
+        [
+            ("2012-01-01", 10.0, 5.0, 1.0),
+            ("2012-01-02", 20.0, 5.0, 1.0),
+            ("2013-01-01", 6.0, 5.0, 1.0),
+            ("2012-07-01", 17.0, 25.0, 12.0),
+        ]
     )
-    assert wettest == "September"
+    chart, wettest = run(weather=weather)
+    rain = series(chart)["precipitation"]
+    assert rain["Jan"] == pytest.approx(18.0)  # (10 + 20) = 30 in 2012, 6 in 2013: (30 + 6) / 2
+    assert rain["Jul"] == pytest.approx(17.0)  # one year only, so it is not divided by two
+    assert wettest == "January"  # a mean of days would give January 12, and July
 
 
-def test_missing_precipitation_counts_as_no_rain():
-    """Missing values of precipitation count as no rain."""
-    _, wettest = run(weather=weather(("2012-05-01", None, 15.0, 8.0), ("2012-08-01", 0.5, 25.0, 13.0)))
-    assert wettest == "August"
+def test_highs_and_lows_are_means_over_all_days():
+    """mean high is the mean of temp_max over all days of the month in all years, mean low that of temp_min."""
+    weather = make_weather(
+        [("2012-03-01", 0.0, 10.0, 2.0), ("2012-03-02", 0.0, 10.0, 2.0), ("2013-03-01", 0.0, 16.0, 5.0)]
+    )
+    drawn = series(run(weather=weather)[0])
+    assert drawn["mean high"]["Mar"] == pytest.approx(12.0)  # (10 + 10 + 16) / 3, not (10 + 16) / 2
+    assert drawn["mean low"]["Mar"] == pytest.approx(3.0)  # (2 + 2 + 5) / 3
 
 
-def test_the_earlier_month_is_the_wettest_on_a_tie():
-    """On a tie the earlier month of the year is the wettest."""
-    _, wettest = run(weather=weather(("2012-10-01", 2.0, 12.0, 6.0), ("2012-02-01", 2.0, 7.0, 2.0)))
-    assert wettest == "February"
+def test_rain_is_drawn_as_bars_and_temperatures_as_two_lines():
+    """Mean precipitation as bars, and the mean of daily highs and lows as two lines."""
+    chart, _ = run(weather=make_weather([("2012-03-01", 1.0, 10.0, 2.0), ("2012-04-01", 2.0, 12.0, 4.0)]))
+    kinds = {one["name"]: one["type"] for one in chart.data}
+    assert kinds == {"precipitation": "bar", "mean high": "line", "mean low": "line"}
 
 
-def test_no_weather_is_an_error():
-    """An empty weather table raises ValueError, since there is no wettest month."""
-    with pytest.raises(ValueError):
-        run(weather=weather())
+def test_months_stand_in_the_order_of_the_calendar():
+    """January to December, whatever the order of the rows, and not in the order of the alphabet."""
+    weather = make_weather([(f"2012-{month:02d}-01", float(month), 10.0, 2.0) for month in range(12, 0, -1)])
+    chart, wettest = run(weather=weather)
+    expected = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    assert all(list(one["x"]) == expected for one in chart.data)
+    assert wettest == "December"
+
+
+def test_a_tie_goes_to_the_month_that_comes_first_in_the_calendar():
+    """On a tie the month that comes first in the calendar is the wettest."""
+    weather = make_weather([("2012-11-01", 8.0, 9.0, 3.0), ("2013-02-01", 8.0, 9.0, 3.0)])
+    assert run(weather=weather)[1] == "February"
+
+
+def test_a_missing_temperature_is_left_out_of_the_mean():
+    """A missing precipitation counts as 0; missing temperatures are left out of the mean."""
+    nan = float("nan")
+    weather = make_weather([("2012-05-01", nan, nan, 4.0), ("2012-05-02", 3.0, 20.0, nan)])
+    drawn = series(run(weather=weather)[0])
+    assert drawn["precipitation"]["May"] == pytest.approx(3.0)  # 0 + 3
+    assert drawn["mean high"]["May"] == pytest.approx(20.0) and drawn["mean low"]["May"] == pytest.approx(4.0)
+
+
+def test_without_rows_nothing_is_wettest():
+    """Without rows, the chart has no points and wettest is an empty text."""
+    chart, wettest = run(weather=make_weather([]))
+    assert wettest == "" and all(len(one["x"]) == 0 for one in chart.data)
