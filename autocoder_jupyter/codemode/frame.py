@@ -94,15 +94,17 @@ class Frame:
         return _cell(self.table[name].iloc[0])
 
     def filter(self, column: str, operator: str, value: Any = None) -> Frame:
-        """The rows for which a condition on one column holds."""
+        """The rows for which a condition on one column holds; a missing value fulfils `is null` and nothing else."""
         name = self._column(column)
         condition = _CONDITIONS.get(operator)
         if condition is None:
             raise ValueError(f"filter knows {', '.join(OPERATORS)}, not {operator!r}")
-        if operator in ("in", "not in") and not isinstance(value, list | tuple | set | frozenset):
-            raise TypeError(f"filter {operator!r} needs a list of values")
-        held = condition(self.table[name], value)
-        table = self.table[held.fillna(False).astype(bool)]
+        is_list = isinstance(value, list | tuple | set | frozenset)
+        if is_list != (operator in ("in", "not in")) or isinstance(value, dict | Frame):
+            raise TypeError(f"filter {operator!r} needs {'one value' if is_list else 'a list of values'}")
+        cells = self.table[name]
+        held = condition(cells, value).fillna(False).astype(bool)
+        table = self.table[held if operator == "is null" else held & cells.notna()]
         return self._derived(table, "filter", [name, operator, value])
 
     def select(self, *columns: str) -> Frame:

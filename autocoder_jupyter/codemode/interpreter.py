@@ -189,6 +189,8 @@ class Interpreter:
         if snapshot.is_os_function or snapshot.object_id is not None:
             return snapshot.resume_auto()
         name, line = snapshot.function_name, _line(code, snapshot.position)
+        if name not in host.names:
+            return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
         future = host.call(name, snapshot.args, snapshot.kwargs, line)
         if host.names.get(name):
             pending[snapshot.call_id] = _Awaited(name, line, future)
@@ -206,9 +208,9 @@ class Interpreter:
     def _failed(self, error: Exception, printed: _Printed) -> Ran:
         monty = _monty()
         if isinstance(error, monty.MontyCrashedError):
-            text = (
-                "MemoryError: the program or a value that it was given was too large for the sandbox, which has ended."
-            )
+            text = "MemoryError: the values of the program were too large for the sandbox, which has ended."
+            if error.timed_out:
+                text = f"TimeoutError: the block computed for more than {self._limits.seconds:g} seconds."
             return Ran(printed=printed.text, error=text, lost=True)
         said = str(error)
         shown = error.display() if hasattr(error, "display") else said
