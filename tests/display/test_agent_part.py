@@ -115,6 +115,11 @@ def test_a_suite_that_was_changed_after_a_failure_is_a_warning_beside_the_eviden
     assert "Ready, with changed tests" in status_line(state)
 
 
+def test_turns_that_were_used_up_say_how_to_raise_the_limit() -> None:
+    state = fold(*LOOKS, Finished("over_budget", "The agent has used its 50 turns.", "agent_max_turns"))
+    assert "--agent-max-turns 100 in its cell raises the limit" in render_text(state)
+
+
 def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> None:
     state = CardState("growth").apply(SuiteChanged(("test_sum",))).apply(GOOD).apply(Finished("ready"))
     text = read(render_html(state)).text

@@ -45,13 +45,8 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             else:
                 yield name, "interrupted", f"%autocode retry {name} goes on", interrupted[-1]
         if (counting := versions.last_good()) is not None:
-            made = "" if counting.report.trace is None else ", by backend claude"
-            yield (
-                name,
-                "ready",
-                f'version {counting.number}{made}; autocoder_jupyter.load("{name}") calls it',
-                counting.id,
-            )
+            number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
+            yield name, "ready", f'version {number}; autocoder_jupyter.load("{name}") calls it', counting.id
         elif not interrupted and (finished := versions.all()):
             yield name, "failed", markup.clipped(finished[-1].report.error or "", 100), finished[-1].id
 
