@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.amounts import amount
+from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def examine(settings: Settings) -> list[Row]:
     parts: tuple[tuple[str, Callable[[], Iterable[Row]]], ...] = (
         ("sandbox", lambda: _sandboxes(settings)),
         ("model", lambda: _model(settings)),
+        ("claude backend", lambda: claude_rows(settings)),
         ("folder", lambda: _folder(settings)),
         ("versions", _versions),
         ("cache", _caches),

@@ -1,0 +1,107 @@
+"""Looks at what `--backend claude` would use here: the SDK, its program, the model and its key. Nothing is asked."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.visible import visible
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.magics.settings import Settings
+
+Row = tuple[str, str, str]
+
+_START_SECONDS = 20.0
+_LONGEST = 200
+
+
+def claude_rows(settings: Settings) -> Iterator[Row]:
+    """The backend, then what it is made of: what was looked at, how it is, and what to do."""
+    from autocoder_jupyter.engines.claude.installed import require_program
+
+    try:
+        program = require_program()
+    except AutocodeError as error:
+        yield ("claude backend", "cannot be used", f"{error.what} {error.hint}")
+        return
+    parts = [_program(program), _model(settings)]
+    if not parts[-1].fault:  # the key of another provider says nothing
+        parts.append(_key(settings))
+    if settings["backend"] != "claude":
+        yield ("claude backend", "not in use", "--backend claude uses it")
+    else:
+        state = "cannot be used" if any(part.fault for part in parts) else "will be used"
+        yield ("claude backend", state, f"'claude' is set ({settings.origins['backend']})")
+    yield ("  sdk", importlib.metadata.version("claude-agent-sdk"), "")
+    yield from ((f"  {part.name}", part.state, part.fault or part.note) for part in parts)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Something that the backend needs; `fault` says what is wrong with it and what to do."""
+
+    name: str
+    state: str
+    fault: str = ""
+    note: str = ""
+
+
+def _program(path: str) -> _Part:
+    version, fault = _version_of(path)
+    return _Part("program", version or "does not start", visible(fault), visible(path))
+
+
+def _model(settings: Settings) -> _Part:
+    from autocoder_jupyter.engines.claude.service import require_claude
+
+    fault = _fault(lambda: require_claude(settings["model"]))
+    return _Part("model", visible(settings["model"]), fault)
+
+
+def _key(settings: Settings) -> _Part:
+    from autocoder_jupyter.models.preflight import require_key
+    from autocoder_jupyter.models.protocol import ModelConfig
+
+    config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
+    fault = _fault(lambda: require_key(config))
+    return _Part("key", "is missing" if fault else "is there", fault)
+
+
+def _fault(look: Callable[[], None]) -> str:
+    try:
+        look()
+    except AutocodeError as error:
+        return visible(f"{error.what} {error.hint}")
+    return ""
+
+
+def _version_of(program: str) -> tuple[str, str]:
+    """What the program says of its version, started as a session starts it; or "", and why it does not."""
+    from autocoder_jupyter.engines.claude.program import home
+
+    try:
+        with home(program, {}) as place:
+            done = subprocess.run(
+                [place.cli_path, "--version"],
+                cwd=place.cwd,
+                env={**os.environ, **place.env},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_START_SECONDS,
+            )
+    except subprocess.TimeoutExpired:
+        return "", f"{program} did not answer within {_START_SECONDS:.0f} s"
+    except OSError as error:
+        return "", f"{program}: {error.strerror or error}"
+    if done.returncode:
+        said = visible(done.stderr.strip() or done.stdout.strip())[:_LONGEST]
+        return "", f"{program} ended with {done.returncode}: {said}"
+    return visible(done.stdout.strip())[:_LONGEST], ""
