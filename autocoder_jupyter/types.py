@@ -378,6 +378,10 @@ class Exchange(_Record):
 Outcome = Literal["passed", "failed", "error", "missing"]
 
 
+BLIND = "blind::"
+"""Before the ids of blind tests, where they stand beside others."""
+
+
 class TestOutcome(_Record):
     """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence it checks, and how it went."""
 
@@ -388,6 +392,11 @@ class TestOutcome(_Record):
     seconds: float = 0.0
     sentence: str = ""
     message: str = ""
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it is of a suite that the writer of code and tests has not seen."""
+        return self.id.startswith(BLIND)
 
 
 class CheckOutcome(_Record):

@@ -107,7 +107,8 @@ def test_every_field_of_the_reference_is_there() -> None:
     fields = (
         "success solution tests output exit_code error attempts image detected_packages detected_system_packages "
         "generated_schemas data_context original_samples total_input_tokens total_output_tokens conversation_history "
-        "plan declared_inputs declared_outputs report evidence trace usage cost history code state done name"
+        "plan declared_inputs declared_outputs report evidence trace usage cost history code state done name "
+        "blind_tests"
     )
     for field in fields.split():
         getattr(whole, field)

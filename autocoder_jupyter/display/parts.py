@@ -89,9 +89,10 @@ def held(evidence: Evidence) -> Iterator[str]:
     if accepted:
         yours = f"your {counted(demanded, 'test')}" if demanded > 1 else "your test"
         yield yours if accepted == demanded else f"{accepted} of {yours}"
-    passed = sum(test.outcome == "passed" for test in evidence.tests)
-    if passed:
-        yield counted(passed, "test") if passed == len(evidence.tests) else f"{passed} of {len(evidence.tests)} tests"
+    for what, blind in (("test", False), ("blind test", True)):
+        outcomes = [test.outcome for test in evidence.tests if test.is_blind is blind]
+        if passed := outcomes.count("passed"):
+            yield counted(passed, what) if passed == len(outcomes) else f"{passed} of {counted(len(outcomes), what)}"
     yield from (markup.clipped(check.name, 120) for check in evidence.checks if check.passed)
 
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan
+from autocoder_jupyter.types import BLIND, CodePlan
 
 _INSTRUCTIONS = """\
 You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
@@ -56,10 +56,6 @@ class TestSuite:
     def all_ids(self) -> tuple[str, ...]:
         """The ids of both modules, those of blind tests marked as such."""
         return (*self.ids, *map(blind_id, self.blind.ids if self.blind else ()))
-
-
-BLIND = "blind::"
-"""Before the ids of blind tests, where they stand beside others."""
 
 
 def blind_id(test: str) -> str:

@@ -50,6 +50,11 @@ class ReportFields:
         return self.report.tests
 
     @property
+    def blind_tests(self) -> str:
+        """The source of further tests, whose writer saw neither code nor tests (`backend="claude"`); "" for none."""
+        return self.report.blind_tests
+
+    @property
     def plan(self) -> CodePlan | None:
         """The interface, the approach and the assumptions."""
         return self.report.plan

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autocoder_jupyter.agent import settings
 from autocoder_jupyter.engine.events import StageStarted, TurnBegun
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
@@ -79,10 +79,7 @@ def test_status_lists_jobs_and_what_they_do(line: str, shell: Any, jobs: Any) ->
     assert "growth  running  Writing code and tests · 00:00 · attempt 2 of 4" in shell.shown
 
 
-def test_status_names_the_backend_where_it_is_not_the_usual_one(
-    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(settings._CHECKS, "backend", lambda name, value: value)
+def test_status_names_the_backend_where_it_is_not_the_usual_one(shell: Any, jobs: Any) -> None:
     shell.run("%%autocode other --backend claude\nWords")
     jobs.last.tell(StageStarted("code", 1, 3))
     jobs.last.tell(TurnBegun(4, 50))
@@ -261,7 +258,7 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
     monkeypatch.setattr(doctor, "_model", lambda settings: [("model", "m/x", "set by default")])
     shell.run("%autocode doctor")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
-    assert "cannot be examined  OSError: engine gone" in text
+    assert re.search("cannot be examined +OSError: engine gone", text)
     assert "m/x" in text and "ipython" in text and "MB" in text
 
 

@@ -36,9 +36,17 @@ def evidence_section(report: Report, *, source: bool = True, coloured: bool = Tr
             markup.row("Can fail", _vacuity(evidence)),
             markup.row("Changed", _changed(evidence, report.trace)),
             markup.details("Source of the tests", tests),
+            _blind_source(report, coloured=coloured) if source else "",
             _own_source(report) if source else "",
         )
     )
+
+
+def _blind_source(report: Report, *, coloured: bool) -> str:
+    if not report.blind_tests:
+        return ""
+    block = source_block(report.blind_tests, f"test_{report.name}_blind.py", coloured=coloured)
+    return markup.details("Source of the blind tests, which the agent has not seen", block)
 
 
 def _own_source(report: Report) -> str:

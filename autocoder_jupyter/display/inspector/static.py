@@ -43,7 +43,8 @@ def render_html(subject: Subject, part: Part = "all") -> str:
     if part == "code":
         return source_block(code_of(report), f"{report.name}.py", report.name)
     if part == "tests":
-        return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py")
+        blind = source_block(report.blind_tests, f"test_{report.name}_blind.py")
+        return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py") + blind
     if part == "trace":
         return markup.frame("autocode-result", colour(subject), head(subject), trace_section(report, trace.LIVE))
     first = head(subject)
@@ -114,7 +115,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     if part == "code":
         return markup.plain(code_of(report))
     if part == "tests":
-        return markup.plain(report.tests)
+        return markup.plain("\n\n".join(filter(None, (report.tests, report.blind_tests))))
     if part == "trace":
         return markup.lines(trace_lines(report))
     lines = [" · ".join((f"● {report.name}  {verdict(subject)}", *facts(subject)))]

@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.events import AgentSaid, Retrying, TurnBegun
+from autocoder_jupyter.engine.events import AgentSaid, Retrying, SuiteChanged, TurnBegun
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.staged import drafter_of
 from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, suite_problem, write_tests
@@ -210,7 +210,13 @@ class ClaudeWriter:
         await self._workspace.write(SOLUTION, code)
         if tests and not self._work.config.skip_tests:
             await self._workspace.write(TESTS, tests)
-            self._watch.see(tests)
+            self._watched(tests)
+
+    def _watched(self, tests: str) -> None:
+        before = self._watch.changed
+        self._watch.see(tests)
+        if self._watch.changed != before:
+            self._work.emit(SuiteChanged(self._watch.changed))
 
     def _missing(self) -> str:
         """What the agent must leave and has not, in words for it; "" when all is there."""
@@ -240,7 +246,7 @@ class ClaudeWriter:
             work.set_code(without_entry(code))
         tests = self._workspace.text(TESTS)
         if tests is not None and not work.config.skip_tests and (work.suite is None or tests != work.suite.source):
-            self._watch.see(tests)
+            self._watched(tests)
             with suppress(SyntaxError):
                 work.set_suite(replace(read_suite(tests), blind=self._blind))
 
@@ -251,7 +257,7 @@ class ClaudeWriter:
         if (code := without_entry(code)) != work.code:
             work.set_code(code)
         if tests is not None and not work.config.skip_tests:
-            self._watch.see(tests)
+            self._watched(tests)
             suite = replace(read_suite(tests), blind=self._blind)
             if suite != work.suite:
                 work.set_suite(suite)

@@ -119,6 +119,7 @@ MENDED = Report(
 
 TRACED = MENDED.model_copy(
     update={
+        "blind_tests": "def test_other(): ...\n",
         "trace": Trace(
             calls=(
                 ToolUse(turn=1, tool="Bash", argument="ls", kind="safe", observed="sales.csv", seconds=0.2),
@@ -145,7 +146,7 @@ TRACED = MENDED.model_copy(
             max_turns=50,
             session="s",
             suite_changed=("test_sum",),
-        )
+        ),
     }
 )
 

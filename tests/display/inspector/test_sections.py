@@ -289,6 +289,15 @@ def test_a_long_trace_shows_its_end_and_says_where_the_beginning_is(read: Any) -
     assert "python - <<EOF" in page and "curl" not in page
 
 
+def test_blind_tests_are_counted_and_shown_apart(read: Any) -> None:
+    outcomes = tuple(TestOutcome(id=name, outcome="passed") for name in ("test_a", "blind::test_b", "blind::test_c"))
+    told = read(function_section(subject(changed(evidence=Evidence(tests=outcomes))))).text
+    assert "✓ 1 test ✓ 2 blind tests" in told
+    page = read(evidence_section(TRACED)).text
+    assert "Source of the blind tests, which the agent has not seen" in page and "def test_other" in page
+    assert "blind" not in read(evidence_section(MENDED)).text
+
+
 def test_the_evidence_tells_who_changed_which_tests(read: Any) -> None:
     page = read(evidence_section(TRACED)).text
     assert "The agent, which wrote the code too, changed these after it had seen a test fail:test_sum" in page

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import AgentSaid, Finished, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.engine.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from tests.engines.claude.agent_play import (
     BLIND,
     GOOD,
@@ -189,6 +189,7 @@ def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pyt
     report = played.report
     assert not report.success
     assert report.trace is not None and report.trace.suite_changed == ("test_sum", "test_missing")
+    assert played.of(SuiteChanged)[-1].tests == report.trace.suite_changed, "and the card says so"
 
 
 def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Play) -> None:
