@@ -25,8 +25,14 @@ def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     kept = {name: part for name, part in body.items() if name != "metadata"}
     messages = body.get("messages")
-    kept["messages"] = [_plain_message(message) for message in messages] if isinstance(messages, list) else []
+    messages = messages if isinstance(messages, list) else []
+    kept["messages"] = [_plain_message(message) for message in messages if not _is_the_programs(message)]
     return kept
+
+
+def _is_the_programs(message: Any) -> bool:
+    """To newer models the program speaks in a role of its own, between the person's and the model's."""
+    return isinstance(message, dict) and message.get("role") == "system"
 
 
 def _plain_message(message: Any) -> Any:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import fcntl
 import json
 import os
+import platform
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.program import home
 from tests.scripted_model import ScriptedModel
 
@@ -61,6 +64,32 @@ async def test_nothing_of_the_kernel_reaches_the_program_or_its_requests(canarie
     assert CANARY not in sent and "person" not in sent
     assert all(headers["x-api-key"] == KEY for headers in model.headers)
     assert not Path(own.cwd).parent.exists()
+
+
+@pytest.mark.parametrize("name", ["claude-sonnet-4-5", "claude-opus-5", "claude-of-tomorrow"])
+async def test_nothing_that_the_program_tells_of_this_machine_and_day_goes_on(name: str) -> None:
+    """To each kind of model it tells them in another place."""
+    with ScriptedModel(["done"] * 3) as model:
+        place = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.root}
+        with home(PROGRAM, place) as own:
+            options = sdk.ClaudeAgentOptions(
+                cli_path=own.cli_path,
+                cwd=own.cwd,
+                env=dict(own.env),
+                tools=[],
+                setting_sources=[],
+                model=name,
+                verbatim_prompts=True,
+            )
+            async with sdk.ClaudeSDKClient(options) as client:
+                await client.query("Say done.")
+                assert [message async for message in client.receive_response()][-1].result == "done"
+    told = json.dumps(model.requests[-1]["messages"])
+    assert own.cwd in told and platform.release() in told, "the control: the program tells it"
+    sent = wire.without_additions(model.requests[-1])
+    assert "Say done." in json.dumps(sent)
+    for part in (own.cwd, platform.release(), str(dt.date.today().year), "account_uuid", "system-reminder"):
+        assert part not in json.dumps(sent), part
 
 
 def seen_of(process: int) -> tuple[str, str]:
