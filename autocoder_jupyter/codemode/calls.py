@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import concurrent.futures
+import contextvars
 import inspect
 import time
 from collections.abc import Mapping
@@ -129,6 +130,7 @@ class Calls:
         self._shown = shown
         self._most = most
         self._loop = loop
+        self._context = contextvars.copy_context()  # of who began the run; tools find their variables there
         self._open: set[concurrent.futures.Future[Any]] = set()
         self.scope = BlockScope(0, "")
         self.made: list[ToolCall] = []
@@ -148,7 +150,7 @@ class Calls:
             failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
             failed.set_exception(ToolFailed(*_said(error)))
             return failed
-        future = asyncio.run_coroutine_threadsafe(self._served(begun), self._loop)
+        future = self._context.run(asyncio.run_coroutine_threadsafe, self._served(begun), self._loop)
         self._open.add(future)
         future.add_done_callback(self._open.discard)
         return future

@@ -47,11 +47,8 @@ from typing import Any, Literal
 def declaration(tool: Tool) -> str:
     """`def latest_fx(currency: str, day: datetime.date | None = None) -> float`, without the colon."""
     hints = _hints(tool)
-    parameters = [
-        _parameter(parameter, hints.get(parameter.name, parameter.annotation))
-        for parameter in tool.signature.parameters.values()
-    ]
-    returned = hints.get("return", tool.signature.return_annotation)
+    parameters = [_parameter(parameter, hints[parameter.name]) for parameter in tool.signature.parameters.values()]
+    returned = hints["return"]
     prefix = "async def" if tool.is_awaited else "def"
     return f"{prefix} {tool.name}({', '.join(_with_marks(tool, parameters))}) -> {type_text(returned)}"
 
@@ -92,12 +89,21 @@ def type_text(annotation: Any) -> str:
 
 
 def _hints(tool: Tool) -> dict[str, Any]:
-    """The annotations, those that are written as text resolved where that is possible."""
+    """The annotations; those that are written as text resolved, each where that is possible."""
     target = inspect.unwrap(getattr(tool.target, "func", tool.target))
+    known = getattr(inspect.unwrap(getattr(target, "__func__", target)), "__globals__", {})
+    annotations = {name: parameter.annotation for name, parameter in tool.signature.parameters.items()}
+    annotations["return"] = tool.signature.return_annotation
+    return {name: _resolved(annotation, known) for name, annotation in annotations.items()}
+
+
+def _resolved(annotation: Any, known: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
     try:
-        return typing.get_type_hints(target, include_extras=True)
+        return typing.get_type_hints(types.SimpleNamespace(__annotations__={"it": annotation}), known)["it"]
     except Exception:  # names that nobody knows any more, types that are no types: whatever a person wrote
-        return {}
+        return Any
 
 
 def _is_table(annotation: Any) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-import functools
+import contextvars
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
@@ -62,17 +63,19 @@ class Tool:
     @property
     def is_awaited(self) -> bool:
         """Whether the program awaits it."""
-        return self.kind == "async"
+        return self.kind == "async" or (self.kind == "flyte" and inspect.iscoroutinefunction(_function(self.target)))
 
     async def answer(self, arguments: inspect.BoundArguments) -> Any:
         """Make a call. What blocks is called in a thread of its own; cancelling does not wait for it."""
         args, kwargs = arguments.args, arguments.kwargs
+        if self.kind == "generated":
+            return await getattr(self.target, "aio", self.target)(*args, **kwargs)
         if self.kind == "async":
             return await self.target(*args, **kwargs)
-        if self.kind in ("generated", "flyte"):
-            aio: Callable[..., Awaitable[Any]] = getattr(self.target, "aio", self.target)
-            return await aio(*args, **kwargs)
-        answer = await background.call_blocking(lambda: self.target(*args, **kwargs))
+        if self.kind == "flyte" and _in_flyte_task():
+            return await self.target.aio(*args, **kwargs)  # type: ignore[attr-defined]
+        context = contextvars.copy_context()
+        answer = await background.call_blocking(lambda: context.run(self.target, *args, **kwargs))
         return await answer if inspect.isawaitable(answer) else answer
 
 
@@ -202,10 +205,21 @@ def _kind(target: Any) -> tuple[Kind, Any]:
         return "flyte", target.func
     if hasattr(target, "interface") and callable(getattr(target, "aio", None)):
         return "generated", target
-    plain = target.func if isinstance(target, functools.partial) else target
+    plain = _function(target)
     if inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(getattr(plain, "__call__", None)):  # noqa: B004
         return "async", target
     return "function", target
+
+
+def _function(target: Any) -> Any:
+    """What a partial or a task of Flyte calls."""
+    return getattr(target, "func", target)
+
+
+def _in_flyte_task() -> bool:
+    """Whether a task of Flyte runs this, so that the tasks that it calls run where it does, each on its own."""
+    flyte = sys.modules.get("flyte")
+    return flyte is not None and getattr(flyte, "ctx", lambda: None)() is not None
 
 
 def _own_name(target: Any) -> Any:

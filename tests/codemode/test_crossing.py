@@ -1,0 +1,147 @@
+"""What values become on their way into the sandbox and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import fractions
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autocoder_jupyter.codemode import recording
+from autocoder_jupyter.codemode.crossing import Crossing
+from autocoder_jupyter.errors import UnsupportedData
+from tests.codemode.conftest import block
+
+SAME = [
+    None,
+    True,
+    0,
+    10**40,
+    -1.5,
+    float("inf"),
+    "é😀",
+    b"\0a",
+    [1, [2]],
+    (1, (2,)),
+    {1, 2},
+    frozenset([3]),
+    {"a": {(1, 2): None}},
+    {"$type": "set", "value": [1]},
+    dt.date(2026, 1, 2),
+    dt.datetime(2026, 1, 2, 3, 4, 5, 6),
+    dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+    dt.time(1, 2),
+    dt.timedelta(days=-1, microseconds=3),
+    decimal.Decimal("1.10"),
+    1 + 2j,
+]
+CHANGED = [
+    (pd.NaT, None),
+    (pd.NA, None),
+    (np.datetime64("NaT"), None),
+    (np.timedelta64("NaT"), None),
+    (np.int64(3), 3),
+    (np.float32(0.5), 0.5),
+    (np.bool_(True), True),
+    (np.str_("a"), "a"),
+    (np.bytes_(b"a"), b"a"),
+    (pd.Timestamp("2026-01-02 03:04"), dt.datetime(2026, 1, 2, 3, 4)),
+    (np.datetime64("2026-01-02"), dt.datetime(2026, 1, 2)),
+    (pd.Timedelta("1h"), dt.timedelta(hours=1)),
+    (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    (bytearray(b"a"), b"a"),
+    ({np.int64(1): [np.float64(2.0)]}, {1: [2.0]}),
+]
+REFUSED = [
+    (fractions.Fraction(1, 3), "fractions.Fraction"),
+    (object(), "builtins.object"),
+    (print, "builtin_function_or_method"),
+    (types.SimpleNamespace(a=1), "SimpleNamespace"),
+    (range(3), "builtins.range"),
+    (pd.Timestamp("2026-01-01 00:00:00.000000001"), "nanoseconds would be lost"),
+    (pd.Timedelta(1, "ns"), "nanoseconds would be lost"),
+    (pd.Period("2026-01"), "Period"),
+    (pd.Index([1]), "Index"),
+    ("a\ud800", "which is no character"),
+    ([[[{"x": object()}]]], "builtins.object"),
+]
+
+
+@pytest.fixture(scope="module")
+def crossing():
+    def refuse(*_):
+        raise LookupError
+
+    return Crossing(2**26, refuse, refuse)
+
+
+def test_plain_values_come_back_as_they_went_in(ask):
+    given = []
+    result = ask(
+        [block("values = load()\ntake(values)\nvalues"), "Done."],
+        {"load": lambda: SAME, "take": lambda values: given.append(values)},
+    )
+    assert result.value == SAME
+    assert given == [SAME]
+    assert [type(value) for value in result.value] == [type(value) for value in SAME]
+
+
+@pytest.mark.parametrize(("value", "expected"), CHANGED, ids=lambda value: repr(value)[:30])
+def test_single_values_of_pandas_and_numpy_become_pythons(crossing, value, expected):
+    found = crossing.inward(value, "load", "")
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(("value", "said"), REFUSED, ids=lambda value: ascii(repr(value)[:30]))
+def test_what_the_sandbox_does_not_have_is_refused_by_name(crossing, value, said):
+    with pytest.raises(UnsupportedData, match=said):
+        crossing.inward(value, "load", "")
+
+
+def test_a_value_in_itself_is_refused(crossing):
+    value: list = []
+    value.append(value)
+    with pytest.raises(UnsupportedData, match="nested deeper"):
+        crossing.inward(value, "load", "")
+
+
+def test_a_refusal_can_be_caught_by_the_program(ask):
+    code = "try:\n    load()\nexcept ValueError as error:\n    x = str(error)\nx"
+    result = ask([block(code), "Done."], {"load": lambda: object()})
+    assert result.value.startswith("load gave a builtins.object, which the sandbox does not have.")
+
+
+@pytest.mark.parametrize("value", [*SAME, float("-inf"), ..., set(), ()], ids=lambda value: repr(value)[:30])
+def test_the_record_keeps_types(value):
+    import json
+
+    assert recording.decode(json.loads(json.dumps(recording.encode(value)))) == value
+
+
+def test_nan_is_recorded():
+    assert str(recording.decode(recording.encode(float("nan")))) == "nan"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"$type": "code", "value": "1"},
+        {"$type": "bytes", "value": "?"},
+        {"$type": "datetime", "value": "soon"},
+        {"$type": "Decimal", "value": "x"},
+        {"$type": "dict", "value": [[1]]},
+        {"$type": "dict", "value": [[[1], 2]]},
+        {"$type": "set", "value": [[1]]},
+        {"$type": "set"},
+        {"$type": ["a"], "value": 1},
+    ],
+    ids=str,
+)
+def test_a_record_that_stands_for_nothing_is_refused(record):
+    with pytest.raises(ValueError, match=r".*"):
+        recording.decode(record)
