@@ -68,6 +68,13 @@ def read_suites(source: str, blind: str = "") -> TestSuite:
     return replace(read_suite(source), blind=read_suite(blind)) if blind else read_suite(source)
 
 
+def with_tests(suite: TestSuite, written: str) -> TestSuite:
+    """A suite with further tests at the end: of the blind ones, where there are some."""
+    if suite.blind is not None:
+        return replace(suite, blind=with_tests(suite.blind, written))
+    return read_suite(f"{suite.source.rstrip()}\n\n\n{written}")
+
+
 def read_suite(source: str) -> TestSuite:
     """Find the tests in a module, as pytest does by default, without running it."""
     sentences: dict[str, str] = {}

@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import name_readings
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, TrialOutcome, try_both
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
-from autocoder_jupyter.engine.tests import read_suite
+from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError
@@ -159,7 +159,7 @@ class Adviser:
         name = f"{PREFIX}{len(self._tests) + 1}"
         written = as_test(len(self._tests) + 1, smallest, work.plan, asked, derivation)
         self._tests = (*self._tests, name)
-        work.set_suite(read_suite(f"{work.suite.source.rstrip()}\n\n\n{written}"))
+        work.set_suite(with_tests(work.suite, written))
         self._conclude(opinion.model_copy(update={"tests": self._tests}))
         return _fault(name, smallest, asked, derivation)
 

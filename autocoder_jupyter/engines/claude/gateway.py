@@ -12,13 +12,12 @@ import itertools
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from autocoder_jupyter.background import Pauses, call_blocking
 from autocoder_jupyter.engine.events import Stage
+from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.loopback import Loopback
 from autocoder_jupyter.engines.claude.service import Refusal, Service
@@ -26,7 +25,6 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelEr
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.metering import Meter, worst_case
 from autocoder_jupyter.models.prices import cost_of
-from autocoder_jupyter.models.protocol import ExchangeStore
 from autocoder_jupyter.models.retries import Patience
 from autocoder_jupyter.models.sent import OnSend, SentRequest, place
 from autocoder_jupyter.request import CachePolicy
@@ -35,6 +33,9 @@ from autocoder_jupyter.types import Exchange, Usage
 _LEAST_THOUGHT = 1024
 _CACHE_SURCHARGE = 0.25
 """What a service charges on top for input that it puts into its cache."""
+
+STEP = "agent answer"
+"""The name of an answer in the journal, as the program must get it again; the exchange beside it is for people."""
 
 _numbers = itertools.count(10**9)  # apart from those of questions that go another way
 
@@ -61,7 +62,7 @@ class Gateway:
 
     Args:
         service: answers what the journal does not.
-        store: the journal.
+        journal: remembers answers.
         policy: whether it is looked into, and written to.
         locked: whether the service may not be asked.
         meter: allows each request.
@@ -74,7 +75,7 @@ class Gateway:
         self,
         service: Service,
         *,
-        store: ExchangeStore,
+        journal: Journal,
         policy: CachePolicy,
         locked: bool,
         meter: Meter,
@@ -83,7 +84,7 @@ class Gateway:
         listener: Listener,
     ) -> None:
         self._service = service
-        self._store = store
+        self._journal = journal
         self._policy = policy
         self._locked = locked
         self._meter = meter
@@ -144,9 +145,8 @@ class Gateway:
         self._listener.begun(self.turn)
         key, new = wire.request_key(body), body["messages"][self._known :]
         self._known = len(body["messages"])
-        if self._policy == "auto" and (recorded := self._store.find(key)) is not None:
-            with suppress(ValueError):
-                return self._replayed(recorded)
+        if (message := self._replayed(key)) is not None:
+            return message
         if self._locked:
             raise Locked(
                 f"{self._service.config.model} would be asked as an agent, and it is locked.",
@@ -158,19 +158,24 @@ class Gateway:
             stage=self.stage,
             key=key,
             model=self._service.config.model,
-            messages=tuple(new),
-            answer=wire.answer_text(message),
+            messages=tuple(map(wire.readable_message, new)),
+            answer=wire.readable(message.blocks),
             finish_reason=message.stop_reason,
             usage=usage,
             seconds=time.monotonic() - began,
         )
         if self._policy != "disable":
-            self._store.add(exchange)
+            self._journal.add_step(STEP, key, {"blocks": message.blocks, "stop_reason": message.stop_reason})
+            self._journal.add(exchange)
         self._listener.exchanged(exchange)
         return message
 
-    def _replayed(self, recorded: Exchange) -> wire.Message:
-        message = wire.Message(wire.recorded_blocks(recorded.answer), recorded.finish_reason)
+    def _replayed(self, key: str) -> wire.Message | None:
+        """The recorded answer; None when there is none that may be used."""
+        recorded, step = self._journal.find(key), self._journal.find_step(STEP, key)
+        message = wire.recorded_message(step)
+        if self._policy != "auto" or recorded is None or message is None:
+            return None
         for block in message.blocks:
             if block["type"] == "text":
                 self._listener.said(self.turn, str(block.get("text") or ""))
@@ -194,9 +199,15 @@ class Gateway:
                     body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
                     number = next(_numbers)
                     self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
-                    message = await self._streamed(sent, headers)
-                    usage = await call_blocking(partial(self._priced, message, body, litellm))
-                    grant.spend(usage)
+                    message = wire.Message()
+                    try:
+                        await self._read(message, sent, headers)
+                    finally:  # what came before a fault or a cancel is paid for, too
+                        usage = self._priced(message, body, litellm)
+                        if message.blocks:
+                            grant.spend(usage)
+                    if message.stop_reason == "max_tokens":
+                        raise self._cut_off(shortened=grant.room < asked)
                     return message, usage
             except Refusal as refusal:
                 fault = self._service.judged(refusal, litellm)
@@ -209,8 +220,9 @@ class Gateway:
                 self._listener.retrying(fault.reason, pause)
                 await asyncio.sleep(pause)
 
-    async def _streamed(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> wire.Message:
-        message, reader, pauses = wire.Message(), wire.EventReader(), Pauses()
+    async def _read(self, message: wire.Message, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        """Fill a message from the service's stream."""
+        reader, pauses = wire.EventReader(), Pauses()
         async with self._service.stream({**body, "stream": True}, headers) as response:
             async for data in response.aiter_bytes():
                 for event in reader.feed(data):
@@ -221,19 +233,23 @@ class Gateway:
                 await pauses.pause_when_due()
         if not message.stop_reason:
             raise Refusal("the answer broke off", 503)
-        if message.stop_reason == "max_tokens":
-            raise UnusableAnswer(
-                f"An answer of {self._service.config.model} was cut off: it was longer than it may be.",
-                hint="Raise max_tokens or max_cost, or ask for less in one cell.",
+
+    def _cut_off(self, *, shortened: bool) -> AutocodeError:
+        if shortened:
+            return BudgetSpent(
+                "The rest of the budget was too small for the agent's answer.",
+                hint="Raise max_tokens or max_cost and run the cell again; the answers so far are replayed at no cost.",
             )
-        return message
+        return UnusableAnswer(f"An answer of {self._service.config.model} was longer than it may be, and cut off.")
 
     def _priced(self, message: wire.Message, body: Mapping[str, Any], litellm: Any) -> Usage:
-        """What was used; estimated, and of unknown cost, where the service counts nothing."""
+        """What was used; estimated, where the service counts nothing, and then of unknown cost if it was all."""
         counted, config = message.usage, self._service.config
         if counted is None:
-            asked, said = len(str(body["messages"])), len(wire.answer_text(message))
-            return Usage(input_tokens=asked // 4 + 1, output_tokens=said // 4 + 1, cost=None)
+            asked, said = len(str(body["messages"])), len(str(message.blocks))
+            counted = Usage(input_tokens=asked // 4 + 1, output_tokens=said // 4 + 1)
+            if message.stop_reason:
+                return counted.model_copy(update={"cost": None})
         surcharge = Usage(input_tokens=round(message.written_to_cache * _CACHE_SURCHARGE))
         costs = [cost_of(usage, config, litellm) for usage in (counted, surcharge) if usage != Usage()]
         known = [cost for cost in costs if cost is not None]

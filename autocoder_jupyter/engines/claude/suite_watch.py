@@ -35,6 +35,10 @@ class SuiteWatch:
             self._changed += [name for name in names if self._last.get(name) != parts.get(name)]
         self._last = parts
 
+    def take(self, source: str) -> None:
+        """The tests were changed by somebody else."""
+        self._last = _parts(source)
+
     def failed(self) -> None:
         """The agent has seen a failure of these tests."""
         self._failed = True

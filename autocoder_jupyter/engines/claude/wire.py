@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,21 +149,38 @@ class Message:
         return self.counts.get("cache_creation_input_tokens", 0)
 
 
-def answer_text(message: Message) -> str:
-    """An answer as it stands in the journal."""
-    return json.dumps(message.blocks, ensure_ascii=False)
-
-
-def recorded_blocks(answer: str) -> list[dict[str, Any]]:
-    """The blocks of an answer of the journal.
-
-    Raises:
-        ValueError: it is none.
-    """
-    blocks = json.loads(answer)
+def recorded_message(step: Mapping[str, Any] | None) -> Message | None:
+    """An answer of the journal; None for what is none."""
+    blocks = (step or {}).get("blocks")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) and "type" in block for block in blocks):
-        raise ValueError("no answer of an agent")
-    return blocks
+        return None
+    return Message(blocks, str((step or {}).get("stop_reason") or "end_turn"))
+
+
+def readable_message(message: Any) -> dict[str, Any]:
+    """A message of a request, as a person reads it."""
+    content = message.get("content") if isinstance(message, dict) else ""
+    role = str(message.get("role")) if isinstance(message, dict) else ""
+    return {"role": role, "content": readable(content) if isinstance(content, list) else str(content)}
+
+
+def readable(blocks: Sequence[Any]) -> str:
+    """Texts, calls of tools and what came of them, as a person reads them."""
+    return "\n\n".join(filter(None, map(_readable_block, blocks)))
+
+
+def _readable_block(block: Any) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "tool_use", "name": str(name), "input": dict(given)}:
+            told = "\n".join(f"{key}: {value}" for key, value in given.items())
+            return f"[{name.rpartition('__')[2]}]\n{told}"
+        case {"type": "tool_result", "content": list(content)}:
+            return f"[result]\n{readable(content)}"
+        case {"type": "tool_result", "content": content}:
+            return f"[result]\n{content}"
+    return ""
 
 
 def events_of(message: Message, model: str) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import AgentSaid, Retrying, SuiteChanged, TurnBegun
 from autocoder_jupyter.engine.interface import interface_problem
+from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.engine.staged import drafter_of
 from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, suite_problem, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
@@ -120,6 +121,7 @@ class ClaudeWriter:
         """Tell the agent what does not hold; blind tests are looked at by the plain stages first."""
         if self._packages.learn(verdict):  # a missing import needs nobody
             return None
+        await self._take_up_tests()
         if verdict.blind_toothless or (verdict.blind is not None and verdict.blind.collection_error):
             await self._rewrite_blind_tests(verdict)
         diagnosis, faults = await self._judged(verdict)
@@ -184,7 +186,7 @@ class ClaudeWriter:
         )
         gateway = self._gateway = Gateway(
             Service(self._model),
-            store=work.services.journal,
+            journal=work.services.journal,
             policy=work.config.cache,
             locked=work.config.locked,
             meter=work.budget,
@@ -226,6 +228,8 @@ class ClaudeWriter:
         problem = interface_problem(without_entry(code), self._work.plan)
         if problem:
             return f"{SOLUTION} does not keep to the interface: {problem}"
+        if problem := self._declare():
+            return problem
         return "" if self._work.config.skip_tests else self._tests_problem()
 
     def _tests_problem(self) -> str:
@@ -267,19 +271,26 @@ class ClaudeWriter:
     async def _ready(self) -> str:
         """The environment for what the files import and packages.txt names; why there is none, or ""."""
         await self._packages.based()
-        wanted = self._workspace.text(PACKAGES) or ""
-        state = (self._work.sources, wanted)
+        state = (self._work.sources, self._workspace.text(PACKAGES))
         if state == self._provided:
             return ""
-        lines = [line.strip() for line in wanted.splitlines() if line.strip() and not line.strip().startswith("#")]
-        try:
-            self._packages.declare(parameters.requirements(PACKAGES, lines))
-        except InvalidRequest as error:
-            return str(error)
+        if problem := self._declare():
+            return problem
         lacking = await self._packages.provide()
         if lacking is not None:
             return f"{lacking.error_message} {lacking.suggested_fix}".strip()
         self._provided = state
+        return ""
+
+    def _declare(self) -> str:
+        """Take down the packages that it names; what is wrong with them, or ""."""
+        lines = map(str.strip, (self._workspace.text(PACKAGES) or "").splitlines())
+        try:
+            wanted = parameters.requirements(PACKAGES, [line for line in lines if line and not line.startswith("#")])
+            refuse_lookalikes(wanted)
+        except InvalidRequest as error:
+            return str(error)
+        self._packages.declare(wanted)
         return ""
 
     async def _tested(self) -> Observation:
@@ -322,9 +333,19 @@ class ClaudeWriter:
             )
             self._take()
 
+    async def _take_up_tests(self) -> None:
+        """Tests that came from elsewhere since: the blind ones, and what a second opinion has put below the others."""
+        suite = self._work.suite
+        if suite is None:
+            return
+        self._blind = suite.blind
+        if self._session is not None and suite.source != self._workspace.text(TESTS):
+            await self._workspace.write(TESTS, suite.source)
+            self._watch.take(suite.source)
+
     async def _judged(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
         """Who is at fault where blind tests fail; the tests that are doubted are worked out anew."""
-        blind = self._blind = self._work.suite.blind if self._work.suite else None
+        blind = self._blind
         if blind is None or not verdict.blind_failing or (verdict.blind and verdict.blind.collection_error):
             return None, []
         diagnosis = await self._blame.diagnosed(verdict.blind_failing, blind)

@@ -141,12 +141,12 @@ class Play:
         given = {"samples": {"sales": SALES}, "outputs": (OutputSpec(name="total", type="float"),), **parts}
         return Request(self.name, self.prompt, **given)
 
-    async def run(self, model: ScriptedModel, request: Request | None = None, **settings: Any) -> Played:
+    async def run(self, endpoint: ScriptedModel, request: Request | None = None, **settings: Any) -> Played:
         config = agent_config(
             **{
                 "backend": "claude",
                 "model": "anthropic/claude-sonnet-4-5",
-                "api_base": model.root,
+                "api_base": endpoint.root,
                 "sandbox": "local",
                 "second_opinion": "off",
                 **self.settings,
@@ -162,7 +162,7 @@ class Play:
         report = await generate_report(
             request or self.request(), config, journal=journal, emit=events.append, approve=decline
         )
-        return Played(report, list(events), model, journal)
+        return Played(report, list(events), endpoint, journal)
 
     def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Played:
         stages = settings.pop("stages", {})

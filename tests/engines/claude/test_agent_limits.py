@@ -1,0 +1,322 @@
+"""What ends the agent, what it must leave, and what goes on where it was: the real SDK, program and sandbox."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.agent.settings import agent_config
+from autocoder_jupyter.engine.events import ApprovalNeeded, Finished, Retrying, ToolEnded
+from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.errors import (
+    AuthenticationFailed,
+    InvalidRequest,
+    Locked,
+    ModelError,
+    ModelUnavailable,
+    UnknownModel,
+)
+from autocoder_jupyter.request import Earlier
+from tests.engines.claude.agent_play import (
+    GOOD,
+    SALES,
+    TESTS,
+    WRITES_BOTH,
+    Play,
+    bash,
+    calls,
+    read,
+    script,
+    write,
+)
+from tests.scripted_model import Answer, ScriptedModel
+
+pytestmark = pytest.mark.local_sandbox
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
+    return Play(tmp_path / ".autocode")
+
+
+# What cannot work is said in one sentence
+
+
+def test_a_model_of_somebody_else_is_refused_before_anything(play: Play) -> None:
+    with pytest.raises(InvalidRequest, match=r"works with models of Anthropic, and openai/gpt-5 is none") as refused:
+        play.play([], model="openai/gpt-5")
+    assert "anthropic/claude-" in refused.value.hint
+
+
+def test_without_the_extra_there_is_one_sentence_with_the_pip_line(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "claude_agent_sdk" else found(name))
+    with pytest.raises(ModelError, match="needs the Claude Agent SDK, which is not installed") as refused:
+        play.play([])
+    assert 'pip install "autocoder-jupyter[agent]"' in refused.value.hint
+
+
+@pytest.mark.parametrize(("mode", "said"), [(None, "without its program"), (0o644, "cannot be started")])
+def test_a_program_that_is_not_there_or_not_executable_is_named(
+    mode: int | None, said: str, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "claude_agent_sdk"
+    (package / "_bundled").mkdir(parents=True)
+    if mode is not None:
+        (package / "_bundled" / "claude").write_text("")
+        (package / "_bundled" / "claude").chmod(mode)
+    spec = importlib.util.spec_from_file_location("claude_agent_sdk", package / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ModelError, match=said):
+        play.play([])
+
+
+def test_a_program_that_breaks_off_is_told_with_its_own_words(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "claude"
+    broken.write_text("#!/bin/sh\necho 'no such instruction' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr("autocoder_jupyter.engines.claude.session.require_program", lambda: str(broken))
+    with pytest.raises(ModelError, match=r"The program of the Claude Agent SDK"):
+        play.play([])
+
+
+def test_no_key_is_said_before_the_plan(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(AuthenticationFailed, match="There is no key for anthropic/claude-sonnet-4-5"):
+        play.play([], api_base=None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (Answer(status=401, error="invalid x-api-key"), AuthenticationFailed, "refuses the key"),
+        (Answer(status=404, error="model: claude-nope"), UnknownModel, "There is no model"),
+        (Answer(status=400, error="Your credit balance is too low"), ModelError, "refused the question"),
+    ],
+)
+def test_a_refusal_of_the_service_in_the_middle_is_one_sentence(
+    answer: Answer, kind: type[ModelError], said: str, play: Play
+) -> None:
+    with pytest.raises(kind, match=said):
+        play.play([WRITES_BOTH, answer])
+
+
+def test_a_fault_that_passes_is_waited_out_and_told(play: Play) -> None:
+    overloaded = Answer(status=529, error="overloaded", headers={"retry-after": "0"})
+    played = play.play([WRITES_BOTH, overloaded, Answer("cut", drop_after=1), "Done."])
+    assert played.report.success, played.report.error
+    assert len(played.of(Retrying)) == 2
+
+
+def test_a_service_that_is_gone_is_named(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.Patience", _once)
+
+    with pytest.raises(ModelUnavailable, match="did not answer in 1 tries"):
+        play.play([WRITES_BOTH, Answer("gone", drop_after=0)])
+
+
+def _once() -> Any:
+    from autocoder_jupyter.models.retries import Patience
+
+    return Patience(tries=1)
+
+
+# Limits
+
+
+def test_turns_are_limited(play: Play) -> None:
+    again = calls(bash("ls"))
+    played = play.play([again] * 9, agent_max_turns=3)
+    assert not played.report.success
+    assert "has used its 3 turns" in (played.report.error or "")
+    assert len(played.asked_as_agent) == 3
+    assert played.of(Finished)[-1].state == "over_budget" and played.of(Finished)[-1].limit == "agent_max_turns"
+    assert played.report.trace is not None and played.report.trace.turns == 3
+
+
+def test_money_is_reserved_before_each_turn_and_ends_the_session(play: Play) -> None:
+    dear = Answer(calls=[bash("ls")], usage={"prompt_tokens": 100, "completion_tokens": 29_000})
+    played = play.play([dear] * 9, max_cost=0.46)
+    assert not played.report.success and played.of(Finished)[-1].state == "over_budget"
+    assert played.of(Finished)[-1].limit == "max_cost"
+    assert len(played.asked_as_agent) == 1
+    assert played.report.usage.cost is not None and played.report.usage.cost < 0.46
+
+
+def test_seconds_end_a_command_and_the_session(play: Play) -> None:
+    played = play.play([calls(bash("sleep 100"))], max_seconds=25)
+    assert played.of(Finished)[-1].limit == "max_seconds"
+    assert [event.outcome for event in played.of(ToolEnded)] == ["cancelled"]
+    assert played.report.trace is not None and played.report.trace.calls[0].outcome == "cancelled"
+
+
+# What it must leave
+
+
+def test_an_agent_that_leaves_nothing_is_reminded_and_then_fails(play: Play) -> None:
+    played = play.play(["All done.", calls(write("solution.py", GOOD)), "Really done.", "As I said."])
+    asked = [json.dumps(request["messages"][-1]) for request in played.asked_as_agent]
+    assert "there is no solution.py" in asked[1]
+    assert "there is no tests.py" in asked[3]
+    assert not played.report.success
+    assert "The agent stopped although there is no tests.py" in (played.report.error or "")
+
+
+def test_a_second_generation_never_takes_files_of_the_first(play: Play) -> None:
+    play.play([WRITES_BOTH, "Done."])
+    played = play.play([calls(bash("ls"), read("solution.py")), "Done.", "Done.", "Done."], cache="override")
+    assert not played.report.success and "there is no solution.py" in (played.report.error or "")
+    assert "There is no solution.py" in played.calls[1].observed
+
+
+def test_packages_need_consent_like_all_others(play: Play) -> None:
+    wants = calls(write("packages.txt", "# needed\ntotally-unheard-of\n"), bash("python -c 'print(1)'"))
+    away = calls(write("packages.txt", ""), write("solution.py", GOOD), write("tests.py", TESTS))
+    played = play.play([wants, away, "Done."])
+    assert [event.packages for event in played.of(ApprovalNeeded)] == [("totally-unheard-of",)]
+    assert "may not be installed" in played.calls[1].observed
+    assert played.report.success, played.report.error
+
+
+def test_tests_that_cannot_fail_prove_nothing(play: Play) -> None:
+    empty = TESTS.replace("== 3.0", ">= 0").replace("== 1.5", ">= 0")
+    played = play.play(
+        [calls(write("solution.py", GOOD), write("tests.py", empty)), "Done.", calls(write("tests.py", TESTS)), "Now."],
+        blind_tests="off",
+    )
+    assert played.report.success and played.report.attempts == 2
+    assert played.report.blind_tests == ""
+    assert "only returns empty defaults" in json.dumps(played.asked_as_agent[2]["messages"][-1])
+    assert played.report.trace is not None and played.report.trace.suite_changed == ("test_sum", "test_missing")
+
+
+def test_without_tests_only_the_function_is_wanted(play: Play) -> None:
+    played = play.play([calls(write("solution.py", GOOD), bash("pytest")), "Done."], skip_tests=True)
+    assert played.report.success, played.report.error
+    assert "tests.py" not in json.dumps(played.asked_as_agent[0]["messages"])
+    assert "No tests are wanted" in played.calls[1].observed
+
+
+# What goes on
+
+
+def test_a_killed_kernel_leaves_no_program_and_its_session_goes_on(play: Play, tmp_path: Path) -> None:
+    with ScriptedModel(_holding(script([WRITES_BOTH, calls(bash("pytest -q"))]))) as model:
+        code = _KILLED.format(root=str(play.root), address=model.root)
+        child = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(Path.cwd())})
+        model.wait_for_requests(5, timeout=90)
+        programs = _children_named_claude(child.pid)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert programs
+        deadline = time.monotonic() + 20
+        while any(Path(f"/proc/{pid}").exists() and not _is_zombie(pid) for pid in programs):
+            assert time.monotonic() < deadline, "the program lives on"
+            time.sleep(0.1)
+    again = play.play(["Done."])
+    assert again.report.success, again.report.error
+    assert len(again.model.requests) == 1 and all(call.replayed for call in again.calls)
+
+
+_KILLED = """
+from pathlib import Path
+from types import SimpleNamespace
+from tests.engines.claude.agent_play import Play
+asyncio.run(Play(Path({root!r})).run(SimpleNamespace(root={address!r})))
+"""
+
+
+def _holding(answer: Any) -> Any:
+    import threading
+
+    def play(request: dict[str, Any]) -> Any:
+        try:
+            return answer(request)
+        except LookupError:
+            return Answer("late", hold=threading.Event())
+
+    return play
+
+
+def _children_named_claude(parent: int) -> list[int]:
+    found, parents = [], {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(") ")[2].split()[1])
+                if b"stream-json" in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return [pid for pid in found if parents.get(pid) == parent]
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+    except OSError:
+        return True
+
+
+def test_locked_a_recorded_session_is_replayed_and_a_new_one_refused(play: Play) -> None:
+    first = play.play([WRITES_BOTH, calls(bash("pytest -q")), "Done."])
+    (play.root / "total" / first.report.run_id / "report.json").unlink()
+    again = play.play([], locked=True)
+    assert again.report.success, again.report.error
+    assert not again.model.requests and all(call.replayed for call in again.calls)
+    with pytest.raises(Locked):
+        play.play([], play.request(constraints=("total is positive",)), locked=True)
+
+
+def test_a_kept_function_that_fails_today_is_mended_in_a_workspace_that_holds_it(play: Play) -> None:
+    first = play.play([calls(write("solution.py", PICKY), write("tests.py", TESTS)), "Done."])
+    assert first.report.success, first.report.error
+    longer = SALES.assign(v=[1.0, 2.0, -4.0])
+    mends = calls(read("solution.py"), write("solution.py", GOOD))
+    again = play.play([mends, "Done."], play.request(samples={"sales": longer}))
+    assert again.report.success, again.report.error
+    assert again.report.parent == first.report.run_id and again.report.run_id != first.report.run_id
+    assert "On the data of today this does not hold" in json.dumps(again.asked_as_agent[0]["messages"][0])
+    assert "if (sales" in again.calls[0].observed
+
+
+PICKY = GOOD.replace("    return", "    if (sales[\"v\"] < 0).any():\n        raise KeyError('v')\n    return")
+
+
+def test_a_refinement_begins_with_the_files_of_the_earlier_version(play: Play) -> None:
+    first = play.play([WRITES_BOTH, "Done."])
+    doubled = GOOD.replace(".sum())", ".sum() * 2)")
+    kept = TESTS.replace("== 3.0", "== 6.0").replace("== 1.5", "== 3.0")
+    names = ("test_other_sum", "test_other_missing")
+    dropped = [{"test_name": name, "verdict": "drop", "contradicted_by": "Twice that."} for name in names]
+    changes = calls(write("solution.py", doubled), write("tests.py", kept))
+    played = play.play(
+        [calls(bash("cat solution.py tests.py")), changes, "Done."],
+        play.request(wishes=("Twice that.",), earlier=Earlier.of(first.report)),
+        stages={
+            "sort_tests": json.dumps({"verdicts": dropped}),
+            "tests": f"```python\n{kept.replace('test_', 'test_other_')}```",
+        },
+    )
+    assert played.report.success, played.report.error
+    assert "come from an earlier version" in json.dumps(played.asked_as_agent[0]["messages"][0])
+    assert "def test_sum" in played.calls[0].observed and "def run" in played.calls[0].observed
+
+
+def test_the_key_of_a_request_holds_the_backend_only_where_it_is_another(play: Play) -> None:
+    backends: tuple[dict[str, Any], ...] = ({}, {"backend": "litellm"}, {"backend": "claude"})
+    keys = [prepare(play.request(), agent_config(**given)).key.id for given in backends]
+    assert keys[0] == keys[1] != keys[2]
