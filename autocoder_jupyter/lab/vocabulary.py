@@ -36,6 +36,7 @@ def _option(option: Option) -> dict[str, Any]:
         "placeholder": option.placeholder,
         "help": option.help,
         "repeatable": option.repeatable,
+        "modes": list(option.modes),
     }
 
 

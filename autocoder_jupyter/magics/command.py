@@ -11,9 +11,15 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.codemode.reading import (
+    ToolOption,
+    read_continued,
+    read_tools,
+    refuse_options_of_the_other_mode,
+)
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
-from autocoder_jupyter.magics.options import FLAGS, SETTINGS
+from autocoder_jupyter.magics.options import FLAGS, SETTINGS, Mode
 from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
@@ -41,6 +47,9 @@ class CellCommand:
         refine: whether the prompt is a wish about the function that has the name.
         examples: what `--example` says, not evaluated.
         schema: free text, or `@name` of a variable that holds it.
+        mode: `function`, or `tools` for code that calls functions of the notebook.
+        tools: those functions.
+        continues: the conversation of that kind that goes on.
         settings: the options that are settings, by name; only those that the cell gives.
         help: whether only the help text is wanted; then the rest is empty.
     """
@@ -55,6 +64,9 @@ class CellCommand:
     examples: tuple[ExampleOption, ...] = ()
     schema: str | None = None
     refine: bool = False
+    mode: Mode = "function"
+    tools: tuple[ToolOption, ...] = ()
+    continues: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     help: bool = False
 
@@ -71,6 +83,8 @@ def parse_cell(line: str, body: str) -> CellCommand:
         return CellCommand(help=True)
     arguments = read_arguments(words, FLAGS)
     given = arguments.given
+    mode = given.get("mode", "function")
+    refuse_options_of_the_other_mode(given, mode)
     name = _the_name(arguments.positional)
     if not prompt.strip():
         raise InvalidRequest(
@@ -87,6 +101,9 @@ def parse_cell(line: str, body: str) -> CellCommand:
         examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
         refine=bool(given.get("refine")),
+        mode=mode,
+        tools=read_tools(given.get("tool", ())),
+        continues=read_continued(given.get("continue"), name),
         settings=_settings(given),
     )
     _refuse_doubled_names(command)

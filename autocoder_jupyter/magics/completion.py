@@ -19,7 +19,7 @@ from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.options import FLAGS
 
 _DECLARED_TYPE = re.compile(r"""(?P<flag>-o|--output|-i|--input)[\s=]+["'][^"':]*:\s*(?P<fragment>\w*)$""")
-_VALUE = re.compile(r"(?:^|\s)(?P<flag>--?[A-Za-z][\w-]*)(?:\s+|=)(?P<fragment>[^\s\"'=]*)$")
+_VALUE = re.compile(r"(?:^|\s)(?P<flag>--?[A-Za-z][\w-]*)(?:\s+|=)(?:\w+=)?(?P<fragment>[^\s\"'=]*)$")
 _FLAG = re.compile(r"(?:^|\s)(?P<fragment>--?[\w-]*)$")
 _REFERENCE = re.compile(r"(?<![\w@])@(?P<fragment>\w*)$")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]*")

@@ -34,6 +34,13 @@ Rule = Literal["free", "stricter", "asks"]
 """What a folder that nobody agreed to may do with a setting: use it, because it can hurt nobody; make it stricter than
 what holds otherwise, and nothing else; or only ask for it."""
 
+Mode = Literal["function", "tools"]
+"""What a cell makes: a tested function, or one answer by code that calls the person's own functions."""
+
+FUNCTION: tuple[Mode, ...] = ("function",)
+TOOLS: tuple[Mode, ...] = ("tools",)
+BOTH: tuple[Mode, ...] = ("function", "tools")
+
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off", "")
 
@@ -65,6 +72,7 @@ class Option:
         order: of a `stricter` choice or flag its values, from the one that allows most. Of numbers and sizes, the
             smaller is the stricter, and none at all allows most.
         risk: what it means to let a folder have it, in words for a person; empty for what is free.
+        modes: the kinds of cells that it can be written in.
     """
 
     name: str
@@ -80,6 +88,7 @@ class Option:
     rule: Rule | None = None
     order: tuple[str | bool, ...] = ()
     risk: str = ""
+    modes: tuple[Mode, ...] = FUNCTION
 
     @property
     def takes_value(self) -> bool:
@@ -234,6 +243,7 @@ OPTIONS: tuple[Option, ...] = (
         placeholder="NAME[=EXPRESSION]",
         repeatable=True,
         is_setting=False,
+        modes=BOTH,
     ),
     Option(
         "constraint",
@@ -275,6 +285,7 @@ OPTIONS: tuple[Option, ...] = (
         field="model",
         rule="asks",
         risk="your requests, and what is shared of your data, go to this model, and you pay for it",
+        modes=BOTH,
     ),
     Option(
         "backend",
@@ -337,6 +348,7 @@ OPTIONS: tuple[Option, ...] = (
         minimum=1,
         rule="stricter",
         risk="more attempts cost more",
+        modes=BOTH,
     ),
     Option(
         "max_cost",
@@ -348,6 +360,7 @@ OPTIONS: tuple[Option, ...] = (
         minimum=0,
         rule="stricter",
         risk="a generation may cost you more",
+        modes=BOTH,
     ),
     Option(
         "timeout",
@@ -410,6 +423,7 @@ OPTIONS: tuple[Option, ...] = (
         field="cache",
         rule="asks",
         risk="answers are asked for, and paid for, anew",
+        modes=BOTH,
     ),
     Option(
         "locked",
@@ -420,6 +434,7 @@ OPTIONS: tuple[Option, ...] = (
         rule="stricter",
         order=(False, True),
         risk="the model is asked although it was not to be",
+        modes=BOTH,
     ),
     # What it may touch
     Option(
@@ -443,6 +458,7 @@ OPTIONS: tuple[Option, ...] = (
         rule="stricter",
         order=("rows", "stats", "schema"),
         risk="the model sees more of your data",
+        modes=BOTH,
     ),
     Option(
         "hide",
@@ -454,6 +470,7 @@ OPTIONS: tuple[Option, ...] = (
         field="hide",
         rule="asks",
         risk="other columns may be told of than you said",
+        modes=BOTH,
     ),
     Option(
         "mask",
@@ -465,6 +482,7 @@ OPTIONS: tuple[Option, ...] = (
         field="mask",
         rule="asks",
         risk="values of other columns may be told than you said",
+        modes=BOTH,
     ),
     Option(
         "allow_network",
@@ -475,6 +493,33 @@ OPTIONS: tuple[Option, ...] = (
         order=(True, False),
         risk="generated code may send your data anywhere",
     ),
+    # Code that calls functions of the notebook
+    Option(
+        "mode",
+        "function: make a tested function; tools: answer once, by code that calls the functions named with --tool",
+        flags=("--mode",),
+        kind="choice",
+        choices=BOTH,
+        is_setting=False,
+        modes=BOTH,
+    ),
+    Option(
+        "tool",
+        "a function of the notebook, or a result, that the code may call; under another name with ALIAS=",
+        flags=("--tool",),
+        placeholder="[ALIAS=]NAME",
+        repeatable=True,
+        is_setting=False,
+        modes=TOOLS,
+    ),
+    Option(
+        "continue",
+        "go on with the conversation of this name: what was said, its tools, and what its code defined",
+        flags=("--continue",),
+        placeholder="NAME",
+        is_setting=False,
+        modes=TOOLS,
+    ),
     # What the cell does
     Option(
         "wait",
@@ -482,6 +527,7 @@ OPTIONS: tuple[Option, ...] = (
         flags=("--wait",),
         kind="flag",
         rule="free",
+        modes=BOTH,
     ),
     Option(
         "refresh",
@@ -489,6 +535,7 @@ OPTIONS: tuple[Option, ...] = (
         flags=("--refresh",),
         kind="flag",
         is_setting=False,
+        modes=BOTH,
     ),
     Option(
         "dry_run",
@@ -498,6 +545,7 @@ OPTIONS: tuple[Option, ...] = (
         rule="stricter",
         order=(False, True),
         risk="the model is asked although you wanted to see it first",
+        modes=BOTH,
     ),
     Option(
         "refine",
@@ -522,8 +570,9 @@ OPTIONS: tuple[Option, ...] = (
         rule="stricter",
         order=(True, False),
         risk="a result takes the place of a variable of yours",
+        modes=BOTH,
     ),
-    Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False),
+    Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False, modes=BOTH),
     # Settings without a flag
     Option(
         "second_model",

@@ -14,6 +14,8 @@ export interface IOption {
   placeholder: string;
   help: string;
   repeatable: boolean;
+  /** The kinds of cells that it can be written in; absent from what older kernels say. */
+  modes?: string[];
 }
 
 /** A subcommand of `%autocode`. */

@@ -62,10 +62,10 @@ def test_another_variable_is_not_shadowed(shell: Any, jobs: Any) -> None:
 
 
 def test_an_error_is_two_lines_and_fails_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    result = shell.run_cell("%%autocode growth --modle x\nWords")
+    result = shell.run_cell("%%autocode growth --moddel x\nWords")
     printed = capsys.readouterr().out
     assert not result.success
-    assert "InvalidRequest: There is no option --modle." in printed
+    assert "InvalidRequest: There is no option --moddel." in printed
     assert "Did you mean --model?" in printed
     assert "Traceback" not in printed
 

@@ -95,7 +95,7 @@ def test_an_input_default_is_a_literal_of_its_type(text: str, default: object) -
         pytest.param("class", "is a keyword", id="keyword"),
         pytest.param("sum", "is a builtin", id="builtin"),
         pytest.param("g Monthly", "'Monthly' on the first line", id="prose on the first line"),
-        pytest.param("g --modle x", "Did you mean --model?", id="unknown option"),
+        pytest.param("g --moddel x", "Did you mean --model?", id="unknown option"),
         pytest.param("g -x", "There is no option -x", id="unknown short option"),
         pytest.param("g -m a -m b", "-m is given twice", id="doubled option"),
         pytest.param("g -m a --model b", "--model is given twice", id="doubled by its other name"),

@@ -23,7 +23,7 @@ export interface ICompletions {
 }
 
 const DECLARED_TYPE = /(?:^|\s)(-o|--output|-i|--input)(?:\s+|=)(?:["'][^"':]*|[^\s"':]+):\s*(\w*)$/;
-const VALUE = /(?:^|\s)(--?[A-Za-z][\w-]*)(?:\s+|=)([^\s"'=]*)$/;
+const VALUE = /(?:^|\s)(--?[A-Za-z][\w-]*)(?:\s+|=)(?:\w+=)?([^\s"'=]*)$/;
 const FLAG = /(?:^|\s)(--?[\w-]*)$/;
 const REFERENCE = /(?<![\p{L}\p{N}_@])@[\p{L}\p{N}_]*$/u;
 const OPTION_LINE = /^\s*--?(?:[A-Za-z]|$)/;
@@ -73,8 +73,11 @@ function inOptions(
   return null;
 }
 
+/** Options whose values only the kernel knows: models of litellm, functions, conversations. */
+const KERNEL_KNOWS = new Set(['model', 'tool', 'continue']);
+
 function valuesOf(option: IOption, fragment: string, variables: readonly IVariable[] | null): IFound {
-  if (option.name === 'model') {
+  if (KERNEL_KNOWS.has(option.name)) {
     return { length: fragment.length, items: [], kernelKnows: true };
   }
   if (option.name === 'sample') {

@@ -3,6 +3,7 @@ import type { IVocabulary } from '../vocabulary';
 import type { ICell } from './cell';
 import { byFlag } from './cell';
 import { bareType, brought, declaredNames, readDeclaration, readSample, values } from './declarations';
+import { modeProblems } from './modes';
 import { isBuiltin, isIdentifier, isKeyword, repr } from './python';
 import { didYouMean } from './suggestions';
 import type { IKnown } from './knowledge';
@@ -43,6 +44,7 @@ export function findProblems(cell: ICell, text: string, known: IKnown, python: P
     ...requestProblems(cell),
     ...declarationProblems(cell, vocabulary),
     ...sampleProblems(cell),
+    ...modeProblems(cell),
     ...expressionProblems(cell, python),
     ...doubledNames(cell),
     ...(variables === null

@@ -61,7 +61,7 @@ it('offers options with what they do', () => {
 it('offers an option once only, unless it can be repeated', () => {
   expect(texts('%%autocode f --wait -o "a: int" --w|')).toEqual([]);
   expect(texts('%%autocode f --wait -o "a: int"\n--o|')).toEqual(['--output']);
-  expect(texts('%%autocode f -m x\n--mo|')).toEqual([]);
+  expect(texts('%%autocode f -m x\n--mode|')).toEqual(['--mode']);
 });
 
 it.each(['%%autocode f\n-|', '%%autocode f\n  --|'])(

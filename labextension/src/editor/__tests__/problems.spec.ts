@@ -28,7 +28,7 @@ it('underlines the option, the value or the type, not the whole line', () => {
 });
 
 it('offers the text that would mend it', () => {
-  const text = '%%autocode sum --modle x --sandbox dockr -o "monthly: DataFrme"\nRows of @saless.';
+  const text = '%%autocode sum --moddel x --sandbox dockr -o "monthly: DataFrme"\nRows of @saless.';
   const offers = problems(text, [SALES]).map(({ instead }) => instead);
   expect(offers).toEqual(['--model', 'docker', 'sum_', 'DataFrame', '@sales']);
 });

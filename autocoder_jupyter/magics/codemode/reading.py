@@ -1,0 +1,89 @@
+"""What `--mode`, `--tool` and `--continue` say. Nothing is looked up here."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.options import OPTIONS, Mode
+
+
+@dataclass(frozen=True)
+class ToolOption:
+    """`--tool alias=name`; without an alias, the last part of the name is what the code calls.
+
+    Args:
+        alias: the name in the code.
+        name: of a variable of the notebook, with attributes behind dots: `client.latest`.
+    """
+
+    alias: str
+    name: str
+
+
+def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None:
+    """Accept no option that would do nothing.
+
+    Args:
+        given: names of options.
+        mode: of the cell.
+
+    Raises:
+        InvalidRequest: one of them belongs to another kind of cell.
+    """
+    for option in (option for option in OPTIONS if option.name in given and mode not in option.modes):
+        flag = option.flags[0]
+        if mode == "tools":
+            raise InvalidRequest(f"{flag} is about a function, and --mode tools makes none.", hint="Leave it out.")
+        raise InvalidRequest(f"{flag} needs --mode tools.", hint="Add --mode tools, or leave it out.")
+
+
+def read_tools(texts: Sequence[str]) -> tuple[ToolOption, ...]:
+    """The tools of a cell, in order.
+
+    Raises:
+        InvalidRequest: one has no name, or two have the same.
+    """
+    tools = tuple(map(_tool, texts))
+    aliases = [tool.alias for tool in tools]
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise InvalidRequest(f"--tool names {alias!r} twice.", hint="Keep one, or rename one: --tool ALIAS=NAME.")
+    return tools
+
+
+def read_continued(text: str | None, name: str) -> str | None:
+    """The conversation that goes on.
+
+    Raises:
+        InvalidRequest: it cannot be the name of one, or it is the cell's own.
+    """
+    if text is None:
+        return None
+    if not text.isidentifier():
+        raise InvalidRequest(f"{text!r} cannot be the name of a conversation.", hint="Write --continue NAME.")
+    if text == name:
+        raise InvalidRequest(
+            f"{name} cannot continue itself.",
+            why="A second run of this cell would begin where the first one ended.",
+            hint="Give the cell a name of its own.",
+        )
+    return text
+
+
+def _tool(text: str) -> ToolOption:
+    before, equals, after = (part.strip() for part in text.partition("="))
+    name = after if equals else before
+    parts = name.split(".")
+    alias = before if equals else parts[-1]
+    if not all(map(_is_name, (*parts, alias))):
+        raise InvalidRequest(
+            f"--tool {text!r} is not the name of a function.", hint="Write --tool NAME or --tool ALIAS=NAME."
+        )
+    return ToolOption(alias, name)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
