@@ -72,7 +72,7 @@ class CodeGenEvalResult(ReportFields):
     def __init__(
         self,
         name: str,
-        pending: Pending,
+        pending: Pending[Resolution],
         *,
         samples: Mapping[str, Any] | None = None,
         options: CallOptions | None = None,

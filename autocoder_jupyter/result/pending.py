@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, Protocol, TypeVar
 
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited, Wait, tell
@@ -32,8 +32,20 @@ class Resolution:
     exception: Exception | None = None
 
 
-class Pending:
-    """A place for one `Resolution`.
+class Ended(Protocol):
+    """How something ended; a `Resolution` is one."""
+
+    @property
+    def state(self) -> FinalState:
+        """One of the final states."""
+        ...
+
+
+R = TypeVar("R", bound=Ended)
+
+
+class Pending(Generic[R]):
+    """A place for one outcome, such as a `Resolution`.
 
     Args:
         state: says where the generation stands while there is none.
@@ -50,19 +62,19 @@ class Pending:
         self._state = state
         self.cancel = cancel
         self._awaited = awaited
-        self._resolution: Resolution | None = None
-        self._future: concurrent.futures.Future[Resolution] = concurrent.futures.Future()
+        self._resolution: R | None = None
+        self._future: concurrent.futures.Future[R] = concurrent.futures.Future()
         # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
         self._future.set_running_or_notify_cancel()
 
     @classmethod
-    def resolved(cls, resolution: Resolution) -> Pending:
+    def resolved(cls, resolution: R) -> Pending[R]:
         """One that is over already."""
-        pending = cls()
+        pending: Pending[R] = cls()
         pending.resolve(resolution)
         return pending
 
-    def resolve(self, resolution: Resolution, tell: Callable[[], None] = lambda: None) -> None:
+    def resolve(self, resolution: R, tell: Callable[[], None] = lambda: None) -> None:
         """Set the outcome, then wake everybody. Only the first counts.
 
         Args:
@@ -89,7 +101,7 @@ class Pending:
         """Call back when it has ended, on the thread that ends it; at once when it has."""
         self._future.add_done_callback(lambda _: callback())
 
-    def wait(self, timeout: float | None = None) -> Resolution:
+    def wait(self, timeout: float | None = None) -> R:
         """Block until it has ended. An interrupt leaves the generation running.
 
         Raises:
@@ -99,7 +111,7 @@ class Pending:
             return self._resolution
         return background.wait(self._future, timeout, Wait(self._awaited()))
 
-    async def settled(self) -> Resolution:
+    async def settled(self) -> R:
         """Await the end. Cancelling the waiter leaves the generation running."""
         if not self.done and (awaited := self._awaited()) is not None:
             tell(awaited)

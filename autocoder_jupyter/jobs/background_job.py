@@ -1,0 +1,164 @@
+"""What all work in the background has in common: it is started, cancelled, listened to, and it ends once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from autocoder_jupyter import background
+from autocoder_jupyter.awaited import Awaited
+from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
+from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.result.pending import Ended, Pending, State
+
+EVENTS_KEPT = 2000
+"""What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
+
+CANCELLED = "Cancelled."
+"""The reason of a cancel when a person gives none."""
+
+_log = discreet_logger(__name__)
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Ended)
+
+
+class BackgroundJob(ABC, Generic[T, R]):
+    """Running or ended work. Every method may be called from any thread.
+
+    `T` is what the work gives, `R` the record of how it ended.
+
+    Args:
+        name: what the person calls it.
+        listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
+            last, the result can be read; before that, reading its fields there raises RuntimeError.
+    """
+
+    def __init__(self, name: str, listeners: Sequence[Emit]) -> None:
+        self.name = name
+        self._pending: Pending[R] = Pending(lambda: self._state, self.cancel, self._awaited)
+        self._lock = threading.RLock()
+        self._listeners: list[Emit] = list(listeners)
+        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._state: State = "running"
+        self._finished: Finished | None = None
+        self._cancel_reason: str | None = None
+        self._task: asyncio.Task[T] | None = None
+
+    @abstractmethod
+    async def _work(self) -> T:
+        """Do the work, on the background loop."""
+
+    @abstractmethod
+    def _ended(self, outcome: T) -> R:
+        """How work that returned has ended."""
+
+    @abstractmethod
+    def _raised(self, error: Exception) -> R:
+        """How work that raised, or was cancelled, has ended."""
+
+    @abstractmethod
+    def _reason(self, resolution: R) -> str:
+        """Why it ended so, in a sentence; "" when there is nothing to say."""
+
+    @abstractmethod
+    def _awaited(self) -> Awaited:
+        """What those wait for who wait for the result."""
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        return self._pending.state
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._pending.done
+
+    # Life
+
+    def start(self) -> None:
+        """Begin, on the background loop, in a context of its own: nothing there can belong to a cell's output."""
+        context = contextvars.Context()
+        background.loop().call_soon_threadsafe(lambda: self._begin(context), context=context)
+
+    def _begin(self, context: contextvars.Context) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work(), context=context)
+        self._task.add_done_callback(self._settle)
+        if self._cancel_reason is not None:  # asked to stop before it began
+            self._cancel_task()
+
+    def cancel(self, reason: str = CANCELLED) -> None:
+        """Stop the work and end the result as cancelled. Only the first reason counts."""
+        with self._lock:
+            if self._cancel_reason is not None or self.done:
+                return
+            self._cancel_reason = reason
+        background.loop().call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel(self._cancel_reason)
+
+    def _settle(self, task: asyncio.Task[T]) -> None:
+        resolution = self._resolution(task)
+        finished = self._finished or Finished(resolution.state, self._reason(resolution))
+        self._pending.resolve(resolution, tell=lambda: self._tell_all(finished))
+
+    def _resolution(self, task: asyncio.Task[T]) -> R:
+        error: BaseException | None
+        if task.cancelled():
+            why = "" if self._cancel_reason in (None, CANCELLED) else self._cancel_reason
+            error = Cancelled(f"{self.name} was cancelled.", why=why, hint="Run the cell again to go on.")
+        else:
+            error = task.exception()
+        if error is None:
+            return self._ended(task.result())
+        return self._raised(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+    # Events
+
+    def listen(self, listener: Emit) -> None:
+        """Tell a listener what has happened so far, and what happens from now on, in order and without gaps."""
+        with self._lock:
+            for event in self._events:
+                _tell(listener, event)
+            self._listeners.append(listener)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far; see `EVENTS_KEPT`."""
+        with self._lock:
+            return tuple(self._events)
+
+    def _emit(self, event: Event) -> None:
+        with self._lock:  # a sandbox's thread tells how tests went, and may be late
+            if self._finished is not None or self.done:
+                return  # nothing comes after the end
+            if isinstance(event, Finished):
+                self._finished = event  # told when the result is there to be read
+            else:
+                self._tell_all(event)
+
+    def _tell_all(self, event: Event) -> None:
+        with self._lock:
+            if not isinstance(event, TextStreamed):
+                self._events.append(event)
+            for listener in tuple(self._listeners):
+                _tell(listener, event)
+
+    def __repr__(self) -> str:
+        return f"<job {self.name} {self.state}>"
+
+
+def _tell(listener: Emit, event: Event) -> None:
+    try:
+        listener(event)
+    except Exception:
+        _log.exception("a listener failed on %s", type(event).__name__)

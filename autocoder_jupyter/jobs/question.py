@@ -1,0 +1,38 @@
+"""A question to a person that a job waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from typing import Generic, TypeVar
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class Question(Generic[Q, A]):
+    """One question; it may be answered once, from any thread.
+
+    Args:
+        asked: what it is about.
+    """
+
+    def __init__(self, asked: Q) -> None:
+        self.asked = asked
+        self._lock = threading.Lock()
+        self._answer: concurrent.futures.Future[A] = concurrent.futures.Future()
+        # A cancelled job must not cancel it under the hands of whoever answers; a running future cannot be cancelled.
+        self._answer.set_running_or_notify_cancel()
+
+    def answer(self, answer: A) -> bool:
+        """Answer it. False when it was answered before."""
+        with self._lock:
+            if self._answer.done():
+                return False
+            self._answer.set_result(answer)
+            return True
+
+    async def answered(self) -> A:
+        """Wait for the answer."""
+        return await asyncio.wrap_future(self._answer)
