@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from autocoder_jupyter.display.card import render_html, render_text
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.shown import Shown, card_html, card_text
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
 """An output that our lab extension keeps true to a run: which one that is, and how far it had come."""
@@ -20,7 +20,7 @@ OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def card_bundle(state: CardState, started: float, *, for_page: bool) -> dict[str, Any]:
+def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, Any]:
     """A card.
 
     Args:
@@ -29,7 +29,7 @@ def card_bundle(state: CardState, started: float, *, for_page: bool) -> dict[str
         for_page: whether our lab extension is there.
     """
     own = _followed("card", state.name, started, step(state), finished=state.finished)
-    return {**(own if for_page else {}), "text/html": render_html(state), "text/plain": render_text(state)}
+    return {**(own if for_page else {}), "text/html": card_html(state), "text/plain": card_text(state)}
 
 
 def result_to_come(name: str, started: float) -> dict[str, Any]:
@@ -60,11 +60,20 @@ def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
     return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": model_id}}
 
 
-def step(state: CardState) -> str:
+def step(state: Shown) -> str:
     """How far a run has come, to be compared: cards of two states show the same when this is the same."""
+    if isinstance(state, CodeState):
+        return _code_step(state)
     last = f"{state.log[-1].at:.3f}" if state.log else ""
     there = (state.plan is not None, state.evidence is not None, bool(state.sent))
     counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
     agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
     tokens = (state.usage.input_tokens, state.usage.output_tokens)
     return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens)))
+
+
+def _code_step(state: CodeState) -> str:
+    decided = tuple((call.outcome, call.waits) for call in state.calls)
+    blocks = tuple(block.ok for block in state.blocks)
+    said = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))
+    return " ".join(map(str, (*said, state.usage.input_tokens, state.usage.output_tokens)))

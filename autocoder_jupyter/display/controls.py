@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
-from autocoder_jupyter.display.pane import LAST_HTML, render_html
 from autocoder_jupyter.display.questions import QuestionForm
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.shown import Shown, strip_html
+from autocoder_jupyter.display.window import LAST_HTML
 
 FOLDED_SECONDS = 0.3
 """How long the strip stays at the end, without height, so that the browser keeps in place what a person reads."""
@@ -24,11 +24,11 @@ class Controllable(Protocol):
         ...
 
     def approve(self) -> bool:
-        """Allow the packages it waits for."""
+        """Allow what it waits for."""
         ...
 
     def decline(self) -> bool:
-        """Refuse them."""
+        """Refuse it."""
         ...
 
     def answer(self, answers: Sequence[str]) -> bool:
@@ -48,10 +48,10 @@ class Controls:
         ImportError: ipywidgets is not installed; everything works without the strip.
     """
 
-    def __init__(self, job: Controllable, state: CardState, *, for_page: bool = False) -> None:
+    def __init__(self, job: Controllable, state: Shown, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._job = job
-        self._live = ipywidgets.HTML(render_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
+        self._live = ipywidgets.HTML(strip_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
@@ -71,7 +71,7 @@ class Controls:
         gone = {"text/html": ""} if for_page else {}
         self._place.display({**live, **gone, "text/plain": _INSTEAD}, raw=True)
 
-    def __call__(self, state: CardState) -> None:
+    def __call__(self, state: Shown) -> None:
         """Follow `state`; close when it is a last one. One message, but when buttons come or go."""
         if not self._open:
             return
@@ -82,14 +82,14 @@ class Controls:
             time.sleep(FOLDED_SECONDS)
             self.close()
             return
-        self._live.value = render_html(state)
+        self._live.value = strip_html(state)
         self._show_questions(state)
         asking = bool(state.approval)
         buttons = (self._cancel, self._approve, self._decline) if asking else (self._cancel,)
         if self._buttons.children != buttons:
             self._buttons.children = buttons
 
-    def _show_questions(self, state: CardState) -> None:
+    def _show_questions(self, state: Shown) -> None:
         if bool(state.questions) == (self._form is not None):
             return
         form, self._form = self._form, None

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
-from autocoder_jupyter.display.state import CardState
-from autocoder_jupyter.engine.events import Event
 
 logger = discreet_logger(__name__)
 
@@ -20,11 +19,34 @@ UPDATE_SECONDS = 0.25
 HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
 
-View = Callable[[CardState], None]
+
+class LiveState(Protocol):
+    """What is shown at one moment, folded from events: a frozen dataclass, such as `CardState`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        ...
+
+    def apply(self, event: Any, at: float | None = None) -> Self:
+        """The state after an event that happened `at` seconds since the start."""
+        ...
+
+
+S = TypeVar("S", bound=LiveState)
+
+View = Callable[[S], None]
 """Shows a state; called from the painter thread, one call at a time."""
 
 
-class LiveCard:
+class LiveCard(Generic[S]):
     """Listens to a job and shows its state, the latest only, until it ends.
 
     Calling it with an event is how the engine tells; that returns at once and never raises. A thread of its own does
@@ -34,20 +56,20 @@ class LiveCard:
     Args:
         state: the first state.
         views: shown each state that is due.
-        sent: gives what was sent to the model; asked once, at the end.
+        complete: adds to the last state what no event says, such as what was sent to the model; called once.
         now: a clock in seconds.
     """
 
     def __init__(
         self,
-        state: CardState,
-        *views: View,
-        sent: Callable[[], str] = str,
+        state: S,
+        *views: View[S],
+        complete: Callable[[S], S] = lambda state: state,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._state = state
         self._views = views
-        self._sent = sent
+        self._complete = complete
         self._now = now
         self._began = now()
         self._lock = threading.Lock()
@@ -56,11 +78,11 @@ class LiveCard:
         self._thread = threading.Thread(target=Context().run, args=(self._paint,), name="autocode-card", daemon=True)
 
     @property
-    def state(self) -> CardState:
+    def state(self) -> S:
         """The state as of the last event."""
         return self._state
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Any) -> None:
         """Take notice of an event."""
         try:
             with self._lock:
@@ -71,7 +93,7 @@ class LiveCard:
             logger.exception("the card could not take an event")
         self._changed.set()
 
-    def add_view(self, view: View) -> None:
+    def add_view(self, view: View[S]) -> None:
         """Show the states to `view` as well; before `start`."""
         self._views = (*self._views, view)
 
@@ -90,7 +112,7 @@ class LiveCard:
             with self._lock:
                 state = self._state
             if state.finished:
-                state = replace(state, sent=self._what_was_sent())
+                state = self._completed(state)
                 with self._lock:
                     self._state = state
                 self._show(state)
@@ -99,19 +121,19 @@ class LiveCard:
             self._show(replace(state, seconds=self._elapsed()))
             time.sleep(UPDATE_SECONDS)
 
-    def _show(self, state: CardState) -> None:
+    def _show(self, state: S) -> None:
         for view in self._views:
             try:
                 view(state)
             except Exception:
                 logger.exception("the card could not be shown")
 
-    def _what_was_sent(self) -> str:
+    def _completed(self, state: S) -> S:
         try:
-            return self._sent()
+            return self._complete(state)
         except Exception:
-            logger.exception("what was sent could not be read")
-            return ""
+            logger.exception("the last state of the card could not be completed")
+            return state
 
     def _elapsed(self) -> float:
         return self._now() - self._began

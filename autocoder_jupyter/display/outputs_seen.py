@@ -24,7 +24,7 @@ def outputs_html(seen: SampleOutputs | None, name: str) -> str:
     """
     if seen is None:
         return ""
-    shown = "".join(f"<div>{_glimpse_html(glimpse)}</div>" for glimpse in seen.glimpses[:MOST])
+    shown = "".join(f"<div>{glimpse_html(glimpse)}</div>" for glimpse in seen.glimpses[:MOST])
     return shown + "".join(f"<div>{markup.muted(line)}</div>" for line in _rest(seen, name))
 
 
@@ -33,10 +33,7 @@ def outputs_lines(seen: SampleOutputs | None, name: str) -> Iterator[str]:
     if seen is None:
         return
     for glimpse in seen.glimpses[:MOST]:
-        yield f"gives {glimpse.name}: {glimpse.table.size if glimpse.table else glimpse.text}"
-        if glimpse.table is not None and glimpse.table.headings:
-            rows = (glimpse.table.headings, *glimpse.table.rows)
-            yield from (f"  {line[:LINE]}" for line in markup.columns(rows).splitlines())
+        yield from glimpse_lines(glimpse)
     yield from _rest(seen, name)
 
 
@@ -47,7 +44,16 @@ def _rest(seen: SampleOutputs, name: str) -> Iterator[str]:
         yield f"and {', '.join(glimpse.name for glimpse in seen.glimpses[MOST:])}"
 
 
-def _glimpse_html(glimpse: Glimpse) -> str:
+def glimpse_lines(glimpse: Glimpse) -> Iterator[str]:
+    """One output for a terminal."""
+    yield f"gives {glimpse.name}: {glimpse.table.size if glimpse.table else glimpse.text}"
+    if glimpse.table is not None and glimpse.table.headings:
+        rows = (glimpse.table.headings, *glimpse.table.rows)
+        yield from (f"  {line[:LINE]}" for line in markup.columns(rows).splitlines())
+
+
+def glimpse_html(glimpse: Glimpse) -> str:
+    """One output."""
     name = f"<strong>{markup.text(glimpse.name)}</strong>"
     if glimpse.table is None:
         return f"{name} {markup.inline_code(glimpse.text)}"

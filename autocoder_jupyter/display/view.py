@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autocoder_jupyter.display.bundles import card_bundle
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.shown import Shown
 
 
 class NotebookView:
@@ -19,7 +19,7 @@ class NotebookView:
         has_page: whether our lab extension is there; it may come later.
     """
 
-    def __init__(self, state: CardState, started: float, has_page: Callable[[], bool]) -> None:
+    def __init__(self, state: Shown, started: float, has_page: Callable[[], bool]) -> None:
         display_module: Any = importlib.import_module("IPython.display")
         self._started = started
         self._has_page = has_page
@@ -27,7 +27,7 @@ class NotebookView:
         self._shown = self._bundle(state)
         self._handle.display(self._shown, raw=True)
 
-    def __call__(self, state: CardState) -> None:
+    def __call__(self, state: Shown) -> None:
         """Put `state` in the place of what is shown. What would look the same is not sent: an update folds what a
         person has opened.
         """
@@ -36,5 +36,5 @@ class NotebookView:
             self._shown = bundle
             self._handle.update(bundle, raw=True)
 
-    def _bundle(self, state: CardState) -> dict[str, Any]:
+    def _bundle(self, state: Shown) -> dict[str, Any]:
         return card_bundle(state, self._started, for_page=self._has_page())

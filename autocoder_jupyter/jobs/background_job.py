@@ -7,13 +7,12 @@ import contextvars
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
-from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
@@ -28,11 +27,14 @@ _log = discreet_logger(__name__)
 T = TypeVar("T")
 R = TypeVar("R", bound=Ended)
 
+Listener = Callable[[Any], None]
+"""Is told events; returns at once. What it raises is logged, and stops nothing."""
+
 
 class BackgroundJob(ABC, Generic[T, R]):
     """Running or ended work. Every method may be called from any thread.
 
-    `T` is what the work gives, `R` the record of how it ended.
+    `T` is what the work gives, `R` the record of how it ended. The events are records of whatever type.
 
     Args:
         name: what the person calls it.
@@ -40,14 +42,14 @@ class BackgroundJob(ABC, Generic[T, R]):
             last, the result can be read; before that, reading its fields there raises RuntimeError.
     """
 
-    def __init__(self, name: str, listeners: Sequence[Emit]) -> None:
+    def __init__(self, name: str, listeners: Sequence[Listener]) -> None:
         self.name = name
         self._pending: Pending[R] = Pending(lambda: self._state, self.cancel, self._awaited)
         self._lock = threading.RLock()
-        self._listeners: list[Emit] = list(listeners)
-        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._listeners: list[Listener] = list(listeners)
+        self._events: deque[Any] = deque(maxlen=EVENTS_KEPT)
         self._state: State = "running"
-        self._finished: Finished | None = None
+        self._last: Any = None
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
 
@@ -64,8 +66,16 @@ class BackgroundJob(ABC, Generic[T, R]):
         """How work that raised, or was cancelled, has ended."""
 
     @abstractmethod
-    def _reason(self, resolution: R) -> str:
-        """Why it ended so, in a sentence; "" when there is nothing to say."""
+    def _told_last(self, resolution: R) -> Any:
+        """The last event, for work that did not tell it itself."""
+
+    @abstractmethod
+    def _is_last(self, event: Any) -> bool:
+        """Whether it is the last event; it is told when the result is there to be read."""
+
+    @abstractmethod
+    def _is_piece(self, event: Any) -> bool:
+        """Whether it is a piece of a text that comes as a whole later; these are not kept."""
 
     @abstractmethod
     def _awaited(self) -> Awaited:
@@ -108,8 +118,8 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     def _settle(self, task: asyncio.Task[T]) -> None:
         resolution = self._resolution(task)
-        finished = self._finished or Finished(resolution.state, self._reason(resolution))
-        self._pending.resolve(resolution, tell=lambda: self._tell_all(finished))
+        last = self._last or self._told_last(resolution)
+        self._pending.resolve(resolution, tell=lambda: self._tell_all(last))
 
     def _resolution(self, task: asyncio.Task[T]) -> R:
         error: BaseException | None
@@ -124,7 +134,7 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     # Events
 
-    def listen(self, listener: Emit) -> None:
+    def listen(self, listener: Listener) -> None:
         """Tell a listener what has happened so far, and what happens from now on, in order and without gaps."""
         with self._lock:
             for event in self._events:
@@ -132,23 +142,23 @@ class BackgroundJob(ABC, Generic[T, R]):
             self._listeners.append(listener)
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[Any, ...]:
         """What has happened so far; see `EVENTS_KEPT`."""
         with self._lock:
             return tuple(self._events)
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: Any) -> None:
         with self._lock:  # a sandbox's thread tells how tests went, and may be late
-            if self._finished is not None or self.done:
+            if self._last is not None or self.done:
                 return  # nothing comes after the end
-            if isinstance(event, Finished):
-                self._finished = event  # told when the result is there to be read
+            if self._is_last(event):
+                self._last = event
             else:
                 self._tell_all(event)
 
-    def _tell_all(self, event: Event) -> None:
+    def _tell_all(self, event: Any) -> None:
         with self._lock:
-            if not isinstance(event, TextStreamed):
+            if not self._is_piece(event):
                 self._events.append(event)
             for listener in tuple(self._listeners):
                 _tell(listener, event)
@@ -157,7 +167,7 @@ class BackgroundJob(ABC, Generic[T, R]):
         return f"<job {self.name} {self.state}>"
 
 
-def _tell(listener: Emit, event: Event) -> None:
+def _tell(listener: Listener, event: Any) -> None:
     try:
         listener(event)
     except Exception:

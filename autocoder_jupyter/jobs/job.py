@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.awaited import Awaited
-from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
@@ -98,7 +98,7 @@ class Job(BackgroundJob[Report, Resolution]):
         )
 
     def _ended(self, outcome: Report) -> Resolution:
-        resolution = resolution_of(outcome, self._finished.state if self._finished else None)
+        resolution = resolution_of(outcome, self._last.state if self._last else None)
         if resolution.state == "ready":
             self._before.forget()
         return resolution
@@ -106,9 +106,16 @@ class Job(BackgroundJob[Report, Resolution]):
     def _raised(self, error: Exception) -> Resolution:
         return resolution_of_error(self.request, self.run_id, error)
 
-    def _reason(self, resolution: Resolution) -> str:
+    def _told_last(self, resolution: Resolution) -> Finished:
         error = resolution.exception
-        return error.what if isinstance(error, Cancelled) else resolution.report.error or ""
+        reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
+        return Finished(resolution.state, reason)
+
+    def _is_last(self, event: Event) -> bool:
+        return isinstance(event, Finished)
+
+    def _is_piece(self, event: Event) -> bool:
+        return isinstance(event, TextStreamed)
 
     # Approval
 

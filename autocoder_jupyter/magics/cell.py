@@ -114,7 +114,7 @@ def launch(
     waits: bool,
     said: tuple[str, ...] = (),
     draft: Draft | None = None,
-    views: tuple[View, ...] | None = None,
+    views: tuple[View[CardState], ...] | None = None,
 ) -> None:
     """Start a job, bind its name to the pending result at once, and show its card, with what is to be said before.
 
@@ -136,7 +136,9 @@ def launch(
     state = CardState(
         request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish, backend=backend
     )
-    card = LiveCard(state, sent=lambda: read_sent(root, request.name, job.run_id))
+    card = LiveCard(
+        state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
+    )
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
     notebook.namespace[request.name] = job.result
     started = Launch(job, card, notebook.cell_id)
@@ -179,7 +181,7 @@ def show_preview(notebook: Notebook, request: Request, config: AgentConfig, said
     notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")
 
 
-def _views(notebook: Notebook, started: Launch) -> Iterator[View]:
+def _views(notebook: Notebook, started: Launch) -> Iterator[View[CardState]]:
     """The card, what a page adds, and the strip of buttons where somebody could click them; nothing in a terminal."""
     if notebook.is_terminal:
         return

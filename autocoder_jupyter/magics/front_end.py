@@ -22,6 +22,6 @@ class FrontEnd:
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    views: list[View] = field(default_factory=list)
+    views: list[View[Any]] = field(default_factory=list)
     has_page: Callable[[], bool] = lambda: False
     say_settings: Callable[[], None] = lambda: None

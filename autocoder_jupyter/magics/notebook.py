@@ -132,7 +132,7 @@ class Launch:
     """
 
     job: Job
-    card: LiveCard
+    card: LiveCard[Any]
     cell_id: str | None = None
     started: float = field(default_factory=time.time)
 

@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.display.live import View
+    from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.result import CodeGenEvalResult
 
 
@@ -36,7 +37,7 @@ class NotebookEditor:
 
         return sources(self._notebook, self._result.report)
 
-    def retest(self, code: str, tests: str, view: View) -> None:
+    def retest(self, code: str, tests: str, view: View[CardState]) -> None:
         """Begin to test them; the name is bound to the result."""
         from autocoder_jupyter.magics.retesting import retest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocoder_jupyter.display.live import View
+from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.cell import launch, waits
 from autocoder_jupyter.magics.notebook import Notebook
@@ -20,7 +21,7 @@ def retest(
     name: str,
     code: str | None = None,
     tests: str | None = None,
-    views: tuple[View, ...] | None = None,
+    views: tuple[View[CardState], ...] | None = None,
 ) -> None:
     """Start the test of a person's code and tests; the name is bound to its result.
 

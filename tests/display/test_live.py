@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_flood_of_events_makes_at_most_four_updates_a_second() -> None:
 
 def test_the_last_state_is_always_shown_and_nothing_after_it() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen, sent=lambda: "what was sent")
+    card = LiveCard(CardState("growth"), screen, complete=lambda state: replace(state, sent="what was sent"))
     card.start()
     card(StageStarted("plan", 1, 3))
     card(Finished("failed", "because"))
@@ -98,10 +99,10 @@ def test_a_view_that_fails_hurts_neither_the_engine_nor_the_other_views(caplog: 
 
     screen = Screen()
 
-    def nothing_there() -> str:
+    def nothing_there(state: CardState) -> CardState:
         raise OSError("no journal")
 
-    card = LiveCard(CardState("growth"), broken, screen, sent=nothing_there)
+    card = LiveCard(CardState("growth"), broken, screen, complete=nothing_there)
     card.start()
     card(Finished("ready"))
     assert card.wait(5)
@@ -117,7 +118,7 @@ def test_an_event_that_cannot_be_folded_is_logged_and_not_raised(caplog: pytest.
 
 def test_what_was_sent_belongs_to_the_last_state_from_then_on() -> None:
     screen = Screen()
-    card = LiveCard(CardState("growth"), screen, sent=lambda: "all of it")
+    card = LiveCard(CardState("growth"), screen, complete=lambda state: replace(state, sent="all of it"))
     card.start()
     card(Finished("ready"))
     assert card.wait(5)

@@ -1,0 +1,223 @@
+"""The card of a run of code mode: one block of HTML, and the same in words for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.amounts import counted, duration, spending
+from autocoder_jupyter.display.card import COLOURS, ENDS
+from autocoder_jupyter.display.codemode.charts import chart_html, chart_line
+from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
+from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.outputs_seen import glimpse_html, glimpse_lines
+
+MAX_CHARACTERS = 19_100
+"""Of HTML, charts not counted: with its outline a card stays under 20 KB in a saved notebook."""
+
+MOST_CALLS = 20
+"""Calls that the card lists; of those before there is the number."""
+
+MOST_CHARTS = 4
+
+_MARKS = {
+    "ok": ("✓", markup.GOOD),
+    "failed": ("✗", markup.BAD),
+    "denied": ("⊘", markup.WARN),
+    "cancelled": ("–", markup.QUIET),
+}
+
+
+def render_html(state: CodeState) -> str:
+    """The card. What the model, its code or a tool wrote is bounded, and is only text."""
+    view = (
+        markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
+        markup.row("Note", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
+        markup.row("Continues", markup.text(state.continues)),
+        markup.row("Asks", _approval_html(state)),
+        markup.row("Now", markup.text("; ".join(held_up(state)))),
+        markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
+        markup.row("Answer", _prose(markup.clipped(state.summary, 4_000))),
+        markup.row("Value", glimpse_html(state.value) if state.value else ""),
+        markup.row("Calls", _calls_html(state)),
+    )
+    folded = _folds(state, MAX_CHARACTERS - sum(map(len, view)))
+    charts = markup.row("Charts", _charts_html(state))
+    return markup.frame(
+        "autocode-card", COLOURS[state.phase], *view, charts, f'<div style="margin-top:8px">{folded}</div>'
+    )
+
+
+def render_text(state: CodeState) -> str:
+    """The card in a few lines of text."""
+    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state)))]
+    lines.extend(f"  {line}" for line in (*held_up(state), *state.notice))
+    lines.extend([f"  continues {state.continues}"] if state.continues else [])
+    lines.extend([f"  {_reason(state)}"] if _reason(state) else [])
+    lines.extend(f"  {line}" for line in question_lines(state))
+    lines.extend(f"  {_call_line(call)}" for call in state.calls[-MOST_CALLS:])
+    if state.finished:
+        numbered = enumerate(state.blocks, 1)
+        lines.extend(f"  {block_title(number, block)}" for number, block in numbered if not block.ok)
+        lines.extend(f"  {line}" for line in (glimpse_lines(state.value) if state.value else ()))
+        charts = enumerate(state.charts[:MOST_CHARTS], 1)
+        lines.extend(f"  {chart_line(chart, number, state.name)}" for number, chart in charts)
+        lines.extend([f"  {markup.clipped(state.summary, 4_000)}"] if state.summary else [])
+    return markup.lines(lines)
+
+
+def status_line(state: CodeState) -> str:
+    """One line of text: what it is doing."""
+    return markup.line(f"{state.name}  {title(state)}", *held_up(state), *_facts(state))
+
+
+def title(state: CodeState) -> str:
+    """How it stands, in a word or some."""
+    if state.phase == "ready":
+        return "Ready"
+    if state.phase != "running":
+        return ENDS[state.phase]
+    if state.under_way:
+        return f"Calling {', '.join(dict.fromkeys(call.tool for call in state.under_way))}"
+    if state.block is not None:
+        return "Running its code"
+    return "Writing" if state.written else "Asking the model" if state.turn else "Starting"
+
+
+def held_up(state: CodeState) -> list[str]:
+    """What it waits for that is no work of its own."""
+    loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
+    return [*loading, *([f"{state.fault[:1].upper()}{state.fault[1:]}"] if state.fault else [])]
+
+
+def question_lines(state: CodeState) -> Iterator[str]:
+    """What a person is asked, and how to answer."""
+    for number, words in enumerate(state.approval, 1):
+        more = f" ({number} of {len(state.approval)})" if len(state.approval) > 1 else ""
+        yield f"May it call {markup.clipped(words, 600)}?{more}"
+    if state.approval:
+        yield (
+            f"This tool asks before each call. Allow it with %autocode approve {state.name}, refuse it with "
+            f"%autocode decline {state.name}."
+        )
+
+
+def _facts(state: CodeState) -> list[str]:
+    repeated = sum(call.replayed for call in state.calls)
+    facts = (
+        (f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn"))
+        if state.turn
+        else "",
+        counted(len(state.calls), "call") if state.calls else "",
+        duration(state.seconds) if state.finished else "",
+        spending(state.usage, state.max_cost),
+        "replayed from the journal" if state.replayed else "",
+        f"{counted(repeated, 'call')} not repeated" if repeated else "",
+    )
+    return [fact for fact in facts if fact]
+
+
+def _reason(state: CodeState) -> str:
+    """The reason, unless the title has said it."""
+    return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
+
+
+def _approval_html(state: CodeState) -> str:
+    *questions, how = list(question_lines(state)) or [""]
+    shown = "".join(f"<div>{markup.coloured(line, markup.WARN)}</div>" for line in questions)
+    return f"{shown}{markup.text(how)}"
+
+
+def _prose(words: str) -> str:
+    return f'<div style="white-space:pre-wrap">{markup.text(words)}</div>' if words else ""
+
+
+def _charts_html(state: CodeState) -> str:
+    shown = [chart_html(chart, number, state.name) for number, chart in enumerate(state.charts[:MOST_CHARTS], 1)]
+    more = len(state.charts) - MOST_CHARTS
+    return "".join([*shown, *([markup.muted(f"and {more} more in {state.name}.charts")] if more > 0 else [])])
+
+
+def _calls_html(state: CodeState) -> str:
+    shown = state.calls[-MOST_CALLS:]
+    before = len(state.calls) - len(shown)
+    entries = "".join(map(_call_html, shown))
+    told = f"{counted(before, 'call')} before these"
+    earlier = f"<div>{markup.muted(told)}</div>" if before else ""
+    return f'{earlier}<div role="list">{entries}</div>' if shown else ""
+
+
+def _call_html(call: CallState) -> str:
+    sign, colour = _mark(call)
+    observed = markup.muted(markup.clipped(call.observed, 160)) if call.observed else ""
+    said = f"<strong>{markup.text(call.tool)}</strong>({markup.inline_code(markup.clipped(call.argument, 200))})"
+    return (
+        '<div role="listitem" style="display:flex;flex-wrap:wrap;column-gap:12px">'
+        f'<div style="flex:0 0 6.5em">{markup.coloured(f"{sign} {_outcome(call)}", colour)}</div> '
+        f'<div style="flex:1 1 12em;min-width:0">{said} {observed}</div> '
+        f'<div style="flex:none;{markup.MUTED}">{markup.text(_took(call))}</div></div>'
+    )
+
+
+def _call_line(call: CallState) -> str:
+    said = (f"{_mark(call)[0]} {_outcome(call)}", markup.clipped(call.words, 120), markup.clipped(call.observed, 120))
+    return markup.line("  ".join(filter(None, (*said, _took(call)))))
+
+
+def _mark(call: CallState) -> tuple[str, str]:
+    if call.waits:
+        return "?", markup.WARN
+    return _MARKS[call.outcome] if call.outcome else ("◐", markup.BUSY)
+
+
+def _outcome(call: CallState) -> str:
+    return call.outcome or ("asks" if call.waits else "runs")
+
+
+def _took(call: CallState) -> str:
+    allowed = "allowed" if call.allowed else ""
+    took = "from the journal" if call.replayed else duration(call.seconds) if call.outcome == "ok" else ""
+    return " · ".join(filter(None, (allowed, took)))
+
+
+def _folds(state: CodeState, room: int) -> str:
+    """The blocks of code, each with what was observed of it, and what was sent; the newest code gives way last."""
+    blocks = {block_title(number, block): block for number, block in enumerate(state.blocks, 1)}
+    newest = list(blocks)[-1:]
+    full = {name: _block(block) for name, block in blocks.items()} | {_SENT: markup.code(state.sent)}
+    elsewhere = f"<div>{markup.muted('Too long for a saved notebook.')}</div>"
+    preview = f"<div>{markup.muted(f'%autocode preview {state.name} shows all of it.')}</div>"
+    earlier = [name for name in blocks if name not in newest]
+    shorter = (
+        (_SENT, preview),
+        *((name, _short_block(blocks[name])) for name in earlier),
+        *((name, elsewhere) for name in earlier),
+        *((name, _short_block(blocks[name])) for name in newest),
+        *((name, elsewhere) for name in newest),
+    )
+    parts = fit(full, shorter, room).items()
+    return "".join(
+        markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts
+    )
+
+
+_SENT = "What was sent to the model"
+
+
+def _block(block: BlockState) -> str:
+    observed = f"<div>{markup.muted('What the model is told of it')}</div>{markup.code(block.observed)}"
+    return markup.python(block.code) + (observed if block.observed else "")
+
+
+def _short_block(block: BlockState) -> str:
+    return markup.code(markup.clipped(block.code, 1_500)) + markup.code(markup.clipped(block.observed, 500))
+
+
+def block_title(number: int, block: BlockState) -> str:
+    """`✗ Code 2: ZeroDivisionError: division by zero`."""
+    mark = {None: "◐", True: "✓", False: "✗"}[block.ok]
+    return f"{mark} Code {number}{'' if block.ok is not False else f': {_last_line(block.observed)}'}"
+
+
+def _last_line(text: str) -> str:
+    return next((markup.clipped(line, 160) for line in reversed(text.splitlines()) if line.strip()), "stopped")

@@ -1,0 +1,79 @@
+"""Charts that code put together. Whoever wrote the text of one, none of it becomes markup of the page.
+
+An SVG is shown as a picture: in one, no script runs and nothing is fetched. A specification of Plotly or Vega-Lite is
+drawn by the page, cut down to what is harmless. HTML and all else is text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
+from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
+
+MOST_CHARACTERS = 1_000_000
+"""Of a chart that is shown other than as the beginning of its text."""
+
+TEXT_CHARACTERS = 2_000
+"""Of a chart that is text."""
+
+CARD_CHARACTERS = 10_000
+"""Of a picture on a card, which a notebook saves with every run."""
+
+_SVG = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)?<svg[\s>]", re.DOTALL)
+
+
+def is_svg(chart: str) -> bool:
+    """Whether a chart is an SVG."""
+    return len(chart) <= MOST_CHARACTERS and _SVG.match(chart[:2_000]) is not None
+
+
+def picture(chart: str, number: int) -> str:
+    """An SVG as a picture of the page."""
+    encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
+    return f'<img alt="chart {number}" style="max-width:100%" src="data:image/svg+xml;base64,{encoded}">'
+
+
+def specification(chart: str) -> dict[str, Any] | None:
+    """A chart of Plotly or Vega-Lite by mime type, with what is harmless of it; None for all else."""
+    if len(chart) > MOST_CHARACTERS or not chart.lstrip().startswith("{"):
+        return None
+    try:
+        spec = json.loads(chart)
+    except (ValueError, RecursionError):
+        return None
+    return _drawn(spec) if isinstance(spec, Mapping) else None
+
+
+def _drawn(spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    if "mark" in spec or "vega-lite" in str(spec.get("$schema", "")):
+        chart = harmless_chart(spec)
+        return None if chart is None else {VEGALITE: chart}
+    traces = harmless_traces(spec)
+    return None if traces is None else {PLOTLY: traces}
+
+
+def chart_html(chart: str, number: int, name: str) -> str:
+    """A chart on the card.
+
+    Args:
+        chart: as the code gave it.
+        number: from 1.
+        name: of the result, which shows what a card does not.
+    """
+    if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
+        return f"<div>{picture(chart, number)}</div>"
+    if is_svg(chart) or specification(chart) is not None:
+        return f"<div>{markup.muted(f'Chart {number} is drawn where {name} is the last line of a cell.')}</div>"
+    return markup.details(f"Chart {number}, as text", markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
+
+
+def chart_line(chart: str, number: int, name: str) -> str:
+    """The same for a terminal."""
+    kind = "an SVG" if is_svg(chart) else "a figure" if specification(chart) is not None else "text"
+    return f"chart {number} is {kind} of {len(chart):,} characters: {name}.charts[{number - 1}]"

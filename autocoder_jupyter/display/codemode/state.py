@@ -1,0 +1,245 @@
+"""What that card shows, folded from the events of a run. Pure: no clock, no output, no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import singledispatch
+
+from autocoder_jupyter.codemode import events
+from autocoder_jupyter.codemode.events import Event
+from autocoder_jupyter.display.state import Phase
+from autocoder_jupyter.overview import Glimpse
+from autocoder_jupyter.types import ToolOutcome, Usage
+
+TAIL_CHARACTERS = 2_000
+"""How much of an answer is kept while it is written."""
+
+
+@dataclass(frozen=True)
+class CallState:
+    """One call of a tool; `outcome` is None while it runs, `waits` while a person is asked."""
+
+    call: str
+    turn: int
+    tool: str
+    argument: str
+    line: int
+    outcome: ToolOutcome | None = None
+    observed: str = ""
+    seconds: float = 0.0
+    replayed: bool = False
+    effects: bool = False
+    waits: bool = False
+    allowed: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """`fetch_prices("AAPL")`."""
+        return f"{self.tool}({self.argument})"
+
+
+@dataclass(frozen=True)
+class BlockState:
+    """One block of code; `ok` is None while it runs, `observed` what the model is told of it."""
+
+    turn: int
+    code: str
+    ok: bool | None = None
+    observed: str = ""
+
+
+@dataclass(frozen=True)
+class CodeState:
+    """All that the card shows, and the strip below it.
+
+    Args:
+        name: what the person calls it.
+        max_cost: the budget in US dollars.
+        notice: what the person should know of the run.
+        continues: the conversation that it goes on with; "" for a new one.
+        seconds: time since the start.
+        heard: when something last happened, in seconds since the start.
+        turn, of: how often the model was asked, and the most there can be.
+        tail: the end of the answer that is being written; `written` counts all its characters.
+        fault: why the model says nothing yet, after a call that failed and is tried again.
+        loading: whether the model's client is imported at this moment.
+        exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
+        limit: the setting that ended it; "" when none did.
+        summary: the final answer.
+        value: what the last block gave, in little; None when that is nothing.
+        charts: HTML that is safe, or words, one each.
+        sent: what was sent to the model.
+    """
+
+    name: str
+    max_cost: float | None = None
+    notice: tuple[str, ...] = ()
+    continues: str = ""
+    phase: Phase = "running"
+    reason: str = ""
+    seconds: float = 0.0
+    heard: float = 0.0
+    turn: int = 0
+    of: int = 0
+    blocks: tuple[BlockState, ...] = ()
+    calls: tuple[CallState, ...] = ()
+    tail: str = ""
+    written: int = 0
+    fault: str = ""
+    loading: bool = False
+    usage: Usage = Usage()
+    exchanges: int = 0
+    replayed_exchanges: int = 0
+    limit: str = ""
+    summary: str = ""
+    value: Glimpse | None = None
+    charts: tuple[str, ...] = ()
+    sent: str = ""
+
+    questions: tuple[()] = ()
+    """Such a run puts no questions before it begins."""
+
+    def apply(self, event: Event, at: float | None = None) -> CodeState:
+        """The state after an event.
+
+        Args:
+            event: what happened.
+            at: seconds since the start when it happened; the last known time by default.
+        """
+        now = self.seconds if at is None else at
+        return _after(event, replace(self, seconds=now, heard=now))
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self.phase not in ("running", "waiting")
+
+    @property
+    def replayed(self) -> bool:
+        """Whether every answer of the model came from the journal."""
+        return bool(self.exchanges) and self.exchanges == self.replayed_exchanges
+
+    @property
+    def waiting(self) -> tuple[CallState, ...]:
+        """The calls that a person is asked about, the first to be asked first."""
+        return tuple(call for call in self.calls if call.waits)
+
+    @property
+    def approval(self) -> tuple[str, ...]:
+        """The same in words."""
+        return tuple(call.words for call in self.waiting)
+
+    @property
+    def under_way(self) -> tuple[CallState, ...]:
+        """The calls that run at this moment."""
+        return tuple(call for call in self.calls if call.outcome is None and not call.waits)
+
+    @property
+    def block(self) -> BlockState | None:
+        """The block that runs at this moment."""
+        return next((block for block in self.blocks[-1:] if block.ok is None), None)
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since something happened."""
+        return max(self.seconds - self.heard, 0.0)
+
+
+@singledispatch
+def _after(event: Event, state: CodeState) -> CodeState:
+    return state
+
+
+@_after.register
+def _(event: events.TurnBegun, state: CodeState) -> CodeState:
+    return replace(state, turn=event.turn, of=event.of, tail="", written=0, fault="")
+
+
+@_after.register
+def _(event: events.TextStreamed, state: CodeState) -> CodeState:
+    tail = (state.tail + event.text)[-TAIL_CHARACTERS:]
+    return replace(state, tail=tail, written=state.written + len(event.text), fault="")
+
+
+@_after.register
+def _(event: events.Retrying, state: CodeState) -> CodeState:
+    fault = f"{event.reason}; next try after {max(event.seconds, 1):.0f} s"
+    return replace(state, tail="", written=0, fault=fault)
+
+
+@_after.register
+def _(event: events.LoadingClient, state: CodeState) -> CodeState:
+    return replace(state, loading=not event.done)
+
+
+@_after.register
+def _(event: events.TokensUsed, state: CodeState) -> CodeState:
+    replayed = state.replayed_exchanges + event.replayed
+    return replace(state, usage=event.total, exchanges=state.exchanges + 1, replayed_exchanges=replayed)
+
+
+@_after.register
+def _(event: events.CodeStarted, state: CodeState) -> CodeState:
+    return replace(state, blocks=(*state.blocks, BlockState(event.turn, event.code)), tail="", written=0)
+
+
+@_after.register
+def _(event: events.CodeEnded, state: CodeState) -> CodeState:
+    ended = (
+        replace(block, ok=event.ok, observed=event.observed) if block.turn == event.turn and block.ok is None else block
+        for block in state.blocks
+    )
+    return replace(state, blocks=tuple(ended))
+
+
+@_after.register
+def _(event: events.ToolCalled, state: CodeState) -> CodeState:
+    called = CallState(event.call, event.turn, event.tool, event.argument, event.line, effects=event.effects)
+    return replace(state, calls=(*state.calls, called))
+
+
+@_after.register
+def _(event: events.ApprovalNeeded, state: CodeState) -> CodeState:
+    return _asking(replace(state, calls=_changed(state.calls, event.call, waits=True)))
+
+
+@_after.register
+def _(event: events.ApprovalGiven, state: CodeState) -> CodeState:
+    calls = _changed(state.calls, event.call, waits=False, allowed=event.approved)
+    return _asking(replace(state, calls=calls))
+
+
+@_after.register
+def _(event: events.ToolEnded, state: CodeState) -> CodeState:
+    facts = {
+        "outcome": event.outcome,
+        "observed": event.observed,
+        "seconds": event.seconds,
+        "replayed": event.replayed,
+        "waits": False,
+    }
+    return _asking(replace(state, calls=_changed(state.calls, event.call, **facts)))
+
+
+@_after.register
+def _(event: events.Noticed, state: CodeState) -> CodeState:
+    return replace(state, notice=tuple(dict.fromkeys((*state.notice, event.text))))
+
+
+@_after.register
+def _(event: events.Finished, state: CodeState) -> CodeState:
+    calls = tuple(
+        replace(call, outcome="cancelled", waits=False) if call.outcome is None else call for call in state.calls
+    )
+    blocks = tuple(replace(block, ok=False) if block.ok is None else block for block in state.blocks)
+    state = replace(state, phase=event.state, reason=event.reason, limit=event.limit, calls=calls, blocks=blocks)
+    return replace(state, tail="", written=0, fault="", loading=False)
+
+
+def _asking(state: CodeState) -> CodeState:
+    return replace(state, phase="waiting" if state.waiting else "running")
+
+
+def _changed(calls: Iterable[CallState], which: str, **facts: object) -> tuple[CallState, ...]:
+    return tuple(replace(call, **facts) if call.call == which else call for call in calls)  # type: ignore[arg-type]

@@ -1,0 +1,32 @@
+"""The live part below that card: the clock, what the model writes or what runs, and the calls of tools."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.codemode.card import held_up, question_lines
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
+
+
+def render_html(state: CodeState) -> str:
+    """The clock and the window, of the same height in every state."""
+    progress = min(state.turn / state.of, 0.95) if state.of else 0.0
+    is_waiting = state.phase == "waiting"
+    return frame(_columns(state), progress, state.seconds, state.quiet, is_waiting=is_waiting)
+
+
+def _columns(state: CodeState) -> list[Column]:
+    if state.waiting:
+        return [Column("It waits for you", lines(line(words) for words in question_lines(state)))]
+    calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
+    told = Column(f"{len(state.calls)} calls of tools", lines(calls)) if calls else None
+    return [_doing(state), *([told] if told else [])]
+
+
+def _doing(state: CodeState) -> Column:
+    if state.block is not None:
+        return Column("The code that runs", window(newest(state.block.code)))
+    if state.tail:
+        return Column(f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail)))
+    why = held_up(state) or ["Nothing has arrived yet."]
+    return Column("The answer, as the model writes it", lines(line(words, markup.MUTED) for words in why))

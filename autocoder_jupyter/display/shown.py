@@ -1,0 +1,36 @@
+"""Cards of both kinds: of a function that is made, and of a run of code mode. The state says which."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import card, pane
+from autocoder_jupyter.display.codemode import card as code_card
+from autocoder_jupyter.display.codemode import strip as code_strip
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.state import CardState
+
+Shown = CardState | CodeState
+
+
+def card_html(state: Shown) -> str:
+    """The card."""
+    return code_card.render_html(state) if isinstance(state, CodeState) else card.render_html(state)
+
+
+def card_text(state: Shown) -> str:
+    """The card in a few lines of text."""
+    return code_card.render_text(state) if isinstance(state, CodeState) else card.render_text(state)
+
+
+def status_line(state: Shown) -> str:
+    """One line of text: what it is doing."""
+    return code_card.status_line(state) if isinstance(state, CodeState) else card.status_line(state)
+
+
+def title(state: Shown) -> str:
+    """How it stands, in a word or some."""
+    return code_card.title(state) if isinstance(state, CodeState) else card.title(state)
+
+
+def strip_html(state: Shown) -> str:
+    """What goes on at this moment, for below the card."""
+    return code_strip.render_html(state) if isinstance(state, CodeState) else pane.render_html(state)
