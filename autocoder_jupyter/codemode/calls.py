@@ -203,7 +203,8 @@ class Calls:
             outcome = recorded if recorded and self._holds(recorded, call) else await self._made(call)
             return self._taken(outcome, call)
         except ToolFailed as error:
-            outcome = Outcome(error=(error.kind, str(error)))
+            if outcome is None or outcome.error is None:
+                outcome = Outcome(error=(error.kind, str(error)))
             raise
         finally:
             seconds = 0.0 if outcome is recorded else time.monotonic() - started
@@ -234,6 +235,11 @@ class Calls:
 
     async def _made(self, call: _Call) -> Outcome:
         """Make the call and record how it ended."""
+        if call.scope.restoring and (call.tool.effects or call.tool.ask):
+            raise ToolFailed(
+                "RuntimeError",
+                f"what {call.tool.name} gave is not on record, and it is not called to bring back what was defined",
+            )
         if call.place >= self._most:
             raise ToolFailed(
                 "RuntimeError", f"the run has made its {self._most} calls of tools; no further one is made"

@@ -243,7 +243,7 @@ class Conversation:
             value = None if ran.value is None else self._shown.value_for_model(ran.value)
             told = prompt.observation(value=value, printed=printed, left=code.left)
         talk.blocks.append(Block(talk.turns, code.source, not ran.error, ran.printed, told, ran.error or None))
-        self._emit(CodeEnded(talk.turns, not ran.error, told))
+        self._emit(CodeEnded(talk.turns, not ran.error, told, self._shown.for_model(ran.error) if ran.error else ""))
         return told
 
 

@@ -106,11 +106,12 @@ class ToolEnded:
 
 @dataclass(frozen=True)
 class CodeEnded:
-    """The block has ended; `observed` is what the model is told of it."""
+    """The block has ended; `observed` is what the model is told of it, `error` what went wrong."""
 
     turn: int
     ok: bool
     observed: str
+    error: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.jobs.background_job import Listener
 from autocoder_jupyter.jobs.job import Job
 from autocoder_jupyter.request import AgentConfig, Request
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
+
+    AnyJob = Job | CodeJob
 
 _lock = threading.Lock()
-_jobs: dict[str, Job] = {}
+_jobs: dict[str, AnyJob] = {}
 
 
 def submit(
@@ -37,12 +41,38 @@ def submit(
     """
     with _lock:
         older = _jobs.pop(request.name, None)
-        job = Job(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=older)
+        before = older if isinstance(older, Job) else None
+        job = Job(request, config, journal_root=journal_root, listeners=listeners, draft=draft, older=before)
         _jobs[request.name] = job
-    if older is not None:
-        older.cancel(f"A newer run of {request.name} took over.")
-    job.start()
+    _start(job, older)
     return job
+
+
+def submit_code(request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> CodeJob:
+    """Start a run of code mode and return at once. A running job of the same name is cancelled.
+
+    Args:
+        request: what is asked.
+        journal_root: the `.autocode` folder.
+        listeners: are told every event, on the background thread.
+
+    Raises:
+        InvalidRequest: something that code mode cannot work with; nothing has begun, and nothing was cancelled.
+    """
+    from autocoder_jupyter.jobs.code_job import CodeJob
+
+    job = CodeJob(request, journal_root=journal_root, listeners=listeners)
+    with _lock:
+        older = _jobs.pop(request.name, None)
+        _jobs[request.name] = job
+    _start(job, older)
+    return job
+
+
+def _start(job: AnyJob, older: AnyJob | None) -> None:
+    if older is not None:
+        older.cancel(f"A newer run of {job.name} took over.")
+    job.start()
 
 
 def prepare(model: str) -> None:
@@ -56,7 +86,7 @@ def prepare(model: str) -> None:
     library.load_client(model)
 
 
-def current(name: str) -> Job | None:
+def current(name: str) -> AnyJob | None:
     """The newest job of a name, running or ended."""
     with _lock:
         return _jobs.get(name)
@@ -70,7 +100,7 @@ def forget(name: str) -> None:
         job.cancel()
 
 
-def all_jobs() -> tuple[Job, ...]:
+def all_jobs() -> tuple[AnyJob, ...]:
     """The newest job of every name, in the order in which they were submitted."""
     with _lock:
         return tuple(_jobs.values())

@@ -7,10 +7,11 @@ from typing import Any
 from autocoder_jupyter import awaited
 from autocoder_jupyter.display.wait_line import watch_in_notebook
 from autocoder_jupyter.long_ints import pretty_int
+from autocoder_jupyter.magics.codemode.display import AnswerDisplay
 from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
 from autocoder_jupyter.magics.magic import AutocodeMagics
-from autocoder_jupyter.magics.notebook import RESULT_TYPE, Jobs
+from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Jobs
 from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
 from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
@@ -38,6 +39,9 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
     shell.display_formatter.ipython_display_formatter.for_type_by_name(
         *RESULT_TYPE, PendingDisplay(magics.notebook, display)
     )
+    answers = AnswerDisplay(magics.notebook)
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*CODE_RESULT_TYPE, answers)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name(*CODE_RESULT_TYPE, answers.show)
     shell.display_formatter.formatters["text/html"].for_type_by_name(*OUTPUTS_TYPE, outputs_page)
     writes_int = shell.display_formatter.formatters["text/plain"].for_type(int, pretty_int)
     notebook = magics.notebook
@@ -62,8 +66,9 @@ def unregister(shell: Any) -> None:
         shell.configurables.remove(configurable)
     shell.Completer.custom_matchers.remove(completion.matcher)
     shell.input_transformers_cleanup.remove(keep_empty_cell)
-    _forget_formatter(shell.display_formatter.mimebundle_formatter, RESULT_TYPE)
-    _forget_formatter(shell.display_formatter.ipython_display_formatter, RESULT_TYPE)
+    for bound in (RESULT_TYPE, CODE_RESULT_TYPE):
+        _forget_formatter(shell.display_formatter.mimebundle_formatter, bound)
+        _forget_formatter(shell.display_formatter.ipython_display_formatter, bound)
     _forget_formatter(shell.display_formatter.formatters["text/html"], OUTPUTS_TYPE)
     shell.display_formatter.formatters["text/plain"].for_type(int, writes_int)
     display.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,14 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
-from autocoder_jupyter.magics.notebook import Job, Launch, Notebook, is_result
+from autocoder_jupyter.magics.launching import show_job, wait_for, waits
+from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
-from autocoder_jupyter.magics.waiting import wait_in_cell
 from autocoder_jupyter.magics.wishes import notice
 from autocoder_jupyter.request import ONLY_CLAUDE, AgentConfig, Backend, Request
 
@@ -42,6 +41,9 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         return
     notebook.front_end.say_settings()
     settings = notebook.settings(command.settings)
+    if command.mode == "tools":
+        _run_code(notebook, command, settings)
+        return
     request = build_request(command, notebook)
     require_fit(request)
     config = settings.agent_config()
@@ -64,6 +66,20 @@ def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
     """
     idle = (SETTINGS[name] for name in given if backend != "claude" and SETTINGS[name].field in ONLY_CLAUDE)
     return tuple(f"{option.flags[0]} has no effect here: it is for --backend claude." for option in idle)
+
+
+def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> None:
+    """Answer by code that calls functions of the notebook."""
+    from autocoder_jupyter.magics.codemode.cell import build_code_request, launch_code, preview_code
+
+    request = build_code_request(command, notebook, settings)
+    others = {name: value for name, value in notebook.namespace.items() if name not in request.frames}
+    to_know = hints(command, others)
+    if settings["dry_run"]:
+        show_unsent(notebook, preview_code(request), to_know)
+        return
+    refuse_to_shadow(notebook, command.name, replace=settings["replace"])
+    launch_code(notebook, request, settings, (*to_know, *notice(notebook, settings)))
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:
@@ -90,20 +106,13 @@ def refuse_to_shadow(notebook: Notebook, name: str, *, replace: bool) -> None:
     Raises:
         InvalidRequest: it has.
     """
-    if replace or name not in notebook.namespace or is_result(notebook.namespace[name]):
+    if replace or name not in notebook.namespace or is_ours(notebook.namespace[name]):
         return
     kind = type(notebook.namespace[name]).__name__
     raise InvalidRequest(
         f"{name!r} is already a variable of the notebook ({kind}).",
         hint="Choose another name, or say --replace.",
     )
-
-
-def waits(notebook: Notebook, settings: Settings) -> bool:
-    """Whether the cell itself waits: when told to, and by default where nobody could look later."""
-    if settings.origins["wait"] != "default":
-        return bool(settings["wait"])
-    return notebook.is_headless or notebook.is_terminal
 
 
 def launch(
@@ -140,20 +149,9 @@ def launch(
         state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
     )
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
-    notebook.namespace[request.name] = job.result
-    started = Launch(job, card, notebook.cell_id)
-    notebook.launched[request.name] = started
-    for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
-        card.add_view(view)
-    card.start()
-    if notebook.is_terminal:  # before it waits, not with the card at the end
-        print("\n".join(said), end="\n" * bool(said))
+    started = show_job(notebook, job, card, said=said, views=views)
     if waits:
-        if notebook.is_headless:
-            wait_in_cell(started, progress=lambda: _decline(job))  # nobody is there to be asked
-        else:
-            told = TerminalProgress(card) if notebook.is_terminal else _nothing
-            wait_in_cell(started, progress=lambda: _tell_and_ask(told, job))
+        wait_for(notebook, started, TerminalProgress(card), lambda: ask_at_prompt(job))
 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
@@ -175,39 +173,11 @@ def show_preview(notebook: Notebook, request: Request, config: AgentConfig, said
     """Show the exact bytes that would be sent to the model, below what is to be said before. Nothing is sent."""
     from autocoder_jupyter import engine
 
-    text = engine.preview(request, config)
+    show_unsent(notebook, engine.preview(request, config), said)
+
+
+def show_unsent(notebook: Notebook, text: str, said: tuple[str, ...] = ()) -> None:
+    """Show a text that would be sent, below what is to be said before."""
     lines = ("Nothing was sent.", *said)
     head = "".join(f"<div>{markup.text(line)}</div>" for line in lines)
     notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")
-
-
-def _views(notebook: Notebook, started: Launch) -> Iterator[View[CardState]]:
-    """The card, what a page adds, and the strip of buttons where somebody could click them; nothing in a terminal."""
-    if notebook.is_terminal:
-        return
-    yield from notebook.front_end.views
-    from autocoder_jupyter.display.view import NotebookView
-
-    has_page = notebook.front_end.has_page
-    yield NotebookView(started.card.state, started.started, has_page)
-    if notebook.is_headless:
-        return
-    from autocoder_jupyter.display.controls import Controls
-
-    with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
-        yield Controls(started.job, started.card.state, for_page=has_page())
-
-
-def _decline(job: Job) -> None:
-    if job.pending_approval is not None:
-        job.decline()
-
-
-def _tell_and_ask(tell: Callable[[], None], job: Job) -> None:
-    """A cell that waits asks by itself: no click reaches a kernel that is busy with it."""
-    tell()
-    ask_at_prompt(job)
-
-
-def _nothing() -> None:
-    return None

@@ -15,7 +15,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import FLAGS
 
 _DECLARED_TYPE = re.compile(r"""(?P<flag>-o|--output|-i|--input)[\s=]+["'][^"':]*:\s*(?P<fragment>\w*)$""")
@@ -118,6 +118,14 @@ def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
         return _data(notebook)
     if option.name == "model":
         return _models(fragment, notebook)
+    if option.name == "tool":
+        from autocoder_jupyter.magics.codemode.tools import tool_names
+
+        return _all(tool_names(notebook.namespace), "function")
+    if option.name == "continue":
+        from autocoder_jupyter.magics.codemode.continuing import conversations
+
+        return _all(conversations(notebook), "conversation")
     return _all(option.choices, "value")
 
 
@@ -146,7 +154,7 @@ def _data(notebook: Notebook) -> list[Offer]:
 
 
 def _names(notebook: Notebook) -> list[Offer]:
-    bound = [name for name, value in notebook.namespace.items() if not name.startswith("_") and is_result(value)]
+    bound = [name for name, value in notebook.namespace.items() if not name.startswith("_") and is_ours(value)]
     states = {name: launch.job.state for name, launch in notebook.launched.items()}
     states |= {name: notebook.namespace[name].state for name in bound}
     return [(name, f"result, {state.replace('_', ' ')}") for name, state in states.items()]

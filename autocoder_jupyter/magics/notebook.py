@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard
     from autocoder_jupyter.engine.events import Emit
     from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.jobs.background_job import Listener
+    from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
     from autocoder_jupyter.request import AgentConfig, Request
-    from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import PlanQuestion
 
 _log = discreet_logger(__name__)
@@ -29,13 +30,19 @@ _log = discreet_logger(__name__)
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
 """Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""
 
+CODE_RESULT_TYPE = ("autocoder_jupyter.jobs.code_result", "CodeModeResult")
+"""The same of what a cell with `--mode tools` binds."""
+
 
 class Job(Protocol):
-    """A generation that runs, or ran."""
+    """A generation that runs, or ran; or a run of code mode.
 
-    request: Request
+    `request` is a `Request` or a `CodeRequest`, `result` a `CodeGenEvalResult` or a `CodeModeResult`.
+    """
+
+    request: Any
     config: AgentConfig
-    result: CodeGenEvalResult
+    result: Any
 
     @property
     def name(self) -> str:
@@ -59,7 +66,7 @@ class Job(Protocol):
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
-        """The distributions that it waits for."""
+        """The distributions, or the call of a tool, that it waits for."""
         ...
 
     @property
@@ -101,6 +108,10 @@ class Jobs(Protocol):
         draft: Draft | None = None,
     ) -> Job:
         """Start one, from a draft where there is one; an older one of the same name gives way."""
+        ...
+
+    def submit_code(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> CodeJob:
+        """Start a run of code mode; an older job of the same name gives way."""
         ...
 
     def prepare(self, model: str) -> None:
@@ -229,5 +240,19 @@ class Notebook:
 
 
 def is_result(value: object) -> bool:
-    """Whether a value is what a cell binds."""
-    return any((kind.__module__, kind.__qualname__) == RESULT_TYPE for kind in type(value).__mro__)
+    """Whether a value is a function that a cell binds."""
+    return _is_a(value, RESULT_TYPE)
+
+
+def is_code_result(value: object) -> bool:
+    """Whether a value is an answer that a cell with `--mode tools` binds."""
+    return _is_a(value, CODE_RESULT_TYPE)
+
+
+def is_ours(value: object) -> bool:
+    """Whether a value is what a cell binds, of either kind."""
+    return is_result(value) or is_code_result(value)
+
+
+def _is_a(value: object, named: tuple[str, str]) -> bool:
+    return any((kind.__module__, kind.__qualname__) == named for kind in type(value).__mro__)

@@ -372,6 +372,7 @@ OPTIONS: tuple[Option, ...] = (
         minimum=0.1,
         rule="stricter",
         risk="generated code may run longer",
+        modes=BOTH,
     ),
     Option(
         "memory",
@@ -382,6 +383,7 @@ OPTIONS: tuple[Option, ...] = (
         field="resources.memory",
         rule="stricter",
         risk="generated code may use more memory",
+        modes=BOTH,
     ),
     Option(
         "cpu",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
-from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.cell import launch
+from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import Option
 

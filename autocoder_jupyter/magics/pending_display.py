@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.result_display import ResultDisplay
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.jobs.code_result import CodeModeResult
     from autocoder_jupyter.result import CodeGenEvalResult
 
 _log = discreet_logger(__name__)
@@ -28,11 +29,11 @@ class PendingDisplay:
         finished: formats a result that is done.
     """
 
-    def __init__(self, notebook: Notebook, finished: ResultDisplay) -> None:
+    def __init__(self, notebook: Notebook, finished: Callable[[Any], dict[str, Any]]) -> None:
         self._notebook = notebook
         self._finished = finished
 
-    def __call__(self, result: CodeGenEvalResult) -> None:
+    def __call__(self, result: CodeGenEvalResult | CodeModeResult) -> None:
         """Show it, and return at once.
 
         Raises:
@@ -45,13 +46,13 @@ class PendingDisplay:
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."
-        if result.last_good is not None:
+        if getattr(result, "last_good", None) is not None:
             words += f" {result.name}.last_good is the function from before."
         html = pending_html(words, waits=result.state.startswith("waiting"))
         handle.display({**self._for_page(result), "text/html": html, "text/plain": words}, raw=True)
         result.on_done(lambda: self._show_soon(result, handle))
 
-    def _for_page(self, result: CodeGenEvalResult) -> dict[str, Any]:
+    def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:
         """What our page does for outputs whose updates do not reach it, as after it was loaded anew."""
         from autocoder_jupyter.display.bundles import result_to_come
 
@@ -60,13 +61,13 @@ class PendingDisplay:
             return {}
         return result_to_come(result.name, launch.started)
 
-    def _show_soon(self, result: CodeGenEvalResult, handle: Any) -> None:
+    def _show_soon(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
         # What ends a job must not wait for a display; and without a context of its own, the update would belong to
         # the cell that ran when it was made.
         show = Context().run
         threading.Thread(target=show, args=(self._show, result, handle), name="autocode-result", daemon=True).start()
 
-    def _show(self, result: CodeGenEvalResult, handle: Any) -> None:
+    def _show(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
         try:
             handle.update(self._finished(result), raw=True)
         except Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autocoder_jupyter.display import markup, tool_calls
 from autocoder_jupyter.display.card import render_text, status_line
 from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.state import CardState
 
 
 class TerminalProgress:
@@ -16,7 +17,7 @@ class TerminalProgress:
         card: of the run.
     """
 
-    def __init__(self, card: LiveCard) -> None:
+    def __init__(self, card: LiveCard[CardState]) -> None:
         self._card = card
         self._shown: object = None
         self._calls = 0

@@ -7,7 +7,8 @@ from dataclasses import replace
 from autocoder_jupyter.display.live import View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.cell import launch
+from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.present import Present, present
 from autocoder_jupyter.types import Report

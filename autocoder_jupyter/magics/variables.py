@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
-from autocoder_jupyter.magics.notebook import is_result
+from autocoder_jupyter.magics.notebook import is_ours
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.visible import visible
 
@@ -58,7 +58,7 @@ def others(namespace: Mapping[str, Any]) -> dict[str, str]:
     for name, value in tuple(namespace.items()):
         if len(found) == MOST_OTHERS:
             break
-        if not name.startswith("_") and kind_of(value) is None and not is_result(value):
+        if not name.startswith("_") and kind_of(value) is None and not is_ours(value):
             found[_short(name)] = _short(type(value).__name__)
     return found
 

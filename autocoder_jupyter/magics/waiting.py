@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from autocoder_jupyter.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.background import POLL_SECONDS
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.magics.notebook import Launch
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How it is said that there is nothing in the end.
+
+    Args:
+        what: comes behind the name.
+        hint: what to do next; `{name}` stands for the name.
+    """
+
+    what: str
+    hint: str
+
+
+NO_FUNCTION = Ending("could not be built", "The best attempt is on {name}: %autocode show {name}.")
+NO_ANSWER = Ending("has no answer", "What its code did: %autocode show {name}.")
 
 SECOND_CHANCE = 2.0
 """Seconds after a first interrupt in which another one cancels."""
@@ -17,12 +35,13 @@ LAST_UPDATE_SECONDS = 3.0
 """How long the end of a job may take to reach the card."""
 
 
-def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None) -> bool:
+def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None, ending: Ending = NO_FUNCTION) -> bool:
     """Wait until the job ends. A first interrupt lets go of the job, a second one soon after cancels it.
 
     Args:
         launch: what to wait for.
         progress: called now and then, on this thread.
+        ending: how a failure is said.
 
     Returns:
         Whether it ended; False when it goes on in the background.
@@ -38,7 +57,7 @@ def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None)
             return False
     launch.card.wait(LAST_UPDATE_SECONDS)
     progress()
-    _raise_if_failed(launch)
+    _raise_if_failed(launch, ending)
     return True
 
 
@@ -70,13 +89,9 @@ def _cancelled_by_second(launch: Launch) -> bool:
     return False
 
 
-def _raise_if_failed(launch: Launch) -> None:
+def _raise_if_failed(launch: Launch, ending: Ending) -> None:
     launch.job.result.wait()
     name, state = launch.job.name, launch.job.state
     if state in ("failed", "over_budget"):
-        what = "went over its budget" if state == "over_budget" else "could not be built"
-        raise GenerationFailed(
-            f"{name} {what}.",
-            why=launch.card.state.reason,
-            hint=f"The best attempt is on {name}: %autocode show {name}.",
-        )
+        what = "went over its budget" if state == "over_budget" else ending.what
+        raise GenerationFailed(f"{name} {what}.", why=launch.card.state.reason, hint=ending.hint.format(name=name))

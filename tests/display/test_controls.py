@@ -10,8 +10,8 @@ import pytest
 
 from autocoder_jupyter.display.controls import Controls
 from autocoder_jupyter.display.live import UPDATE_SECONDS, LiveCard
-from autocoder_jupyter.display.pane import LAST_HTML
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.window import LAST_HTML
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.types import PlanQuestion
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.pane import LINES, SHOWN_CHARACTERS, render_html
+from autocoder_jupyter.display.pane import render_html
 from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.window import LINES, SHOWN_CHARACTERS
 from autocoder_jupyter.engine.events import (
     ApprovalNeeded,
     EnvironmentProgress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from autocoder_jupyter.display import markup
@@ -19,6 +20,9 @@ MOST_CALLS = 20
 """Calls that the card lists; of those before there is the number."""
 
 MOST_CHARTS = 4
+
+_LINE = re.compile(r", line (\d+)(?:, in <module>)?$", re.MULTILINE)
+"""Where an error says its line."""
 
 _MARKS = {
     "ok": ("✓", markup.GOOD),
@@ -55,7 +59,7 @@ def render_text(state: CodeState) -> str:
     lines.extend([f"  continues {state.continues}"] if state.continues else [])
     lines.extend([f"  {_reason(state)}"] if _reason(state) else [])
     lines.extend(f"  {line}" for line in question_lines(state))
-    lines.extend(f"  {_call_line(call)}" for call in state.calls[-MOST_CALLS:])
+    lines.extend(f"  {call_line(call)}" for call in state.calls[-MOST_CALLS:])
     if state.finished:
         numbered = enumerate(state.blocks, 1)
         lines.extend(f"  {block_title(number, block)}" for number, block in numbered if not block.ok)
@@ -159,7 +163,8 @@ def _call_html(call: CallState) -> str:
     )
 
 
-def _call_line(call: CallState) -> str:
+def call_line(call: CallState) -> str:
+    """A call in one line of text."""
     said = (f"{_mark(call)[0]} {_outcome(call)}", markup.clipped(call.words, 120), markup.clipped(call.observed, 120))
     return markup.line("  ".join(filter(None, (*said, _took(call)))))
 
@@ -216,8 +221,11 @@ def _short_block(block: BlockState) -> str:
 def block_title(number: int, block: BlockState) -> str:
     """`✗ Code 2: ZeroDivisionError: division by zero`."""
     mark = {None: "◐", True: "✓", False: "✗"}[block.ok]
-    return f"{mark} Code {number}{'' if block.ok is not False else f': {_last_line(block.observed)}'}"
+    return f"{mark} Code {number}{'' if block.ok is not False else f': {_what_failed(block.error)}'}"
 
 
-def _last_line(text: str) -> str:
-    return next((markup.clipped(line, 160) for line in reversed(text.splitlines()) if line.strip()), "stopped")
+def _what_failed(error: str) -> str:
+    """The last line of an error, and the line of the block that it names."""
+    last = next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "it was stopped")
+    where = _LINE.findall(error)
+    return markup.clipped(last, 160) + (f" (line {where[-1]})" if where else "")

@@ -58,6 +58,14 @@ def _drawn(spec: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if traces is None else {PLOTLY: traces}
 
 
+def drawn(chart: str) -> dict[str, Any] | None:
+    """What a page draws of a chart that a card does not show, by mime type; None for what the card shows."""
+    if is_svg(chart):
+        return {"text/html": picture(chart, 1), "text/plain": "an SVG"} if len(chart) > CARD_CHARACTERS else None
+    found = specification(chart)
+    return None if found is None else {**found, "text/plain": "a figure"}
+
+
 def chart_html(chart: str, number: int, name: str) -> str:
     """A chart on the card.
 

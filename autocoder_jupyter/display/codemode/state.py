@@ -41,12 +41,16 @@ class CallState:
 
 @dataclass(frozen=True)
 class BlockState:
-    """One block of code; `ok` is None while it runs, `observed` what the model is told of it."""
+    """One block of code.
+
+    `ok` is None while it runs, `observed` what the model is told of it, `error` what went wrong.
+    """
 
     turn: int
     code: str
     ok: bool | None = None
     observed: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,9 @@ def _(event: events.CodeStarted, state: CodeState) -> CodeState:
 @_after.register
 def _(event: events.CodeEnded, state: CodeState) -> CodeState:
     ended = (
-        replace(block, ok=event.ok, observed=event.observed) if block.turn == event.turn and block.ok is None else block
+        replace(block, ok=event.ok, observed=event.observed, error=event.error)
+        if block.turn == event.turn and block.ok is None
+        else block
         for block in state.blocks
     )
     return replace(state, blocks=tuple(ended))

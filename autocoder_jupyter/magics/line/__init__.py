@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autocoder_jupyter.magics.options import Option
+from autocoder_jupyter.magics.options import BOTH, FUNCTION, Mode, Option
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Subcommand:
         least, most: how many words follow, flags not counted.
         takes_name: whether the first of them is the name of a result.
         options: its flags.
+        modes: whether it is about functions, about answers of `--mode tools`, or both.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Subcommand:
     most: int = 0
     takes_name: bool = False
     options: tuple[Option, ...] = ()
+    modes: tuple[Mode, ...] = FUNCTION
 
 
 def _flag(name: str, text: str) -> Option:
@@ -52,6 +54,7 @@ _ALL = (
             _flag("trace", "the tool calls of an agent (--backend claude), in order"),
             _flag("timeline", "what took how long"),
         ),
+        BOTH,
     ),
     Subcommand(
         "diff",
@@ -71,18 +74,38 @@ _ALL = (
         1,
         True,
         (_flag("all", "all that run"),),
+        BOTH,
     ),
-    Subcommand("wait", "control", "NAME", "wait until it is done", 1, 1, True),
-    Subcommand("retry", "control", "NAME", "the same request again, with new answers", 1, 1, True),
+    Subcommand("wait", "control", "NAME", "wait until it is done", 1, 1, True, modes=BOTH),
+    Subcommand("retry", "control", "NAME", "the same request again, with new answers", 1, 1, True, modes=BOTH),
     Subcommand("retest", "edits", "NAME", "test code and tests as you edited them, without a model", 1, 1, True),
-    Subcommand("approve", "control", "NAME [PACKAGES]", "allow the packages that it waits for", 1, 99, True),
-    Subcommand("decline", "control", "NAME", "refuse them", 1, 1, True),
+    Subcommand(
+        "approve",
+        "control",
+        "NAME [PACKAGES] [--always]",
+        "allow the packages, or the call of a tool, that it waits for",
+        1,
+        99,
+        True,
+        (_flag("always", "all calls of that tool, until it is done"),),
+        BOTH,
+    ),
+    Subcommand("decline", "control", "NAME", "refuse it", 1, 1, True, modes=BOTH),
     Subcommand("answer", "control", "NAME [ANSWERS]", "answer what its plan asks, by number or in words", 1, 4, True),
     Subcommand("reading", "readings", "NAME [NUMBER]", "how else it can be read; a number refines it so", 1, 2, True),
     Subcommand("export", "results", "NAME PATH", "write a script with a command line, and its tests", 2, 2, True),
     Subcommand("insert", "results", "NAME", "put the code into a new cell", 1, 1, True),
-    Subcommand("preview", "runs", "NAME", "what the last run sent to the model", 1, 1, True),
-    Subcommand("history", "versions", "NAME", "its versions: who made them, why, and what they rest on", 1, 1, True),
+    Subcommand("preview", "runs", "NAME", "what the last run sent to the model", 1, 1, True, modes=BOTH),
+    Subcommand(
+        "history",
+        "versions",
+        "NAME",
+        "its versions: who made them, why, and what they rest on; of a conversation, what was said",
+        1,
+        1,
+        True,
+        modes=BOTH,
+    ),
     Subcommand("restore", "versions", "NAME VERSION", "let an earlier version count again", 2, 2, True),
     Subcommand(
         "pin",
@@ -104,6 +127,7 @@ _ALL = (
         2,
         True,
         (_flag("all", "all of them"),),
+        BOTH,
     ),
     Subcommand(
         "trust",

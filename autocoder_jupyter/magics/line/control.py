@@ -10,8 +10,10 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.shown import status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.cell import launch, refuse_to_shadow, waits
+from autocoder_jupyter.magics.cell import launch, refuse_to_shadow
+from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
@@ -37,6 +39,9 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):
         if name in known or not name.isidentifier():
+            continue
+        if (answered := load_record(root, name)) is not None:
+            yield name, answered.state.replace("_", " "), "an answer; run its cell, or --continue it", ""
             continue
         versions = versions_of(notebook, name)
         if interrupted := versions.interrupted():
@@ -123,7 +128,13 @@ def _begun(versions: Versions, run: str) -> Version:
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Allow what a job waits for; names of packages, when given, must be those."""
+    """Allow what a job waits for; names of packages, when given, must be those.
+
+    Raises:
+        InvalidRequest: it waits for nothing, or for others.
+    """
+    if arguments.given.get("always"):
+        raise InvalidRequest("--always is for calls of tools.", hint="-p in the cell installs without asking.")
     job, packages = find_waiting(notebook, arguments.positional[0])
     given = {word.strip(",") for word in arguments.positional[1:]} - {""}
     if given and given != set(packages):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.arguments import read_arguments, split_words
+from autocoder_jupyter.magics.arguments import Arguments, read_arguments, split_words
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
+from autocoder_jupyter.magics.line.lookup import is_answer
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
@@ -26,9 +28,30 @@ def run_line(notebook: Notebook, line: str) -> None:
     arguments = read_arguments(words[1:], {flag: option for option in command.options for flag in option.flags})
     if not command.least <= len(arguments.positional) <= command.most:
         raise InvalidRequest(f"Write %autocode {command.name} {command.usage}".rstrip() + ".", why=_why(command))
-    function = getattr(importlib.import_module(f"autocoder_jupyter.magics.line.{command.module}"), command.name)
+    if command.takes_name and arguments.positional and is_answer(notebook, arguments.positional[0]):
+        function = _for_answer(command, arguments.positional[0])
+    else:
+        module = importlib.import_module(f"autocoder_jupyter.magics.line.{command.module}")
+        function = getattr(module, command.name)
     function(notebook, arguments)
 
 
 def _why(command: Subcommand) -> str:
     return f"It is for: {command.help}."
+
+
+def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments], None]:
+    """What a subcommand does for an answer of `--mode tools`.
+
+    Raises:
+        InvalidRequest: it is for functions only.
+    """
+    if "tools" not in command.modes:
+        raise InvalidRequest(
+            f"%autocode {command.name} does not apply to {name}, which is an answer of --mode tools.",
+            why=f"That subcommand is for functions: {command.help}.",
+            hint=f"%autocode show {name} shows what it is.",
+        )
+    from autocoder_jupyter.magics.line.answers import HANDLERS
+
+    return HANDLERS[command.name]

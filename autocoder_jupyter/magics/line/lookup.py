@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.magics.notebook import Job, Notebook, is_result
+from autocoder_jupyter.magics.notebook import Job, Notebook, is_code_result, is_ours, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def find_result(notebook: Notebook, name: str) -> Any:
         InvalidRequest: there is none.
     """
     value = notebook.namespace.get(name)
-    if is_result(value):
+    if is_ours(value):
         return value
     job = notebook.jobs.current(name)
     if job is not None:
@@ -60,8 +60,20 @@ def find_result(notebook: Notebook, name: str) -> Any:
         )
     root = notebook.journal_root
     on_disk = Folder(root.parent).names(root.name)
-    bound = (known for known, held in notebook.namespace.items() if is_result(held) and not known.startswith("_"))
+    bound = (known for known, held in notebook.namespace.items() if is_ours(held) and not known.startswith("_"))
     raise _unknown(name, "result", (*bound, *on_disk))
+
+
+def is_answer(notebook: Notebook, name: str) -> bool:
+    """Whether a name is that of an answer of `--mode tools`, by its newest job, its variable, or the record."""
+    job = notebook.jobs.current(name)
+    if job is not None:
+        return is_code_result(job.result)
+    if is_ours(notebook.namespace.get(name)):
+        return is_code_result(notebook.namespace[name])
+    from autocoder_jupyter.jobs.code_record import load_record
+
+    return name.isidentifier() and load_record(notebook.journal_root, name) is not None
 
 
 def find_callable(notebook: Notebook, name: str) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from autocoder_jupyter.display.readings import opinion_lines
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.cell import launch, waits
+from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.line.lookup import find_job
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.refinement import refined_request

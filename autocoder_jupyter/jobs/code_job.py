@@ -1,0 +1,252 @@
+"""One run of code mode in the background: the conversation that it goes on with, its result, and what it asks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.awaited import Awaited
+from autocoder_jupyter.codemode.events import Event, Finished, Noticed, TextStreamed
+from autocoder_jupyter.codemode.result import AgentResult
+from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
+from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
+from autocoder_jupyter.jobs.code_record import CodeRecord
+from autocoder_jupyter.jobs.code_result import Answered, CodeModeResult
+from autocoder_jupyter.jobs.question import Question
+from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.result.pending import FinalState
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.codemode.agent import CodeModeAgent
+    from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a conversation goes on with.
+
+    Args:
+        name: of the cell before.
+        record: how it stood, as far as that is known before the run.
+        result: of the run before, when it was this kernel's; it is waited for.
+    """
+
+    name: str
+    record: CodeRecord | None = None
+    result: CodeModeResult | None = None
+
+
+@dataclass(frozen=True)
+class CodeRequest:
+    """What a cell asks of code mode.
+
+    Args:
+        name: of the cell.
+        message: what is wanted, in words.
+        tools: functions by the name that the code calls them by.
+        functions: results of this package by the name that `call` knows them by.
+        named: of tools and functions, the variables of the notebook that they are.
+        frames: DataFrames and Series by name.
+        settings: further arguments of `CodeModeAgent`.
+        config: the settings of the notebook that these follow from.
+        conversation: the name of the conversation's first cell.
+        earlier: what it goes on with; None for a new one.
+        attended: whether a person is there to be asked.
+    """
+
+    name: str
+    message: str
+    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
+    frames: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    config: AgentConfig = AgentConfig()
+    conversation: str = ""
+    earlier: Earlier | None = None
+    attended: bool = True
+
+
+def agent_of(request: CodeRequest, approve: Approve | None = None) -> CodeModeAgent:
+    """The agent that answers a request.
+
+    Raises:
+        InvalidRequest: something that it cannot work with, such as a tool of a name that Python has.
+    """
+    from autocoder_jupyter.codemode.agent import CodeModeAgent
+
+    return CodeModeAgent(
+        request.tools,
+        functions=request.functions,
+        name=request.conversation or request.name,
+        approve=approve,
+        **request.settings,
+    )
+
+
+class CodeJob(BackgroundJob[AgentResult, Answered]):
+    """A running or ended run of code mode.
+
+    Args:
+        request: what is asked.
+        journal_root: the `.autocode` folder.
+        listeners: are told every event.
+
+    Raises:
+        InvalidRequest: something that the agent cannot work with, such as a tool of a name that Python has.
+    """
+
+    def __init__(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> None:
+        super().__init__(request.name, listeners)
+        self.request = request
+        self.config = request.config
+        self._root = journal_root
+        self._question: Question[ApprovalRequest, Decision] | None = None
+        self._doing = "starting"
+        self._run_id = ""
+        self.result = CodeModeResult(request.name, self._pending, journal_root)
+        self._agent = agent_of(request, self._asked if request.attended else None)
+
+    @property
+    def run_id(self) -> str:
+        """The folder of this run in the journal of its conversation; "" until it is over."""
+        return self._run_id
+
+    @property
+    def conversation(self) -> str:
+        """The folder in `.autocode` that holds the journal of its conversation."""
+        return self.request.conversation or self.name
+
+    # The run
+
+    async def _work(self) -> AgentResult:
+        for function in self.request.functions.values():
+            if not function.done:
+                self._doing = f"waiting for {function.name}"
+                with contextlib.suppress(AutocodeError):  # then calls of it say why there is none
+                    await function
+        history = await self._history()
+        self._doing = "running"
+        result = await self._agent.run.aio(
+            self.request.message,
+            history,
+            frames=self.request.frames,
+            on_event=self._emit,
+            journal_root=self._root,
+        )
+        self._run_id = result.run_id
+        self._record(result)
+        return result
+
+    async def _history(self) -> tuple[dict[str, str], ...]:
+        """What was said before.
+
+        Raises:
+            InvalidRequest: the run before has ended without an answer.
+        """
+        earlier = self.request.earlier
+        if earlier is None:
+            return ()
+        if earlier.result is None:
+            return earlier.record.history if earlier.record else ()
+        self._doing = f"waiting for {earlier.name}"
+        await earlier.result
+        if not earlier.result.history:
+            raise InvalidRequest(
+                f"{self.name} cannot go on: {earlier.name} has ended without a word of the model.",
+                why=earlier.result.error or "",
+                hint=f"Run the cell of {earlier.name} again.",
+            )
+        return earlier.result.history
+
+    def _record(self, result: AgentResult) -> None:
+        """Write down how the conversation stands, where a run is recorded at all."""
+        if not result.run_id:
+            return
+        record = CodeRecord(
+            conversation=self.conversation,
+            message=self.request.message,
+            history=result.history,
+            tools=self.request.named,
+            frames=tuple(self.request.frames),
+            state=result.state,
+            summary=result.summary,
+        )
+        try:
+            record.save(self._root, self.name)
+        except OSError as error:
+            self._emit(Noticed(f"The conversation cannot be continued after a restart: {error}."))
+
+    # How it ended
+
+    def _ended(self, outcome: AgentResult) -> Answered:
+        return Answered(outcome.state, outcome)
+
+    def _raised(self, error: Exception) -> Answered:
+        state: FinalState = "cancelled" if isinstance(error, Cancelled) else "failed"
+        text = str(error) if isinstance(error, AutocodeError) else f"{type(error).__name__}: {error}"
+        return Answered(state, AgentResult(error=text, state=state), error)
+
+    def _told_last(self, resolution: Answered) -> Finished:
+        error = resolution.exception
+        reason = error.what if isinstance(error, AutocodeError) else resolution.result.error or ""
+        return Finished(resolution.state, reason)
+
+    def _is_last(self, event: Event) -> bool:
+        return isinstance(event, Finished)
+
+    def _is_piece(self, event: Event) -> bool:
+        return isinstance(event, TextStreamed)
+
+    # Approval
+
+    @property
+    def pending_approval(self) -> tuple[str, ...] | None:
+        """The call that waits for consent, in words; None when nothing waits."""
+        question = self._question
+        return None if question is None else (f"{question.asked.tool}({question.asked.argument})",)
+
+    @property
+    def pending_questions(self) -> None:
+        """Nothing: such a run puts no questions before it begins."""
+
+    def answer(self, answers: Sequence[str]) -> bool:
+        """It asks nothing but for consent."""
+        return False
+
+    def obstacle(self) -> str:
+        """What only a person can take out of the way, in words; "" when it goes on by itself."""
+        waiting = self.pending_approval
+        if waiting is None:
+            return ""
+        return (
+            f"{self.name} waits for your consent to call {waiting[0]}. "
+            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
+        )
+
+    def _awaited(self) -> Awaited:
+        return Awaited(self.name, lambda: self._doing, "interrupt to stop waiting, it goes on", self.obstacle)
+
+    def approve(self, *, always: bool = False) -> bool:
+        """Allow the call that waits; with `always`, all calls of that tool in this run. False when nothing waits."""
+        return self._answered("always" if always else "allow")
+
+    def decline(self) -> bool:
+        """Refuse it. False when nothing waits."""
+        return self._answered("deny")
+
+    def _answered(self, decision: Decision) -> bool:
+        question = self._question
+        return question is not None and question.answer(decision)
+
+    async def _asked(self, request: ApprovalRequest) -> Decision:
+        self._question = Question(request)
+        self._state = "waiting for approval"
+        try:
+            return await self._question.answered()
+        finally:
+            self._question = None
+            self._state = "running"

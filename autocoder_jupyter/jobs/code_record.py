@@ -1,0 +1,98 @@
+"""How a conversation stands, in a file beside the notebook: what another cell needs to go on after a restart.
+
+    .autocode/<name>/conversation.json
+
+The file may be a stranger's: it is read bounded, and nothing in it is run. What its code defined comes back from the
+journal of the conversation, which has rules of its own for that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.plain_json import parse
+
+FILE = "conversation.json"
+
+MOST_MESSAGES = 2_000
+
+
+@dataclass(frozen=True)
+class CodeRecord:
+    """One finished run.
+
+    Args:
+        conversation: the folder in `.autocode` that holds its journal: the name of its first cell.
+        message: what was wanted.
+        history: all that was said, as messages.
+        tools: the variables of the notebook by the names that the code calls them by.
+        frames: the names of the frames that were handed over.
+        state: how it ended.
+        summary: the final answer.
+    """
+
+    conversation: str
+    message: str
+    history: tuple[dict[str, str], ...]
+    tools: Mapping[str, str]
+    frames: tuple[str, ...]
+    state: str
+    summary: str
+
+    def save(self, root: Path, name: str) -> None:
+        """Write it down.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
+        Folder(root.parent).write(f"{root.name}/{name}/{FILE}", text.encode("utf-8", "replace"))
+
+
+def load_record(root: Path, name: str) -> CodeRecord | None:
+    """What is recorded of a name; None when that is nothing, or cannot be read."""
+    try:
+        return _checked(parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{FILE}")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def forget_record(root: Path, name: str) -> None:
+    """Remove the record of a name, and the folder when nothing else is in it.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    Folder(root.parent).remove(f"{root.name}/{name}/{FILE}")
+
+
+def _checked(record: dict[str, Any]) -> CodeRecord:
+    history, tools = record["history"], record["tools"]
+    if len(history) > MOST_MESSAGES or not all(message["role"] in ("user", "assistant") for message in history):
+        raise ValueError("these are no messages")
+    return CodeRecord(
+        conversation=_name(record["conversation"]),
+        message=_text(record["message"]),
+        history=tuple({"role": message["role"], "content": _text(message["content"])} for message in history),
+        tools={_name(alias): _text(name) for alias, name in tools.items()},
+        frames=tuple(map(_name, record["frames"])),
+        state=_text(record["state"]),
+        summary=_text(record["summary"]),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text was expected")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not _text(value).isidentifier():
+        raise ValueError("a name was expected")
+    return str(value)

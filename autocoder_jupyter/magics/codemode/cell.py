@@ -1,0 +1,106 @@
+"""`%%autocode NAME --mode tools …`: from the command to a running job and a bound name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.jobs.code_job import CodeRequest, agent_of
+from autocoder_jupyter.magics.codemode.continuing import earlier_of, found_again
+from autocoder_jupyter.magics.codemode.outcome import completed
+from autocoder_jupyter.magics.codemode.progress import CodeProgress, ask_consent_at_prompt
+from autocoder_jupyter.magics.codemode.settings import agent_settings
+from autocoder_jupyter.magics.codemode.tools import find_tools
+from autocoder_jupyter.magics.launching import show_job, wait_for, waits
+from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.references import collect_samples, kind_of
+from autocoder_jupyter.magics.settings import Settings
+from autocoder_jupyter.magics.waiting import NO_ANSWER
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.magics.command import CellCommand
+
+
+def build_code_request(command: CellCommand, notebook: Notebook, settings: Settings) -> CodeRequest:
+    """What a cell asks of code mode, its frames captured as they are now.
+
+    Raises:
+        InvalidRequest: a tool, a frame or the conversation is not there, or cannot be used.
+    """
+    earlier = earlier_of(notebook, command.continues)
+    before = found_again(notebook, earlier)
+    given = find_tools(command.tools, notebook.namespace)
+    named = {**before.named, **{option.alias: option.name for option in command.tools}}
+    callables = {**before.tools, **before.functions, **given}
+    request = CodeRequest(
+        name=command.name,
+        message=command.prompt,
+        tools={alias: value for alias, value in callables.items() if not is_result(value)},
+        functions={alias: value for alias, value in callables.items() if is_result(value)},
+        named=named,
+        frames={**before.frames, **_frames(command, notebook.namespace)},
+        settings=agent_settings(settings),
+        config=settings.agent_config(),
+        conversation=before.conversation or command.name,
+        earlier=earlier,
+        attended=not notebook.is_headless,
+    )
+    _refuse_one_name_for_two(request)
+    return request
+
+
+def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, said: tuple[str, ...] = ()) -> None:
+    """Start a run, bind its name to the pending result at once, and show its card, with what is to be said before.
+
+    Raises:
+        InvalidRequest: code mode cannot work with what the request holds.
+        GenerationFailed, Cancelled: the cell waited, and that is how it ended.
+    """
+    card = LiveCard(
+        CodeState(
+            request.name,
+            request.settings.get("max_cost"),
+            notice=() if notebook.is_terminal else said,
+            continues=request.earlier.name if request.earlier else "",
+        ),
+        complete=lambda last: completed(last, job, notebook.journal_root),
+    )
+    job = notebook.jobs.submit_code(request, journal_root=notebook.journal_root, listeners=(card,))
+    started = show_job(notebook, job, card, said=said)
+    if waits(notebook, settings):
+        wait_for(notebook, started, CodeProgress(card), lambda: ask_consent_at_prompt(job), NO_ANSWER)
+
+
+def preview_code(request: CodeRequest) -> str:
+    """What the first question to the model says, after what was said before."""
+    from autocoder_jupyter.codemode.handles import described
+
+    before = "" if request.earlier is None else f"[what was said in {request.earlier.name}]\n\n"
+    asked = "\n\n".join(filter(None, (request.message, described(request.frames, request.settings["share"]))))
+    return f"[system]\n{agent_of(request).system_prompt}\n\n{before}[user]\n{asked}"
+
+
+def retried(request: CodeRequest) -> CodeRequest:
+    """The same, asked anew."""
+    return dataclasses.replace(request, settings={**request.settings, "cache": "override"})
+
+
+def _frames(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    samples = collect_samples(command, namespace)
+    for name, value in samples.items():
+        if kind_of(value) not in ("DataFrame", "Series"):
+            raise InvalidRequest(
+                f"{name} cannot be handed over: with --mode tools that is for pandas' DataFrames and Series.",
+                hint="Read it into a DataFrame first, or give a tool that reads it.",
+            )
+    return samples
+
+
+def _refuse_one_name_for_two(request: CodeRequest) -> None:
+    for name in request.frames:
+        if name in request.named:
+            raise InvalidRequest(f"{name} is both a tool and a frame.", hint=f"Rename the tool: --tool {name}_=…")

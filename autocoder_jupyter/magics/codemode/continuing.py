@@ -1,0 +1,105 @@
+"""`--continue NAME`: the conversation of that name, of this kernel or as it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.jobs.code_job import CodeJob, Earlier
+from autocoder_jupyter.jobs.code_record import load_record
+from autocoder_jupyter.magics.codemode.reading import ToolOption
+from autocoder_jupyter.magics.codemode.tools import find_tools
+from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
+from autocoder_jupyter.magics.references import kind_of
+from autocoder_jupyter.magics.suggestions import did_you_mean
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a conversation has so far; the fields are those of `CodeRequest`."""
+
+    conversation: str = ""
+    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
+    frames: Mapping[str, Any] = field(default_factory=dict)
+
+
+def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
+    """The conversation that goes on; None for a new one.
+
+    Raises:
+        InvalidRequest: there is no conversation of that name.
+    """
+    if name is None:
+        return None
+    job = notebook.jobs.current(name)
+    if isinstance(job, CodeJob):
+        return Earlier(name, result=job.result)
+    record = load_record(notebook.journal_root, name)
+    if record is not None:
+        return Earlier(name, record=record)
+    if is_result(notebook.namespace.get(name)):
+        raise InvalidRequest(f"{name} is a function, not a conversation.", hint=f"Hand it over to one: --tool {name}.")
+    raise InvalidRequest(
+        f"There is no conversation named {name!r} to go on with.",
+        hint=did_you_mean(name, conversations(notebook)) or "Begin one: a cell with --mode tools and no --continue.",
+    )
+
+
+def conversations(notebook: Notebook) -> list[str]:
+    """The names that `--continue` can have: of this kernel, and of the record beside the notebook."""
+    held = [name for name, value in notebook.namespace.items() if is_code_result(value) and not name.startswith("_")]
+    root = notebook.journal_root
+    recorded = (name for name in Folder(root.parent).names(root.name) if load_record(root, name) is not None)
+    return list(dict.fromkeys([*held, *recorded]))
+
+
+def found_again(notebook: Notebook, earlier: Earlier | None) -> Before:
+    """What it has so far: as it was given in this kernel, or the notebook's variables of the recorded names.
+
+    Raises:
+        InvalidRequest: a variable of it is not there any more.
+    """
+    if earlier is None:
+        return Before()
+    job = notebook.jobs.current(earlier.name)
+    if isinstance(job, CodeJob):
+        request = job.request
+        return Before(job.conversation, request.tools, request.functions, request.named, request.frames)
+    record = earlier.record
+    if record is None:
+        return Before()
+    callables = _tools_again(notebook, earlier.name, record.tools)
+    return Before(
+        record.conversation,
+        {alias: value for alias, value in callables.items() if not is_result(value)},
+        {alias: value for alias, value in callables.items() if is_result(value)},
+        record.tools,
+        {name: _frame_again(notebook, earlier.name, name) for name in record.frames},
+    )
+
+
+def _tools_again(notebook: Notebook, conversation: str, recorded: Mapping[str, str]) -> Mapping[str, Any]:
+    options = [ToolOption(alias, name) for alias, name in recorded.items()]
+    try:
+        return find_tools(options, notebook.namespace)
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"{conversation} cannot go on without its tools.", why=error.what, hint="Run the cells that define them."
+        ) from None
+
+
+def _frame_again(notebook: Notebook, conversation: str, name: str) -> Any:
+    from autocoder_jupyter.data.capture import capture
+
+    value = notebook.namespace.get(name)
+    if kind_of(value) not in ("DataFrame", "Series"):
+        raise InvalidRequest(
+            f"{conversation} was given {name}, and the notebook has no such frame.",
+            hint=f"Run the cell that makes {name} first.",
+        )
+    return capture(value)

@@ -1,0 +1,60 @@
+"""What an answer shows as the last line of a cell: its card, and its charts below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.pending_display import PendingDisplay
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.jobs.code_result import CodeModeResult
+
+
+class AnswerDisplay:
+    """Formats answers for IPython.
+
+    Args:
+        notebook: where they are shown.
+    """
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+        self._pending = PendingDisplay(notebook, self)
+
+    def __call__(self, result: CodeModeResult, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """The bundle of an answer, by mime type. Never waits."""
+        words = {"text/plain": repr(result)}
+        if self._notebook.is_terminal:
+            return words
+        if not result.done:
+            from autocoder_jupyter.display.inspector.static import pending_html
+
+            waits = result.state.startswith("waiting")
+            return {"text/html": pending_html(repr(result), waits=waits), **words}
+        from autocoder_jupyter.display.codemode.card import render_html
+        from autocoder_jupyter.magics.codemode.outcome import state_of
+
+        return {"text/html": render_html(state_of(result)), **words}
+
+    def show(self, result: CodeModeResult) -> None:
+        """Show an answer that is to come, or one with charts, in outputs of its own.
+
+        Raises:
+            NotImplementedError: IPython's way to hear that the other formatters are to be asked.
+        """
+        if result.done:
+            self._show_with_charts(result)
+        else:
+            self._pending(result)
+
+    def _show_with_charts(self, result: CodeModeResult) -> None:
+        if self._notebook.is_terminal:
+            raise NotImplementedError
+        from autocoder_jupyter.display.codemode.charts import drawn
+
+        charts = [bundle for bundle in map(drawn, result.charts) if bundle is not None]
+        if not charts:
+            raise NotImplementedError
+        for bundle in (self(result), *charts):
+            self._notebook.shell.display_pub.publish(bundle)

@@ -1,0 +1,92 @@
+"""What no event says of a run: its answer, the value in little, the charts, and what was sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
+from autocoder_jupyter.jobs.code_job import CodeJob
+from autocoder_jupyter.jobs.code_result import CodeModeResult
+from autocoder_jupyter.overview import Glimpse
+
+
+def completed(state: CodeState, job: CodeJob, journal_root: Path) -> CodeState:
+    """The last state of a run with these."""
+    return replace(outcome_of(state, job.result.result), sent=read_sent_messages(journal_root, job))
+
+
+def outcome_of(state: CodeState, result: Any) -> CodeState:
+    """A state with the answer of a result."""
+    return replace(state, summary=result.summary, value=_glimpse(result.value), charts=result.charts)
+
+
+def state_of(result: CodeModeResult) -> CodeState:
+    """The card's last state, made of a result alone."""
+    done = result.result
+    blocks = tuple(
+        BlockState(block.turn, block.code, block.ok, block.observed, block.error or "") for block in done.blocks
+    )
+    calls = tuple(
+        CallState(
+            call=str(number),
+            turn=call.turn,
+            tool=call.tool,
+            argument=call.argument,
+            line=call.line,
+            outcome=call.outcome,
+            observed=call.observed,
+            seconds=call.seconds,
+            replayed=call.replayed,
+            effects=call.effects,
+        )
+        for number, call in enumerate(done.calls)
+    )
+    state = CodeState(
+        result.name,
+        notice=done.notes,
+        phase=done.state,
+        reason=done.error or "",
+        seconds=done.seconds,
+        turn=done.turns,
+        blocks=blocks,
+        calls=calls,
+        usage=done.usage,
+        exchanges=len(done.exchanges),
+        replayed_exchanges=sum(exchange.replayed for exchange in done.exchanges),
+    )
+    return outcome_of(state, done)
+
+
+def read_sent_messages(journal_root: Path, job: CodeJob) -> str:
+    """The last request that a run sent to the model, whole, below a line of facts; "" when nothing was sent."""
+    from autocoder_jupyter.engine.journal import sent_record
+
+    requests = sent_record(journal_root, job.conversation, job.run_id).get("requests", [])
+    if not requests:
+        return ""
+    last = requests[-1]
+    body = last.get("body", {}) if isinstance(last, dict) else {}
+    facts = f"requests: {len(requests)} · to: {last.get('to', '')}" if isinstance(last, dict) else ""
+    messages = body.get("messages") if isinstance(body, dict) else None
+    if not isinstance(messages, list):
+        return f"{facts}\n\n{json.dumps(body, indent=1, ensure_ascii=False)}"
+    return "\n\n".join([facts, *(_message(message) for message in messages)])
+
+
+def _message(message: Any) -> str:
+    if not isinstance(message, dict):
+        return str(message)
+    content = message.get("content")
+    said = content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False)
+    return f"[{message.get('role', '')}]\n{said}"
+
+
+def _glimpse(value: Any) -> Glimpse | None:
+    if value is None:
+        return None
+    from autocoder_jupyter.data.glimpse import glimpses
+
+    return glimpses({"value": value}, {})[0]

@@ -1,0 +1,53 @@
+"""How far a run is, in a terminal; and asking for consent at a prompt."""
+
+from __future__ import annotations
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.codemode.card import call_line, render_text, status_line
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.jobs.code_job import CodeJob
+from autocoder_jupyter.visible import visible
+
+
+class CodeProgress:
+    """Prints a line whenever something new is done or a call has ended, and the card at the end.
+
+    Call it on the thread that waits, never from behind.
+
+    Args:
+        card: of the run.
+    """
+
+    def __init__(self, card: LiveCard[CodeState]) -> None:
+        self._card = card
+        self._shown: object = None
+        self._told: set[str] = set()
+
+    def __call__(self) -> None:
+        """Print what is new."""
+        state = self._card.state
+        if not state.finished:
+            for call in state.calls:
+                if call.outcome and call.call not in self._told:
+                    self._told.add(call.call)
+                    print(markup.lines([f"  {call_line(call)}"]))
+        key = (state.phase, state.turn, len(state.blocks))
+        if key != self._shown:
+            self._shown = key
+            print(render_text(state) if state.finished else status_line(state))
+
+
+def ask_consent_at_prompt(job: CodeJob) -> None:
+    """Ask whether the call that waits may be made, with `input`; the end of input refuses it."""
+    waiting = job.pending_approval
+    if waiting is None:
+        return
+    try:
+        word = input(f"{job.name}: may it call {visible(waiting[0])}? y or n: ")
+    except EOFError:
+        word = "n"
+    if word.strip().casefold() in ("y", "yes"):
+        job.approve()
+    elif word.strip():
+        job.decline()

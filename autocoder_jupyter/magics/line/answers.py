@@ -1,0 +1,142 @@
+"""What subcommands do for an answer of `--mode tools`, where that is something else than for a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.codemode.card import render_html, render_text
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.jobs.code_job import CodeJob
+from autocoder_jupyter.jobs.code_record import CodeRecord, load_record
+from autocoder_jupyter.magics.arguments import Arguments
+from autocoder_jupyter.magics.codemode.cell import launch_code, retried
+from autocoder_jupyter.magics.codemode.outcome import read_sent_messages, state_of
+from autocoder_jupyter.magics.keeping import require_no_work
+from autocoder_jupyter.magics.line.control import cancel, wait
+from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, versions_of
+from autocoder_jupyter.magics.notebook import Notebook, is_code_result
+
+LONGEST = 160
+"""Of a message, in a table."""
+
+
+def show(notebook: Notebook, arguments: Arguments) -> None:
+    """The card of an answer; or the code alone."""
+    name = arguments.positional[0]
+    for part in ("tests", "report", "timeline"):
+        if arguments.given.get(part):
+            raise InvalidRequest(
+                f"--{part} does not apply to {name}: it is an answer of --mode tools.",
+                hint="Without any, all is shown; --code shows the code.",
+            )
+    result = notebook.namespace.get(name)
+    if not is_code_result(result):
+        job = notebook.jobs.current(name)
+        result = job.result if job is not None else None
+    if result is None:
+        _show_recorded(notebook, name)
+    elif not result.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    elif arguments.given.get("code"):
+        code = "\n\n".join(block.code.strip("\n") for block in result.blocks)
+        notebook.show(markup.python(code) or markup.muted("No code was run."), markup.plain(code))
+    else:
+        state = state_of(result)
+        notebook.show(render_html(state), render_text(state))
+
+
+def _show_recorded(notebook: Notebook, name: str) -> None:
+    record = _record(notebook, name)
+    said = f"{record.summary}\n\nRun its cell to have its value: what is recorded is not done again."
+    notebook.show(markup.code(said), markup.plain(said))
+
+
+def retry(notebook: Notebook, arguments: Arguments) -> None:
+    """Ask the model anew for the same, and call the tools anew."""
+    name = arguments.positional[0]
+    job = notebook.jobs.current(name)
+    if not isinstance(job, CodeJob):
+        raise InvalidRequest(
+            f"{name} was not run in this kernel, so its tools are not known.",
+            hint="Run its cell; with --refresh it is asked anew.",
+        )
+    launch_code(notebook, retried(job.request), notebook.settings())
+
+
+def approve(notebook: Notebook, arguments: Arguments) -> None:
+    """Allow the call that waits, or all of that tool."""
+    name, *words = arguments.positional
+    if words:
+        raise InvalidRequest(f"{name} waits for no packages.", hint=f"Write %autocode approve {name}.")
+    job, waiting = find_waiting(notebook, name)
+    if isinstance(job, CodeJob) and arguments.given.get("always"):
+        job.approve(always=True)
+        print(f"{name} may call {waiting[0].partition('(')[0]} without asking until it is done.")
+    else:
+        job.approve()
+        print(markup.plain(f"{name} may call {waiting[0]}."))
+
+
+def decline(notebook: Notebook, arguments: Arguments) -> None:
+    """Refuse the call that waits; the code is told so."""
+    job, waiting = find_waiting(notebook, arguments.positional[0])
+    job.decline()
+    print(markup.plain(f"{job.name} may not call {waiting[0]}."))
+
+
+def preview(notebook: Notebook, arguments: Arguments) -> None:
+    """What the run sent to the model last."""
+    name = arguments.positional[0]
+    job = find_job(notebook, name)
+    sent = read_sent_messages(notebook.journal_root, job) if isinstance(job, CodeJob) else ""
+    if not sent:
+        raise InvalidRequest(
+            f"The journal holds nothing that {name} sent in this kernel.",
+            hint="--dry-run in the cell shows what would be sent.",
+        )
+    notebook.show(markup.code(sent), markup.plain(sent))
+
+
+def history(notebook: Notebook, arguments: Arguments) -> None:
+    """What was said in the conversation so far."""
+    name = arguments.positional[0]
+    job = notebook.jobs.current(name)
+    if job is not None and not job.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint=f"{name}.wait() waits for it.")
+    said = job.result.history if job is not None else _record(notebook, name).history
+    rows = list(_rows(said))
+    notebook.show(markup.table(("", "who", "said"), rows), markup.columns(rows))
+
+
+def _rows(said: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]]:
+    who = {"user": "you, or what came of code", "assistant": "the model"}
+    for number, message in enumerate(said, 1):
+        text = " ".join(message["content"].split())
+        yield str(number), who[message["role"]], text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def remove(notebook: Notebook, arguments: Arguments) -> None:
+    """Remove the record of a conversation from disk."""
+    name, *words = arguments.positional
+    if words or not arguments.given.get("all"):
+        raise InvalidRequest(f"{name} has no versions.", hint=f"%autocode remove {name} --all removes its record.")
+    require_no_work(notebook, name)
+    record = load_record(notebook.journal_root, name)
+    versions_of(notebook, name).remove_all()
+    kept = record.conversation if record is not None and record.conversation != name else ""
+    told = f" What its code called is recorded with {kept}, which it continued." if kept else ""
+    print(f"All that was recorded of {name} is removed.{told}")
+
+
+def _record(notebook: Notebook, name: str) -> CodeRecord:
+    record = load_record(notebook.journal_root, name)
+    if record is None:
+        raise InvalidRequest(f"The journal holds no finished run of {name}.", hint="Run its cell.")
+    return record
+
+
+HANDLERS: dict[str, Callable[[Notebook, Arguments], None]] = {
+    function.__name__: function for function in (show, cancel, wait, retry, approve, decline, preview, history, remove)
+}
+"""By the name of the subcommand."""

@@ -1,0 +1,116 @@
+"""Cells with `--mode tools`, with the real sandbox; only the model's words are written beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
+
+PRICES = "```python\nprices = {s: fetch_price(s) for s in ['AAPL', 'MSFT']}\nprint(prices)\nmax(prices.values())\n```"
+CELL = "%%autocode dearest --mode tools --tool fetch_price --wait\nThe price of the dearest of @orders."
+
+
+def test_a_cell_binds_the_answer_with_its_value_and_its_calls(notebook: Any, play: Any) -> None:
+    model = play(PRICES, "MSFT, at 3 dollars.")
+    notebook.run(CELL)
+    assert notebook.value("dearest.value") == 3.0
+    assert notebook.value("dearest.summary") == "MSFT, at 3 dollars."
+    assert [(call.tool, call.outcome) for call in notebook.value("dearest.calls")] == [("fetch_price", "ok")] * 2
+    assert "max(prices.values())" in notebook.value("dearest.code")
+    assert notebook.value("repr(dearest)") == "<autocode dearest ready · 2 calls · MSFT, at 3 dollars.>"
+    system, message = (said["content"] for said in model.requests[0]["messages"])
+    assert "def fetch_price(symbol: str) -> float:\n    Price of a share in dollars." in system
+    assert message.startswith("The price of the dearest of @orders.")
+
+
+def test_the_name_is_bound_at_once_and_its_fields_wait(notebook: Any, play: Any) -> None:
+    play(PRICES, "MSFT.")
+    notebook.run(CELL.replace(" --wait", ""))
+    assert notebook.value("dearest.summary") == "MSFT."
+    assert notebook.value("dearest.wait().done")
+
+
+def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> None:
+    play("```python\nawait rate('EUR') * price('AAPL')\n```", "One.")
+    notebook.run("import types; market = types.SimpleNamespace(price=fetch_price)")
+    notebook.run("%%autocode one --mode tools --tool rate=latest_fx --tool market.price --wait\nWhat is it?")
+    assert notebook.value("one.value") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--tool fetch_prise", "there is no 'fetch_prise' in the notebook.\nDid you mean fetch_price?"),
+        ("--tool orders", "not a function.\nWrite @orders in the request"),
+        ("--tool pd.DataFrame", "it is a class, not a function."),
+        ("--tool pd.read_csw", "pd has no 'read_csw'.\nDid you mean read_csv?"),
+        ("--tool print=fetch_price", "'print' is a name of Python already."),
+        ("--tool orders=fetch_price", "orders is both a tool and a frame."),
+        ("--continue nobody", "There is no conversation named 'nobody' to go on with."),
+    ],
+)
+def test_what_cannot_be_a_tool_is_said_in_the_cell(line: str, said: str, notebook: Any, play: Any) -> None:
+    model = play()
+    with pytest.raises(InvalidRequest) as caught:
+        notebook.run(f"%%autocode x --mode tools {line}\nAbout @orders.")
+    assert said in str(caught.value)
+    assert "x" not in notebook.shell.user_ns
+    assert model.requests == []
+
+
+def test_a_file_cannot_be_handed_over(notebook: Any) -> None:
+    notebook.run("from autocoder_jupyter import File; open('a.csv', 'w').write('a\\n1'); log = File('a.csv')")
+    with pytest.raises(InvalidRequest, match="log cannot be handed over"):
+        notebook.run("%%autocode x --mode tools\nRead @log.")
+
+
+def test_a_failed_run_keeps_what_its_code_did(notebook: Any, play: Any) -> None:
+    play(*["```python\nfetch_price('AAPL')\n1 / 0\n```"] * 3)
+    with pytest.raises(GenerationFailed, match="dearest has no answer"):
+        notebook.run(CELL)
+    assert [call.tool for call in notebook.value("dearest.calls")] == ["fetch_price"] * 3
+    assert "ZeroDivisionError" in notebook.value("dearest.error")
+    assert "✗ Code 3: ZeroDivisionError: division by zero (line 2)" in notebook.card
+
+
+def test_max_iterations_and_limits_are_those_of_the_cell(notebook: Any, play: Any) -> None:
+    model = play("```python\n1 / 0\n```")
+    with pytest.raises(GenerationFailed):
+        notebook.run(CELL.replace("--wait", "--max-iterations 1 --timeout 3 --memory 64Mi --wait"))
+    assert len(model.requests) == 1
+
+
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(notebook: Any, play: Any) -> None:
+    model = play()
+    notebook.run(CELL.replace("--wait", "--dry-run"))
+    assert "Nothing was sent." in notebook.shell.shown
+    assert "Price of a share in dollars." in notebook.shell.shown
+    assert "The price of the dearest of @orders." in notebook.shell.shown
+    assert model.requests == []
+
+
+def test_a_newer_cell_takes_over_and_cancel_ends_a_run(notebook: Any, play: Any) -> None:
+    import threading
+
+    from tests.scripted_model import Answer
+
+    play(*[Answer("Late.", hold=threading.Event())] * 2)
+    notebook.run(CELL.replace(" --wait", ""))
+    first = notebook.value("dearest")
+    notebook.run(CELL.replace(" --wait", ""))
+    second = notebook.value("dearest")
+    assert first is not second
+    assert first.result.state == "cancelled"
+    notebook.run("%autocode cancel dearest")
+    assert second.result.state == "cancelled"
+
+
+def test_a_terminal_prints_the_calls_and_the_answer(notebook: Any, play: Any, capsys: Any) -> None:
+    play(PRICES, "MSFT, at 3 dollars.")
+    notebook.is_terminal()
+    notebook.run(CELL)
+    printed = capsys.readouterr().out
+    assert "✓ ok  fetch_price(symbol='AAPL')  2.0" in printed
+    assert "MSFT, at 3 dollars." in printed

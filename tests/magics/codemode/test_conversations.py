@@ -1,0 +1,140 @@
+"""`--continue`, what a second run of the same cells does, and what a stranger's record may do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+
+FIRST = "%%autocode first --mode tools --tool fetch_price --tool order --wait\nOrder the cheapest of @orders."
+SECOND = "%%autocode second --mode tools --continue first --wait\nWhat did it cost?"
+ORDERED = "```python\nprice = fetch_price('AAPL')\norder('AAPL')\n```"
+
+
+def play_both(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
+    notebook.run(FIRST)
+    notebook.run(SECOND)
+
+
+def test_the_conversation_goes_on_with_what_the_code_defined(notebook: Any, play: Any) -> None:
+    play_both(notebook, play)
+    assert notebook.value("second.value") == 4.0
+    assert [message["content"] for message in notebook.value("second.history") if message["role"] == "assistant"] == [
+        ORDERED,
+        "Ordered.",
+        "```python\nprice * 2\n```",
+        "4 dollars.",
+    ]
+    assert notebook.value("calls") == ["AAPL", "ordered AAPL"]
+
+
+def test_run_all_again_asks_no_model_and_repeats_no_call(notebook: Any, play: Any) -> None:
+    play_both(notebook, play)
+    notebook.restarted()
+    model = play()
+    notebook.run(FIRST)
+    notebook.run(SECOND)
+    assert notebook.value("(first.summary, second.summary, second.value)") == ("Ordered.", "4 dollars.", 4.0)
+    assert model.requests == []
+    assert notebook.value("calls") == []
+    assert "replayed from the journal" in notebook.card
+
+
+def test_after_a_restart_it_goes_on_without_the_first_cell(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.")
+    notebook.run(FIRST)
+    notebook.restarted()
+    model = play("```python\nprice * 2\n```", "4 dollars.")
+    notebook.run(SECOND)
+    assert notebook.value("second.value") == 4.0
+    assert notebook.value("calls") == []
+    assert [message["role"] for message in model.requests[0]["messages"]][:3] == ["system", "user", "assistant"]
+
+
+def test_another_tool_may_join(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.", "```python\nawait latest_fx('EUR') * price\n```", "One.")
+    notebook.run(FIRST)
+    notebook.run(SECOND.replace("--wait", "--tool latest_fx --wait"))
+    assert notebook.value("second.value") == 1.0
+    assert notebook.value("calls") == ["AAPL", "ordered AAPL"]
+
+
+def test_a_tool_that_is_gone_is_named(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.")
+    notebook.run(FIRST)
+    notebook.restarted()
+    notebook.run("del fetch_price")
+    with pytest.raises(InvalidRequest, match="first cannot go on without its tools"):
+        notebook.run(SECOND)
+
+
+def test_a_frame_that_is_gone_is_named(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.")
+    notebook.run(FIRST)
+    notebook.restarted()
+    notebook.run("del orders")
+    with pytest.raises(InvalidRequest, match="first was given orders, and the notebook has no such frame"):
+        notebook.run(SECOND)
+
+
+def test_a_cell_that_continues_a_run_waits_for_it(notebook: Any, play: Any) -> None:
+    play(ORDERED, "Ordered.", "```python\nprice * 2\n```", "4 dollars.")
+    notebook.run(FIRST.replace(" --wait", ""))
+    notebook.run(SECOND)
+    assert notebook.value("second.value") == 4.0
+
+
+def test_recorded_answers_of_a_stranger_reach_no_tool_with_effects(notebook: Any, play: Any) -> None:
+    play("```python\norder('AAPL')\n```", "Ordered.")
+    notebook.run(FIRST)
+    strip_outcomes(Path.cwd())
+    notebook.restarted()
+    notebook.is_headless()
+    model = play("It was not allowed.")
+    notebook.run(FIRST)
+    assert notebook.value("calls") == []
+    assert [call.outcome for call in notebook.value("first.calls")] == ["denied"]
+    assert "the code comes from a record" in model.requests[0]["messages"][-1]["content"]
+
+
+def test_a_person_is_asked_for_what_recorded_answers_want_to_do(notebook: Any, play: Any) -> None:
+    play("```python\norder('AAPL')\n```", "Ordered.")
+    notebook.run(FIRST)
+    strip_outcomes(Path.cwd())
+    notebook.restarted()
+    play("It was declined.")
+    notebook.run(FIRST.replace(" --wait", ""))
+    wait_for_question(notebook, "first")
+    assert notebook.value("calls") == []
+    notebook.run("%autocode decline first")
+    assert notebook.value("first.summary") == "It was declined."
+    assert notebook.value("calls") == []
+
+
+def test_a_record_that_is_none_begins_nothing(notebook: Any, here: Path) -> None:
+    (here / ".autocode" / "first").mkdir(parents=True)
+    for content in ("{", "[]", '{"conversation": "../x", "message": "", "history": [], "tools": {}}'):
+        (here / ".autocode" / "first" / "conversation.json").write_text(content)
+        with pytest.raises(InvalidRequest, match="There is no conversation named 'first'"):
+            notebook.run(SECOND)
+
+
+def strip_outcomes(folder: Path) -> None:
+    """As a stranger would write it: answers, and no word of a call."""
+    for file in folder.rglob("conversation.jsonl"):
+        entries = [line for line in file.read_text().splitlines() if json.loads(line)["kind"] in ("exchange", "block")]
+        file.write_text("\n".join(entries) + "\n")
+
+
+def wait_for_question(notebook: Any, name: str) -> None:
+    import time
+
+    deadline = time.monotonic() + 20
+    while notebook.value(f"{name}.state") != "waiting for approval":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
