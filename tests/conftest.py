@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -26,6 +27,9 @@ NEEDS = {
 }
 """Fixtures that start something, and the marker of every test that uses one."""
 
+gc.set_threshold(50_000, 10, 10)
+"""Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
+
 LONGEST_FIRST = ("browser", "kernel", "docker", "local_sandbox", "slow")
 """What takes most of the time begins first, so that the workers end together."""
 
@@ -45,6 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         room = room_of(item.nodeid)
         ranks[room] = min(ranks.get(room, len(LONGEST_FIRST)), rank_of(item))
     items.sort(key=lambda item: ranks[room_of(item.nodeid)])
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end, and is no garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,13 +7,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 
 from tests.sandbox.sandboxes import open_sandbox
+
+if TYPE_CHECKING:
+    import nbformat
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 
@@ -51,6 +52,9 @@ def own_text(page: str) -> str:
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.NotebookNode]:
     """The growth of the quickstart, executed without a key or a person, and shown in three ways."""
+    import nbformat
+    from nbclient import NotebookClient
+
     open_sandbox("local")
     folder = tmp_path_factory.mktemp("forms") / "notebooks"
     shutil.copytree(NOTEBOOKS, folder)
@@ -85,6 +89,8 @@ def test_show_is_the_same_and_the_report_has_the_evidence_in_view(executed: nbfo
 
 
 def test_the_export_holds_every_section_and_nothing_to_fetch(executed: nbformat.NotebookNode) -> None:
+    from nbconvert import HTMLExporter
+
     page, _ = HTMLExporter().from_notebook_node(executed)
     for words in WORDS:
         assert words in own_text(page), words

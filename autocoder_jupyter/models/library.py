@@ -7,6 +7,7 @@ Left alone, the import fetches a price list over the network, loads a `.env` fil
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -21,6 +22,9 @@ _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCT
 _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
+_NEW_OBJECTS = 100_000
+"""After so many new ones Python looks for garbage while a large library is imported; 700 or 2,000 otherwise."""
+
 _lock = threading.Lock()
 _litellm: Any = None
 
@@ -30,7 +34,7 @@ def load() -> ModuleType:
     global _litellm
     with _lock:
         if _litellm is None:
-            with _environment_restored():
+            with _environment_restored(), _collecting_rarely():
                 _litellm = importlib.import_module("litellm")
                 # Every stream ends in this module, which sets TIKTOKEN_CACHE_DIR; here that is undone.
                 importlib.import_module("litellm.litellm_core_utils.default_encoding")
@@ -54,7 +58,8 @@ def load_client(model: str) -> None:
     except litellm.exceptions.BadRequestError:
         return
     if provider in _OPENAI or provider in litellm.openai_compatible_providers:
-        importlib.import_module("openai.resources")
+        with _collecting_rarely():
+            importlib.import_module("openai.resources")
 
 
 def is_loaded() -> bool:
@@ -81,3 +86,17 @@ def _environment_restored() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Nearly all that an import makes stays, and looking through it again and again takes a quarter of the time."""
+    before = gc.get_threshold()
+    rarely = (max(before[0], _NEW_OBJECTS), *before[1:])
+    if before[0]:
+        gc.set_threshold(*rarely)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == rarely:  # nobody else has set it meanwhile
+            gc.set_threshold(*before)

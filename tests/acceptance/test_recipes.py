@@ -9,9 +9,6 @@ from pathlib import Path
 import joblib
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -52,6 +49,10 @@ def sales(*revenue: float) -> pd.DataFrame:
 
 
 def test_scikit_learn_takes_it_as_a_transformer(share: CodeGenEvalResult) -> None:
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
     pipeline = make_pipeline(FunctionTransformer(share.run), StandardScaler())
     revived = pickle.loads(pickle.dumps(clone(pipeline).fit(sales(1, 3))))
     assert revived.transform(sales(1, 3)).tolist() == [[-1, -1], [1, 1]]

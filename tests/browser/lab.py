@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from jupyter_client.blocking import BlockingKernelClient
 
 import autocoder_jupyter
@@ -54,6 +53,7 @@ class Lab:
         self._env = env
         self._warm: WarmSession | None = None
         self._write_settings(theme)
+        self._write_page_config()
         self._link_extension()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -92,6 +92,8 @@ class Lab:
 
     def write(self, name: str, cells: Sequence[str]) -> Path:
         """A notebook with these code cells."""
+        import nbformat  # takes a second, and every run of tests collects this
+
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         path = self.folder / name
@@ -143,6 +145,12 @@ class Lab:
     def _write_settings(self, theme: str) -> None:
         for place, values in {**SETTINGS, "@jupyterlab/apputils-extension/themes": {"theme": theme}}.items():
             self.use_settings(place, values)
+
+    def _write_page_config(self) -> None:
+        """No page asks whether JupyterLab should be built anew, for which the server would start Node twice a page."""
+        path = self._state / "config" / "labconfig" / "page_config.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))
 
     def _link_extension(self) -> None:
         """Let it find the extension as this tree has it, if it is built; no other is installed here."""

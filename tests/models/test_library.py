@@ -50,6 +50,22 @@ def test_loading_leaves_the_environment_alone_and_asks_no_network(tmp_path: Path
     assert run(program, tmp_path) == "True True\n"
 
 
+def test_the_import_looks_for_garbage_rarely_and_leaves_that_as_it_was(tmp_path: Path) -> None:
+    program = """
+        import gc
+        from autocoder_jupyter.models import library
+        before, collections = gc.get_threshold(), gc.get_stats()[0]["collections"]
+        library.load()
+        print(gc.get_threshold() == before, gc.get_stats()[0]["collections"] - collections < 100)
+        gc.set_threshold(0, 5, 5)  # a person who switched it off
+        with library._collecting_rarely():
+            print(gc.get_threshold())
+            gc.set_threshold(9, 9, 9)
+        print(gc.get_threshold())
+    """
+    assert run(program, tmp_path) == "True True\n(0, 5, 5)\n(9, 9, 9)\n"
+
+
 async def test_the_event_loop_goes_on_while_litellm_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = library.load()
     monkeypatch.setattr(library, "_litellm", None)

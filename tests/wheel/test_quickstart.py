@@ -7,15 +7,17 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
 
 from tests.sandbox.sandboxes import EACH, open_sandbox
 from tests.wheel.building import ROOT
+
+if TYPE_CHECKING:
+    import nbformat
 
 USED = """import json, autocoder_jupyter
 print(json.dumps([autocoder_jupyter.__file__, growth.report.sandbox, growth.attempts]))"""
@@ -25,6 +27,9 @@ print(json.dumps([autocoder_jupyter.__file__, growth.report.sandbox, growth.atte
 def test_the_quickstart_runs_without_a_key_or_an_extra(
     name: str, plain_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     open_sandbox(name)  # skips, or fails in CI, where this sandbox does not answer
     for variable in list(os.environ):
         if variable.startswith("AUTOCODE_") or variable.endswith("_API_KEY") or variable == "PYTHONPATH":

@@ -11,7 +11,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import TracebackType
 
 import pytest
@@ -185,14 +185,12 @@ class Watch:
             before = now
 
 
-@pytest.fixture(autouse=True)
-def what_other_tests_left_is_not_collected() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def what_other_tests_left_is_not_collected() -> None:
     """Python looks through all objects of a process now and then, whoever makes new ones; those of a long test run are
     so many that this alone takes half a second."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
