@@ -73,6 +73,34 @@ def _name(node: ast.expr) -> str:
     return _SAME.get(name, name)
 
 
+def canonical(elements: str) -> str:
+    """What a record says of elements, in the one spelling; "" for what is none: it may come from a stranger's file."""
+    return elements_of(f"list[{elements}]") if elements else ""
+
+
+def python_type(kind: type, elements: str) -> Any:
+    """The class with that of its elements, for a signature: `list[str]`."""
+    if not elements:
+        return kind
+    inner = _python(ast.parse(elements, mode="eval").body)
+    return dict[str, inner] if kind is dict else list[inner]  # type: ignore[valid-type]
+
+
+def _python(node: ast.expr) -> Any:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _python(left) | _python(right)
+        case ast.Constant():
+            return None
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
+            return list[_python(inner)]  # type: ignore[misc]
+        case ast.Subscript(slice=ast.Tuple(elts=[_, inner])):
+            return dict[str, _python(inner)]  # type: ignore[misc]
+        case ast.Name(id=name):
+            return {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}[name]
+    raise ValueError(elements_of(ast.unparse(node)))
+
+
 def written(kind: str, elements: str) -> str:
     """A type with its elements: `dict[str, float]`."""
     if not elements:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
-from autocoder_jupyter.element_types import written
+from autocoder_jupyter.element_types import canonical, written
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
@@ -171,6 +171,10 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 """How many of something."""
 
 
+Elements = Annotated[str, AfterValidator(canonical)]
+"""The type of what a list or dict holds; "" where nobody said."""
+
+
 class ColumnSpec(_Record):
     """One column of a DataFrame output: its name, its pandas dtype and what it means."""
 
@@ -190,7 +194,7 @@ class InputSpec(_Record):
     required: bool = True
     default: Any = None
     meaning: str = ""
-    elements: str = ""
+    elements: Elements = ""
 
     @property
     def written_type(self) -> str:
@@ -228,7 +232,7 @@ class OutputSpec(_Record):
     type: TypeName
     meaning: str = ""
     columns: tuple[ColumnSpec, ...] = ()
-    elements: str = ""
+    elements: Elements = ""
 
     @property
     def written_type(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter import parameters as check
+from autocoder_jupyter.element_types import elements_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.request import Example, Request
@@ -109,7 +110,9 @@ def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
         if isinstance(declared, InputSpec):
             spec = _with_fitting_default(declared.model_copy(update={"name": name}))
         else:
-            spec = InputSpec(name=name, type=_type("inputs", name, declared, INPUT_TYPE_NAMES))
+            spec = InputSpec(
+                name=name, type=_type("inputs", name, declared, INPUT_TYPE_NAMES), elements=_elements(declared)
+            )
         specs.append(spec)
     return tuple(specs)
 
@@ -137,7 +140,9 @@ def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
         if isinstance(declared, OutputSpec):
             spec = declared.model_copy(update={"name": name})
         else:
-            spec = OutputSpec(name=name, type=_type("outputs", name, declared, TYPE_NAMES))
+            spec = OutputSpec(
+                name=name, type=_type("outputs", name, declared, TYPE_NAMES), elements=_elements(declared)
+            )
         specs.append(spec)
     _require_distinct_fields([spec.name for spec in specs])
     return tuple(specs)
@@ -153,9 +158,15 @@ def _named(parameter: str, declared: Mapping[str, Any] | None) -> Iterable[tuple
     return tuple(declared.items())
 
 
+def _elements(declared: Any) -> str:
+    """What a list or dict holds, of `list[str]` as a type or as its name."""
+    return elements_of(declared if isinstance(declared, str) else str(declared))
+
+
 def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) -> Any:
     try:
-        found = type_name(declared)
+        bare = declared.partition("[")[0] if isinstance(declared, str) and elements_of(declared) else declared
+        found = type_name(bare)
     except ValueError:
         found = None
     if found not in allowed:

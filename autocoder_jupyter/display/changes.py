@@ -72,11 +72,11 @@ def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Line]
 
 
 def _input(spec: InputSpec) -> str:
-    return f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}")
+    return f"{spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}")
 
 
 def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Line]:
-    old, new = ({spec.name: f"{spec.name}: {spec.type}" for spec in specs} for specs in (before, now))
+    old, new = ({spec.name: f"{spec.name}: {spec.written_type}" for spec in specs} for specs in (before, now))
     lines = _compared("output", old, new)
     columns = {spec.name: {column.name: column.dtype for column in spec.columns} for spec in before}
     for spec in now:

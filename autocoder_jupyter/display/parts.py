@@ -21,9 +21,9 @@ MARKS = {"passed": "✓", "failed": "✗", "error": "✗", "missing": "?"}
 def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSpec]) -> str:
     """`growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best_month: str)`."""
     given = ", ".join(
-        f"{spec.name}: {spec.type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+        f"{spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
-    returned = [f"{spec.name}: {spec.type}" for spec in outputs]
+    returned = [f"{spec.name}: {spec.written_type}" for spec in outputs]
     outcome = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
     return f"{name}.run({given}) -> {outcome}"
 
@@ -67,7 +67,7 @@ def plan_parts(plan: CodePlan) -> str:
             f"{markup.inline_code(f'{column.name}: {column.dtype}')} {markup.muted(column.meaning)}"
             for column in output.columns
         )
-        named = markup.inline_code(f"{output.name}: {output.type}")
+        named = markup.inline_code(f"{output.name}: {output.written_type}")
         outputs.append(f"{named} {markup.muted(output.meaning)}{columns}")
     packages = f"<div>Packages: {markup.text(', '.join(plan.packages))}</div>" if plan.packages else ""
     return f"<div>{markup.text(plan.approach)}</div>{markup.items(outputs)}{packages}"

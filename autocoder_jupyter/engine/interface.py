@@ -29,7 +29,8 @@ def annotation(name: TypeName) -> str:
     return _ANNOTATIONS.get(name, name)
 
 
-def _annotated(spec: InputSpec | OutputSpec) -> str:
+def annotated(spec: InputSpec | OutputSpec) -> str:
+    """How the type of an input or output is written in the solution, with that of its elements."""
     return spec.written_type if spec.elements else annotation(spec.type)
 
 
@@ -41,7 +42,7 @@ def signature(plan: CodePlan) -> str:
 
 
 def _parameter(spec: InputSpec) -> str:
-    text = f"{spec.name}: {_annotated(spec)}"
+    text = f"{spec.name}: {annotated(spec)}"
     if spec.required:
         return text
     if spec.default is None:
@@ -58,7 +59,7 @@ def _literal(spec: InputSpec) -> str:
 
 
 def _returned(outputs: tuple[OutputSpec, ...]) -> str:
-    names = [_annotated(output) for output in outputs]
+    names = [annotated(output) for output in outputs]
     return names[0] if len(names) == 1 else f"tuple[{', '.join(names)}]"
 
 

@@ -9,6 +9,7 @@ import keyword
 import re
 from typing import Any
 
+from autocoder_jupyter.element_types import elements_of, misfit
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
@@ -26,7 +27,8 @@ def parse_output(text: str) -> OutputSpec:
     name, type_text, default = _parts("-o", text)
     if default is not None:
         raise InvalidRequest(f"-o {text!r} has a default, and an output cannot have one.")
-    return OutputSpec(name=name, type=_type("-o", name, type_text, TYPE_NAMES))
+    type_name, elements = _type("-o", name, type_text, TYPE_NAMES)
+    return OutputSpec(name=name, type=type_name, elements=elements)
 
 
 def parse_input(text: str) -> InputSpec:
@@ -36,10 +38,13 @@ def parse_input(text: str) -> InputSpec:
         InvalidRequest: no such type, no name, or a default of another type.
     """
     name, type_text, default = _parts("-i", text)
-    type_name = _type("-i", name, type_text, INPUT_TYPE_NAMES)
+    type_name, elements = _type("-i", name, type_text, INPUT_TYPE_NAMES)
     if default is None:
-        return InputSpec(name=name, type=type_name)
-    return InputSpec(name=name, type=type_name, required=False, default=_default(name, type_name, default))
+        return InputSpec(name=name, type=type_name, elements=elements)
+    value = _default(name, type_name, default)
+    if problem := misfit(value, elements):
+        raise InvalidRequest(f"The default of {name!r} is not of type {type_text}: {problem}.")
+    return InputSpec(name=name, type=type_name, required=False, default=value, elements=elements)
 
 
 def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
@@ -57,11 +62,14 @@ def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
     return name, type_text, default.strip() if has_default else None
 
 
-def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> TypeName:
+def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tuple[TypeName, str]:
+    """A type, and what a list or dict holds."""
     bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
+    elements = elements_of(bare)
+    bare = bare.partition("[")[0] if elements else bare
     for known in allowed:
         if known == bare:
-            return known
+            return known, elements
     if bare in TYPE_NAMES:
         raise InvalidRequest(f"{name!r} cannot be a {bare}: that is a type of outputs only.")
     raise InvalidRequest(f"{text!r} is not a type that {flag} knows.", hint=did_you_mean(bare, allowed))

@@ -143,7 +143,7 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
 def _argument(spec: InputSpec) -> list[str]:
     option = f"--{spec.name.replace('_', '-')}"
     needed = f"required=_cli_mounted({literal(spec.name)}) is None" if spec.required else "default=None"
-    note = f"{spec.type}. {spec.meaning}".strip().rstrip(".")
+    note = f"{spec.written_type}. {spec.meaning}".strip().rstrip(".")
     if not spec.required and spec.default is not None:
         note += f" (default: {spec.default})"
     if spec.type == "bool":

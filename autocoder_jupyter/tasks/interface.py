@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from autocoder_jupyter import element_types
 from autocoder_jupyter.tasks.options import OPTION_CHECKS
 from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.types import Dir, Figure, File, InputSpec, OutputSpec, TypeName
@@ -37,7 +38,7 @@ class Interface:
             inspect.Parameter(
                 spec.name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=python_type(spec.type),
+                annotation=_annotation(spec),
                 default=self._default(spec),
             )
             for spec in self.inputs
@@ -52,7 +53,7 @@ class Interface:
         return inspect.Parameter.empty if spec.required else spec.default
 
     def _returned(self) -> Any:
-        types = tuple(python_type(spec.type) for spec in self.outputs)
+        types = tuple(map(_annotation, self.outputs))
         if not types:
             return inspect.Signature.empty
         return types[0] if len(types) == 1 else tuple.__class_getitem__(types)
@@ -71,7 +72,11 @@ class Interface:
 
 
 def _line(name: str, spec: InputSpec | OutputSpec) -> str:
-    return f"    {name}: {spec.type}. {spec.meaning}".rstrip()
+    return f"    {name}: {spec.written_type}. {spec.meaning}".rstrip()
+
+
+def _annotation(spec: InputSpec | OutputSpec) -> Any:
+    return element_types.python_type(python_type(spec.type), spec.elements)
 
 
 class _Sample:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autocoder_jupyter.element_types import misfit
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
 
@@ -29,6 +30,8 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
             f"{spec.name} must be {_article(spec.type)} {spec.type}, not {_kind(value)}.",
             hint=_hint(spec, value),
         )
+    if problem := misfit(accepted, spec.elements):
+        raise InvalidRequest(f"{spec.name} must be a {spec.written_type}: {problem}.")
     return _located(spec, accepted) if isinstance(accepted, File | Dir) else accepted
 
 

@@ -1,6 +1,13 @@
 import pytest
 
-from autocoder_jupyter.engine.patches import PatchError, apply_edits, changed_in_substance, excerpt, replace_tests
+from autocoder_jupyter.engine.patches import (
+    PatchError,
+    add_imports,
+    apply_edits,
+    changed_in_substance,
+    excerpt,
+    replace_tests,
+)
 from autocoder_jupyter.types import Edit
 
 MODULE = "import math\n\n\ndef run(x: int) -> int:\n    # keep me\n    y = x + 1   \n    return y\n"
@@ -116,3 +123,29 @@ def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test()
     text = excerpt(TESTS, ["test_last", "TestEdges::test_zero"])
     assert "def test_zero" in text and "def test_last" in text and "LIMIT = 3" in text
     assert "def test_adds" not in text and "test_later" not in text and "parametrize" not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "imports", "expected"),
+    [
+        ("import pandas as pd\n", ["import re"], "import re\nimport pandas as pd\n"),
+        ('"""Doc."""\n\nx = 1\n', ["import re"], '"""Doc."""\nimport re\n\nx = 1\n'),
+        (
+            "from __future__ import annotations\nimport os\n",
+            ["import re"],
+            "from __future__ import annotations\nimport re\nimport os\n",
+        ),
+        ("import pandas as pd\n", ["import pandas as pd", "import pandas  as pd"], "import pandas as pd\n"),
+        ("x = 1\n", ["import re\nfrom math import pi"], "import re\nfrom math import pi\nx = 1\n"),
+        ("x = 1\n", ["import re", "import re"], "import re\nx = 1\n"),
+        ("x = 1\n", [], "x = 1\n"),
+    ],
+)
+def test_imports_come_to_the_top_once(source, imports, expected):
+    assert add_imports(source, imports) == expected
+
+
+@pytest.mark.parametrize("text", ["x = 1", "import", "import re\nprint(1)"])
+def test_only_imports_are_added(text):
+    with pytest.raises(PatchError):
+        add_imports("x = 1\n", [text])

@@ -125,6 +125,36 @@ async def test_wrong_code_is_diagnosed_and_mended(theatre: Theatre):
     assert not played.report.evidence.tests_changed
 
 
+async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(theatre: Theatre):
+    plan = json.dumps({**json.loads(PLAN), "outputs": [{"name": "names", "type": "list[str]"}]})
+    code = "import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> list[str]:\n    return sales['quantity'].tolist()"
+    tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_names():\n"
+    tests += "    assert len(run(sales=pd.DataFrame({'price': [1.5], 'quantity': [7]}))) == 1"
+    edit = {"find": "sales['quantity'].tolist()", "replace": "sales['quantity'].astype('str').tolist()"}
+    played = await theatre.play(
+        {
+            "plan": [plan],
+            "code": [fenced(code)],
+            "tests": [fenced(tests)],
+            "fix_code": [json.dumps({"edits": [{**edit, "mends": ["runs on the sample"]}]})],
+        },
+        outputs=(),
+    )
+    told = " ".join(check.message for check in played.report.history[0].evidence.checks)
+    assert "declared as list[str]: element 1 is of type int, not str" in told
+    assert played.report.success and played.report.attempts == 2, played.report.error
+
+
+async def test_what_a_mending_lacks_may_be_an_import_alone(theatre: Theatre):
+    code = CODE.replace("import pandas as pd\n", "import pandas as pd\n", 1).replace(
+        "return float(", "return math.fsum([0.0]) + float("
+    )
+    fix_by_import = json.dumps({"edits": [], "imports": ["import math"]})
+    played = await play(theatre, code, diagnose=[diagnosis()], fix_code=[fix_by_import])
+    assert played.report.success and played.report.attempts == 2, played.report.error
+    assert played.report.solution.code.startswith("import math\nimport pandas as pd\n")
+
+
 NOISE = """\
 import os
 

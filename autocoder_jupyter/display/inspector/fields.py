@@ -51,7 +51,7 @@ class Field:
     def check(self, note: str = "") -> bool:
         """Say beside the control whether its value will do; whether it does. `note` is HTML that is always shown."""
         wrong = self._wrong()
-        meaning = f"{self.spec.type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
+        meaning = f"{self.spec.written_type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
         said = markup.coloured("✗", markup.BAD) + f" {markup.text(wrong)}" if wrong else markup.muted(meaning)
         style = f"{markup.FONT};line-height:1.4;padding:4px 0 0 8px;overflow-wrap:anywhere"
         self._message.value = f'<div role="status" style="{style}">{said}{note}</div>'
@@ -199,7 +199,7 @@ def _placeholder(spec: InputSpec) -> str:
 
 
 def _common(spec: InputSpec) -> dict[str, Any]:
-    tooltip = f"{spec.name}: {spec.type}. {spec.meaning}".strip()
+    tooltip = f"{spec.name}: {spec.written_type}. {spec.meaning}".strip()
     return {
         "description": spec.name,
         "description_allow_html": False,

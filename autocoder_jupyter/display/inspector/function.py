@@ -77,8 +77,8 @@ def how_to_call(report: Report) -> str:
     """A line that can be typed, and what each input and output means; nothing when there is nothing to call."""
     if not report.success or not report.declared_outputs:
         return ""
-    rows = [("input", spec.name, spec.type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
-    rows += [("output", spec.name, spec.type, "", spec.meaning) for spec in report.declared_outputs]
+    rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
+    rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]
     table = markup.table(("", "name", "type", "if left out", "meaning"), rows)
     return source_block(example(report)) + f'<div style="overflow-x:auto">{table}</div>'
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from autocoder_jupyter.element_types import misfit
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
 
 _DURATION = TypeAdapter(dt.timedelta)
@@ -23,10 +24,13 @@ def read(spec: InputSpec, text: str) -> Any:
     """
     reader, expected = _READERS[spec.type]
     try:
-        return reader(text if spec.type == "str" else text.strip())
+        value = reader(text if spec.type == "str" else text.strip())
     except (ValueError, TypeError, RecursionError) as error:
         why = f" ({error.msg}, line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise ValueError(f"{spec.name} must be {expected}, not {_shown(text)}{why}.") from None
+    if problem := misfit(value, spec.elements):
+        raise ValueError(f"{spec.name} must be a {spec.written_type}: {problem}.")
+    return value
 
 
 def written(spec: InputSpec, value: Any) -> str:

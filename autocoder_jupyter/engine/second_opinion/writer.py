@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import entry_problem, without_entry
-from autocoder_jupyter.engine.interface import FUNCTION, annotation
+from autocoder_jupyter.engine.interface import FUNCTION, annotated
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.parsing import complaint, parse
@@ -47,9 +47,9 @@ class SecondSolution:
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
     """The question: it holds the declared interface, and nothing of the plan."""
     parameters = ", ".join(
-        f"{spec.name}: {annotation(spec.type)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
+        f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
-    declared = ", ".join(f'"{spec.name}": "{spec.type}"' for spec in request.outputs)
+    declared = ", ".join(f'"{spec.name}": "{spec.written_type}"' for spec in request.outputs)
     outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
     interface = f"    def {FUNCTION}({parameters}): ...\n    {outputs}"
     return question(request, data_context, block("interface", interface), _INSTRUCTIONS)

@@ -25,12 +25,16 @@ export function readDeclaration(word: IWord): IDeclaration | null {
   return { name: match[1], type, default: match[3] ?? null, typeAt };
 }
 
-/** A type without the module that some write before it: `pd.DataFrame`. */
+/** What a list or a dict with text keys may hold: other such, and plain values. */
+const ELEMENTS = /^(list|dict)\[(?:str|int|float|bool|list|dict|None|[\s|,[\]])+\]$/;
+
+/** A type without the module that some write before it (`pd.DataFrame`), and without its elements (`list[str]`). */
 export function bareType(type: string): string {
-  return ['pd.', 'datetime.', 'dt.'].reduce(
+  const bare = ['pd.', 'datetime.', 'dt.'].reduce(
     (rest, prefix) => (rest.startsWith(prefix) ? rest.slice(prefix.length) : rest),
     type
   );
+  return ELEMENTS.exec(bare)?.[1] ?? bare;
 }
 
 /** `name=expression`, as `-s` takes it; without an expression it is the variable of that name. */
