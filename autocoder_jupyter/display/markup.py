@@ -142,7 +142,8 @@ def coloured(value: object, colour: str) -> str:
 def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A table of text, every column to the left; a last column may be long and wraps."""
     lines = [_row("th", headings), *(_row("td", row) for row in rows)]
-    return f'<table style="{FONT};border-collapse:collapse;margin:0">{"".join(lines)}</table>'
+    style = f"{FONT};border-collapse:collapse;margin:0"
+    return f'<table class="{NO_FORMULAS}" style="{style}">{"".join(lines)}</table>'
 
 
 def _row(tag: str, values: Iterable[object]) -> str:

@@ -79,12 +79,10 @@ def call_html(call: ToolUse, below: str = "", *, runs: bool = False) -> str:
     """
     edge = MARKS["denied"][1] if call.outcome == "denied" else "transparent"
     shape = f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge};padding-left:6px"
-    took = "" if runs else _took(call)
-    noted = f' <div style="flex:none;{markup.MUTED}">{markup.text(took)}</div>' if took else ""
+    about = markup.muted(" · ".join(filter(None, (judged(call), "" if runs else _took(call)))))
     return (
         f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{_outcome(call, runs=runs)}</div> '
-        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} {markup.muted(f"· {judged(call)}")}{below}</div>'
-        f"{noted}</div>"
+        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} · {about}{below}</div></div>'
     )
 
 

@@ -65,12 +65,14 @@ def _model(settings: Settings) -> _Part:
 
 
 def _key(settings: Settings) -> _Part:
-    from autocoder_jupyter.models.preflight import require_key
+    from autocoder_jupyter.models.preflight import KEYS, require_key
     from autocoder_jupyter.models.protocol import ModelConfig
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
-    fault = _fault(lambda: require_key(config))
-    return _Part("key", "is missing" if fault else "is there", fault)
+    if fault := _fault(lambda: require_key(config)):
+        return _Part("key", "is missing", fault)
+    has_key = config.api_key or "api_key" in config.params or any(os.environ.get(name) for name in KEYS["anthropic"])
+    return _Part("key", "is there" if has_key else "not needed", note="" if has_key else "an address was named")
 
 
 def _fault(look: Callable[[], None]) -> str:

@@ -50,8 +50,8 @@ def calls(page: Any) -> str:
 def test_calls_are_shown_as_they_happen_with_class_reason_outcome_and_time(read: Any) -> None:
     state = fold(*LOOKS, *TESTS, *FETCHES, ToolCalled("5", 4, "Bash", "python try.py", "safe"))
     text = calls(read(render_html(state)))
-    assert "✓ ok Bash ls · safe 0.2 s" in text
-    assert "✗ failed Bash pytest -q · intercepted: runs in our own test runner 1.5 s" in text
+    assert "✓ ok Bash ls · safe · 0.2 s" in text
+    assert "✗ failed Bash pytest -q · intercepted: runs in our own test runner · 1.5 s" in text
     assert "⊘ denied Bash curl https://x.example · no network" in text
     assert "◐ runs Bash python try.py · safe" in text
     assert "backend: claude · turn 4 of 50" in text
@@ -93,7 +93,7 @@ def test_a_card_stays_small_whatever_an_agent_calls(finished: bool) -> None:
 
 def test_replayed_calls_are_marked(read: Any) -> None:
     state = fold(LOOKS[0], ToolEnded("1", "ok", replayed=True))
-    assert "✓ ok Bash ls · safe ↺ replayed" in calls(read(render_html(state)))
+    assert "✓ ok Bash ls · safe · ↺ replayed" in calls(read(render_html(state)))
     assert "1 call: Bash 1; 1 safe; 1 replayed" in render_text(state.apply(Finished("ready")))
 
 

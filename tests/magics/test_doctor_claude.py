@@ -46,6 +46,7 @@ def test_a_missing_key_and_another_providers_model_are_said_with_what_to_do(tmp_
     told = rows(tmp_path)
     assert told["claude backend"][0] == "cannot be used"
     assert told["key"][0] == "is missing" and "%env ANTHROPIC_API_KEY=" in told["key"][1]
+    assert rows(tmp_path, api_base="http://127.0.0.1:9")["key"] == ("not needed", "an address was named")
     told = rows(tmp_path, model="openai/gpt-4.1")
     assert "-m anthropic/claude" in told["model"][1] and "key" not in told
 

@@ -262,6 +262,15 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
     assert "m/x" in text and "ipython" in text and "MB" in text
 
 
+def test_no_table_of_a_line_makes_a_formula_of_two_prices(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from autocoder_jupyter.magics import doctor
+
+    monkeypatch.setattr(doctor, "examine", lambda settings: [("price", "$3 in, $15 out", "")])
+    monkeypatch.setattr("autocoder_jupyter.magics.line.surroundings.examine", doctor.examine)
+    shell.run("%autocode doctor")
+    assert '<table class="mathjax_ignore' in shell.display_pub.outputs[-1]["data"]["text/html"]
+
+
 def test_preview_shows_the_text_itself_with_its_lines(shell: Any, here: Path) -> None:
     record(here, "aaaa1", "x = 1\n")
     sent = {"share": "rows", "text": "first line\nsecond line", "characters": 22, "masked": {}}

@@ -32,7 +32,6 @@ from autocoder_jupyter.display.tool_calls import CLASSES
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Keeper, Subject
-    from autocoder_jupyter.types import ToolClass
 
 HEIGHT = "34em"
 """Of every page; what is longer scrolls."""
@@ -146,17 +145,18 @@ class Inspector:
         kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
         if len(kinds) < 2:
             return (listed,)
-        options: list[tuple[str, ToolClass | None]] = [(f"all {len(calls)} calls", None)]
-        options += [(f"{kind} ({sum(call.kind == kind for call in calls)})", kind) for kind in kinds]
+        counts = (f"{kind} ({sum(call.kind == kind for call in calls)})" for kind in kinds)
         choice = self._ipywidgets.Dropdown(
-            options=options, value=None, description="Show", tooltip="Calls of one class only",
+            options=(f"all {len(calls)} calls", *counts), index=0, description="Show",
+            tooltip="Calls of one class only",
             style={"description_width": "initial"}, layout={"width": "16em", "flex": "none"},
         )  # fmt: skip
 
         def show(_: object = None) -> None:
-            listed.value = _framed(trace_section(report, trace.LIVE, choice.value))
+            kind = kinds[choice.index - 1] if choice.index else None
+            listed.value = _framed(trace_section(report, trace.LIVE, kind))
 
-        choice.observe(show, names="value")
+        choice.observe(show, names="index")
         return choice, listed
 
     def _attempts(self) -> tuple[Any, ...]:

@@ -272,7 +272,7 @@ def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:
 def test_each_call_stands_under_its_turn_with_what_was_asked_and_told(read: Any) -> None:
     page = read(trace_section(TRACED, TraceBounds(calls=100, characters=1_000)))
     words = " ".join(page.text.split())
-    assert "Turn 1✓ ok Bash ls · safeWhat it was toldsales.csv 0.2 s" in words
+    assert "Turn 1✓ ok Bash ls · safe · 0.2 sWhat it was toldsales.csv" in words
     assert "Turn 2⊘ denied Bash curl x.example · no networkWhat it was toldDenied: no network." in words
     assert "✗ failed Bash python - <<EOF … (+2 lines) · safeThe whole argumentpython - <<EOF print(1) EOF" in words
     assert words.count("The whole argument") == 1

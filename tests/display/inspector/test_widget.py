@@ -69,10 +69,12 @@ def test_the_trace_of_an_agent_can_be_narrowed_to_a_class() -> None:
     inspector = Inspector(subject(TRACED), None)
     assert tabs(inspector).titles == (*TITLES[:2], "Trace", *TITLES[2:])
     choice, listed = page_of(inspector, "Trace").children
-    assert [label for label, _ in choice.options] == ["all 4 calls", "safe (3)", "denied (1)"]
+    assert (choice.value, choice.options) == ("all 4 calls", ("all 4 calls", "safe (3)", "denied (1)"))
     assert "solution.py" in plain(listed) and "curl" in plain(listed)
-    choice.value = "denied"
+    choice.value = "denied (1)"
     assert "solution.py" not in plain(listed) and "curl" in plain(listed)
+    choice.index = 0
+    assert "solution.py" in plain(listed)
 
 
 def test_the_samples_are_described_in_the_background_for_the_persons_own_eyes() -> None:

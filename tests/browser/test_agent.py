@@ -1,0 +1,90 @@
+"""Claude as an agent, from its cell to card and inspector: the real SDK and program, words that are written before."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.browser import plays
+from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.test_inspector import inspect, open_tab, take_picture
+from tests.browser.test_lab import PATIENCE, wait_for_title, wait_until_gone
+from tests.browser.test_panel import barriers
+from tests.scripted_model import Answer, Call
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.local_sandbox,
+    pytest.mark.usefixtures("extension"),
+    pytest.mark.skipif(importlib.util.find_spec("claude_agent_sdk") is None, reason="the SDK is not installed"),
+]
+
+CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --backend claude -m anthropic/claude-sonnet-4-5")
+CLAIM = "pytest.approx(0.5)  # 150 / 100 - 1"
+FINDING = "One expectation is wrong: 150 / 100 - 1 is 0.5."
+WRONG = plays.TESTS.replace(CLAIM, "pytest.approx(1.5)")
+
+
+def call(tool: str, **arguments: str) -> Call:
+    return Call(f"mcp__workspace__{tool}", arguments)
+
+
+TURNS = (
+    Answer("I look at the rows first.", calls=[call("Bash", command="ls data; head -3 data/sales.csv")]),
+    Answer("Now both files.", calls=[
+        call("Write", file_path="solution.py", content=plays.MODULE),
+        call("Write", file_path="tests.py", content=WRONG),
+    ]),
+    Answer("Is there more of it?", calls=[call("Bash", command="curl -s https://example.org/sales.csv | head")]),
+    Answer("", calls=[call("Bash", command="pytest -q")]),
+    Answer(FINDING, calls=[
+        call("Edit", file_path="tests.py", old_string="pytest.approx(1.5)", new_string=CLAIM),
+    ]),
+    Answer("", calls=[call("Bash", command="pytest -q")]),
+    Answer("solution.py and tests.py are there, and all tests pass."),
+)  # fmt: skip
+
+
+def held_after(text: str) -> tuple[threading.Event, Any]:
+    """The script; of the turn that says this text, only that arrives before the event."""
+    release, turns = threading.Event(), iter(TURNS)
+
+    def answer(request: dict[str, Any]) -> str | Answer:
+        if not any(tool["name"] == "mcp__workspace__Bash" for tool in request.get("tools") or ()):
+            return plays.answer(request)
+        turn = next(turns)
+        return replace(turn, hold=release, hold_after=len(turn.text)) if turn.text == text else turn
+
+    return release, answer
+
+
+def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: Open, play: Play) -> None:
+    release, script = held_after(FINDING)
+    model = play(script)
+    page = notebook(f'%config Autocode.api_base = "{model.root}"', CELL, "growth")
+    page.run(1)
+    page.wait_for_prompt(1)
+    page.run(2)
+    page.output(2).get_by_text(FINDING).wait_for(timeout=PATIENCE)
+    card = page.card(2)
+    for words in ("turn 5 of 50", "backend: claude", "⊘ denied", "there is no network in the workspace", "✗ failed"):
+        assert card.get_by_text(words).first.is_visible(), words
+    page.page.screenshot(path=ARTIFACTS / "agent_working.png")
+    release.set()
+    wait_for_title(page, 2, "Ready, with changed tests")
+    warning = "Tests changed by the agent after a failure: test_growth_is_over_the_month_before"
+    for words in ("7 calls: Bash 4, Write 2, Edit 1; 4 safe, 2 intercepted, 1 denied; 1 failed", warning):
+        assert card.get_by_text(words).is_visible(), words
+    assert barriers(page, ".autocode-card") == []
+    page.page.screenshot(path=ARTIFACTS / "agent_ready.png")
+    page.run(3)
+    output = inspect(page, 3)
+    open_tab(output, "Trace")
+    take_picture(output, "trace")
+    output.get_by_label("Show").select_option(label="denied (1)")
+    wait_until_gone(output.locator(".autocode-inspector").get_by_text("data/sales.csv"))
+    assert output.get_by_text("curl -s https://example.org/sales.csv").is_visible()
