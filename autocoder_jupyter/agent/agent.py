@@ -98,7 +98,7 @@ class AutoCoderAgent(AgentConfig):
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             image_config: registry, Python version and base image of Docker images.
             max_iterations: attempts (code, tests, run) at most.
-            max_sample_rows: rows, or lines of a text file, that the model may see; 8 rows of a table stand in a question.
+            max_sample_rows: rows (of a table 8 in a question), or lines of a text file, that the model may see.
             skip_tests: write no tests and run none.
             sandbox_retries: how often a sandbox that died for reasons outside the program is started again.
             timeout: seconds (or a timedelta) for one run in the sandbox; 120 by default.
