@@ -35,7 +35,6 @@ _VERSIONS = (
     "litellm",
     "uv",
     "docker",
-    "sandlock",
 )
 
 

@@ -37,7 +37,7 @@ def choose(choice: SandboxChoice = "auto", image_config: ImageConfig | None = No
         if choice == "auto"
         else f"The sandbox {choice!r} does not work here.",
         why="\n  ".join(reasons),
-        hint="Start Docker or Podman, or use Linux 6.12 or later; %autocode doctor tells more.",
+        hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode doctor tells more.",
     )
 
 

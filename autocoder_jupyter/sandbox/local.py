@@ -1,8 +1,8 @@
-"""The sandbox without a container engine: Landlock and seccomp on this machine, through sandlock.
+"""The sandbox without a container engine: Landlock, seccomp and namespaces on this machine, as far as there are any.
 
 A worker may read the system's libraries, its interpreter and its environment, and write one private folder. It has
-no network unless asked, sees no other process, and gets a clean set of environment variables. Where the kernel cannot
-do that the probe says why, and nothing is run.
+no network unless asked, reaches no other process, and gets a clean set of environment variables. By which of the
+kernel's means it is held, a trial finds out (`local_probe`). Where none holds, nothing runs and the probe says why.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.confinement.tiers import Tier
     from autocoder_jupyter.sandbox.local_process import LocalProcess
     from autocoder_jupyter.sandbox.stop import Stop
 
@@ -31,10 +32,10 @@ class LocalSandbox:
     name: Literal["docker", "local"] = "local"
 
     def probe(self) -> Probe:
-        """Whether a trial program is held; the answer is kept for the life of the process."""
+        """Whether a trial program is held, and by what; the answer is kept for the life of the process."""
         from autocoder_jupyter.sandbox import local_probe
 
-        return local_probe.probe(_start_trial)
+        return local_probe.trial(_start_trial).probe()
 
     def build(
         self,
@@ -80,43 +81,51 @@ class LocalSandbox:
             SandboxUnavailable: the trial program was not held, or the memory is too little.
             PackageError: the environment is damaged.
         """
+        from autocoder_jupyter.sandbox import local_probe
         from autocoder_jupyter.sandbox.bundle import worker_command
         from autocoder_jupyter.sandbox.channel import connect
         from autocoder_jupyter.sandbox.local_environments import interpreter_of, python_of, use
         from autocoder_jupyter.sandbox.memory import start_within
 
-        probe = self.probe()
-        if not probe.available:
-            raise SandboxUnavailable("The local sandbox cannot be used here.", why=probe.reason)
+        trial = local_probe.trial(_start_trial)
+        tier = trial.tier
+        if tier is None:
+            raise SandboxUnavailable("The local sandbox cannot be used here.", why=trial.probe().reason)
         use(environment)
         command = worker_command(str(python_of(environment)))
         prefixes = interpreter_of(environment).prefixes
 
         def start(limits: Limits) -> Worker:
-            process = _start(command, prefixes, [environment.location], limits, network=network)
+            process = _start(command, prefixes, [environment.location], limits, tier, network=network)
             return connect(
                 process,
                 limits,
                 network=network,
                 preload=preload,
                 scratch=[process.folder],
-                hide_memory=False,  # sandlock reads the memory of who asks it, and the supervisor counts it
+                hide_memory=False,  # the supervisor counts it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
             )
 
         return start_within(start, limits)
 
 
-def _start_trial(arguments: list[str]) -> LocalProcess:
+def _start_trial(tier: Tier, arguments: list[str]) -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox."""
     from autocoder_jupyter.sandbox.local_environments import find_interpreter
 
     interpreter = find_interpreter(sys.version_info[:2])
-    return _start([interpreter.python, *arguments], interpreter.prefixes, [], Limits(), network=False)
+    return _start([interpreter.python, *arguments], interpreter.prefixes, [], Limits(), tier, network=False)
 
 
 def _start(
-    command: Sequence[str], prefixes: Iterable[str], packages: Iterable[str], limits: Limits, *, network: bool
+    command: Sequence[str],
+    prefixes: Iterable[str],
+    packages: Iterable[str],
+    limits: Limits,
+    tier: Tier,
+    *,
+    network: bool,
 ) -> LocalProcess:
     from autocoder_jupyter.sandbox.local_policy import worker_policy
     from autocoder_jupyter.sandbox.local_process import LocalProcess
@@ -126,5 +135,13 @@ def _start(
         _swept.set()
         remove_abandoned()
     folder = claim_folder()
-    policy = worker_policy(command, folder.path, prefixes=prefixes, packages=packages, limits=limits, network=network)
+    policy = worker_policy(
+        command,
+        folder.path,
+        prefixes=prefixes,
+        packages=packages,
+        limits=limits,
+        network=network,
+        tier=tier.name,
+    )
     return LocalProcess(policy, folder.claim)

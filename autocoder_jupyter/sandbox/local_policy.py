@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from autocoder_jupyter.sandbox.confinement.tiers import TierName
 from autocoder_jupyter.sandbox.protocol import Limits
 from autocoder_jupyter.sandbox.supervisor import Policy
 
@@ -34,6 +35,7 @@ def worker_policy(
     packages: Iterable[str],
     limits: Limits,
     network: bool,
+    tier: TierName,
 ) -> Policy:
     """The policy of one worker.
 
@@ -44,6 +46,7 @@ def worker_policy(
         packages: folders of its environment.
         limits: what it may use.
         network: whether it may connect to the internet.
+        tier: by what it is held.
     """
     interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
     wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
@@ -59,6 +62,7 @@ def worker_policy(
         disk=limits.disk,
         cores=_cores(limits.cpu),
         share_of_core=max(int(limits.cpu * 100), 1) if limits.cpu < 1 else None,
+        tier=tier,
     )
 
 

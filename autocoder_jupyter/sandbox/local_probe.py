@@ -1,12 +1,12 @@
-"""Find out by a real run whether the local sandbox holds on this machine, and say in words why not.
+"""Find out by a real run by what the local sandbox holds on this machine, and say in words why not.
 
 A program in the sandbox tries what must fail (read a canary, write beside it, reach a socket, signal the notebook) and
-what must work (write in its folder, fork). A kernel's version or a library's promise is not asked.
+what must work (write in its folder, fork). A kernel's version or a library's promise is not asked. The tiers are tried
+from the strongest on, and the first that holds is the one that is used.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -16,98 +16,157 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.confinement import landlock
+from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Probe
 
-NEEDED_LANDLOCK = 6
 _SECONDS = 20.0
-_SYS_LANDLOCK_CREATE_RULESET = 444
-_LANDLOCK_CREATE_RULESET_VERSION = 1
 
 _PROGRAM = """
-import json, os, socket, sys
-canary, beside, port, notebook = sys.argv[1:]
+import json, os, signal, socket, sys
+canary, beside, path_socket, port, notebook = sys.argv[1:]
 def works(action):
     try:
         action()
     except BaseException:
         return False
     return True
-def fork():
-    child = os.fork()
-    if not child:
+def child(action):
+    pid = os.fork()
+    if not pid:
+        action()
         os._exit(0)
-    os.waitpid(child, 0)
+    return pid
+def connect(family, address):
+    socket.socket(family).connect(address)
 print(json.dumps({
     "read a file of the notebook's user": works(lambda: open(canary).read()),
     "write a file outside of its folder": works(lambda: open(beside, "w").close()),
-    "connect to a socket": works(lambda: socket.create_connection(("127.0.0.1", int(port)), 1).close()),
+    "empty a file of the notebook's user": works(lambda: os.truncate(canary, 0)),
+    "empty a file by opening it": works(lambda: os.open(canary, os.O_RDONLY | os.O_TRUNC)),
+    "connect to a port": works(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
+    "connect to a socket in a folder": works(lambda: connect(socket.AF_UNIX, path_socket)),
+    "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + path_socket)),
     "send a signal to the notebook": works(lambda: os.kill(int(notebook), 0)),
+    "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, int(notebook), 0)),
+    "see a file of the notebook's user": works(lambda: os.stat(canary)),
     "write in its folder": works(lambda: open("file", "w").close()),
-    "fork": works(fork),
+    "start a process": works(lambda: os.waitpid(child(lambda: None), 0)),
+    "end a process of its own": works(lambda: os.kill(child(signal.pause), signal.SIGKILL)),
 }), flush=True)
 """
-_MUST_WORK = ("write in its folder", "fork")
+_MUST_WORK = ("write in its folder", "start a process", "end a process of its own")
+_SEEN = "see a file of the notebook's user"
+
+StartProgram = Callable[[Tier, list[str]], LocalProcess]
+"""Starts a program in the sandbox, held as a worker of that tier would be."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was found.
+
+    Args:
+        tier: by what workers are held; None where nothing holds.
+        refusals: why the tiers before it do not hold here, by their names.
+        landlock: the version that the kernel offers; 0 for none.
+        seconds: that the trials took.
+        reason: why nothing can hold here at all, when no tier needed to be tried.
+    """
+
+    tier: Tier | None = None
+    refusals: dict[str, str] = field(default_factory=dict)
+    landlock: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+    def probe(self) -> Probe:
+        """The same for a person."""
+        if self.tier is None:
+            tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
+            return Probe("local", False, self.reason or f"Nothing holds a program here. {tried}", self._details())
+        return Probe("local", True, "limits of memory and disk are best effort", self._details())
+
+    def _details(self) -> dict[str, str]:
+        details = {"landlock": str(self.landlock), "milliseconds": f"{self.seconds * 1000:.0f}"}
+        if self.tier is not None:
+            details = {"tier": f"{self.tier.name} ({self.tier.words})"} | details
+            details |= {f"not {name}": reason for name, reason in self.refusals.items()}
+            details["limits"] = (
+                "memory, disk and threads are watched every 50 ms, not enforced by the kernel; "
+                "buffers of pipes and sockets are not counted"
+            )
+        return details
+
 
 _lock = threading.Lock()
-_answer: Probe | None = None
-
-StartProgram = Callable[[list[str]], LocalProcess]
-"""Starts a program in the sandbox, as a worker would be started."""
+_answer: Trial | None = None
 
 
-def probe(start: StartProgram) -> Probe:
-    """Whether the sandbox holds; found out once a process."""
+def trial(start: StartProgram) -> Trial:
+    """By what the sandbox holds; found out once a process."""
     global _answer
     with _lock:
         _answer = _answer or _find_out(start)
         return _answer
 
 
-def _find_out(start: StartProgram) -> Probe:
+def _find_out(start: StartProgram) -> Trial:
     if not sys.platform.startswith("linux"):
-        return _no("The local sandbox needs Linux (Landlock and seccomp).")
-    version = landlock_version()
-    details = {"landlock": str(version)}
-    if version < NEEDED_LANDLOCK:
-        return _no(
-            f"The kernel offers Landlock version {version}, {NEEDED_LANDLOCK} is needed (Linux 6.12 or later)."
-            if version > 0
-            else "The kernel has no Landlock, or the container around this notebook forbids it.",
-            details,
-        )
+        return Trial(reason="The local sandbox needs Linux (Landlock, seccomp and namespaces).")
     began = time.perf_counter()
+    version = landlock.version()
+    refusals: dict[str, str] = {}
+    for tier in TIERS:
+        refusal = _beforehand(tier, version) or _refusal(start, tier)
+        if not refusal:
+            return Trial(tier, refusals, version, time.perf_counter() - began)
+        refusals[tier.name] = refusal
+    return Trial(None, refusals, version, time.perf_counter() - began)
+
+
+def _beforehand(tier: Tier, version: int) -> str:
+    """Why a tier need not be tried; "" when it must be."""
+    if tier.landlock and version == 0:
+        return "the kernel has no Landlock, or the container around this notebook forbids it"
+    if not tier.landlock and os.geteuid() == 0:
+        return "root could change the kernel's settings without Landlock"
+    return ""
+
+
+def _refusal(start: StartProgram, tier: Tier) -> str:
+    """Why a tier does not hold here; "" when it does."""
     try:
-        answers, error = _run(start)
+        answers, error = _run(start, tier)
     except (SandboxUnavailable, OSError) as failure:
-        return _no(str(failure), details)
-    details["milliseconds"] = f"{(time.perf_counter() - began) * 1000:.0f}"
+        return str(failure)
     if answers is None:
-        return _no(f"A trial run in the sandbox failed: {error}", details)
-    wrong = [what for what, worked in answers.items() if worked != (what in _MUST_WORK)]
-    if wrong:
-        details["trial"] = ", ".join(wrong)
-        could = "cannot" if wrong[0] in _MUST_WORK else "can"
-        return _no(f"The sandbox does not hold here: a program in it {could} {wrong[0]}.", details)
-    details["limits"] = (
-        "memory, disk and threads are watched every 50 ms, not enforced by the kernel; "
-        "buffers of pipes and sockets are not counted"
-    )
-    return Probe("local", True, "limits of memory and disk are best effort", details)
+        return error
+    allowed = (*_MUST_WORK, *(() if tier.namespaces else (_SEEN,)))
+    wrong = [what for what, worked in answers.items() if worked != (what in allowed)]
+    if not wrong:
+        return ""
+    return f"a program in it {'cannot' if wrong[0] in _MUST_WORK else 'can'} {wrong[0]}"
 
 
-def _run(start: StartProgram) -> tuple[dict[str, bool] | None, str]:
+def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
     """The program's answers, or None and the reason."""
-    with tempfile.TemporaryDirectory(prefix="autocode-canary-") as folder, closing(_listener()) as listener:
-        canary = Path(folder, "canary")
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="autocode-canary-"))
+        canary, path_socket = Path(folder, "canary"), str(Path(folder, "socket"))
         canary.write_text("nobody may read this", "utf-8")
-        arguments = [str(canary), str(Path(folder, "beside")), str(listener.getsockname()[1]), str(os.getpid())]
-        process = start(["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
+        port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+        for address in (path_socket, f"\0{path_socket}"):
+            _listen(stack, address)
+        arguments = [str(canary), str(Path(folder, "beside")), path_socket, str(port), str(os.getpid())]
+        process = start(tier, ["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
         try:
             printed = _read_all(process.data.fileno())
             complaint = _read_all(process.control.fileno()).decode("utf-8", "replace").strip()
@@ -122,15 +181,15 @@ def _run(start: StartProgram) -> tuple[dict[str, bool] | None, str]:
         return None, _explain(reason, complaint)
 
 
-def _listener() -> socket.socket:
-    return socket.create_server(("127.0.0.1", 0))
+def _listen(stack: ExitStack, address: str) -> None:
+    listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+    listener.bind(address)
+    listener.listen()
 
 
 def _explain(reason: ExitReason, complaint: str) -> str:
     ended = f"killed by signal {reason.signal}" if reason.signal else f"exit code {reason.exit_code}"
-    return "; ".join(filter(None, (reason.text or ended, complaint[-300:]))) + (
-        ". Inside a container, its seccomp profile may forbid Landlock or seccomp notification."
-    )
+    return "; ".join(filter(None, (reason.text or ended, complaint[-300:])))
 
 
 def _read_all(descriptor: int) -> bytes:
@@ -145,13 +204,3 @@ def _read_all(descriptor: int) -> bytes:
             break
         parts.append(part)
     return b"".join(parts)
-
-
-def landlock_version() -> int:
-    """The version of Landlock that the kernel offers; 0 or less when it offers none."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    return max(int(libc.syscall(_SYS_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_CREATE_RULESET_VERSION)), 0)
-
-
-def _no(reason: str, details: dict[str, str] | None = None) -> Probe:
-    return Probe("local", False, reason, details or {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib.util
 import json
 import os
 import select
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from autocoder_jupyter import errors
-from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.supervisor import AT_REST, AT_WORK, Ending, Policy
@@ -31,7 +29,7 @@ _F_SETPIPE_SZ = 1031
 
 _START = """
 import sys
-sys.path += sys.argv[1].split("\\n")
+sys.path.append(sys.argv[1])
 from autocoder_jupyter.sandbox.supervisor import main
 main(*map(int, sys.argv[2:]))
 """
@@ -49,7 +47,7 @@ class LocalProcess:
         """
         theirs = [claim]
         try:
-            import_path = "\n".join(_import_path())
+            import_path = str(Path(errors.__file__).parent.parent)
             their_lifeline, self._lifeline = os.pipe()
             self._report, their_report = os.pipe()
             theirs = [their_lifeline, their_report, claim]
@@ -133,14 +131,6 @@ def _reason(ending: Ending) -> ExitReason:
         engine_gone=ending.failed,
         limit="" if ending.limit == "memory" else ending.limit,
     )
-
-
-def _import_path() -> list[str]:
-    """Where the supervisor finds our package and sandlock; looked up here, because it does not see our `sys.path`."""
-    sandlock = importlib.util.find_spec("sandlock")
-    if sandlock is None or sandlock.origin is None:
-        raise SandboxUnavailable("The local sandbox needs the package sandlock.", hint="pip install sandlock")
-    return [str(Path(file).parent.parent) for file in (errors.__file__, sandlock.origin)]
 
 
 def _read_line(descriptor: int, seconds: float) -> bytes:

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
-_LAST_CAPABILITY = 63
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,6 @@ class DiskUse:
 def adopt_orphans() -> None:
     """Make this process the parent of all orphans among its descendants."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def drop_capabilities() -> None:
-    """See to it that no program started from here has a capability, also where this process runs as root."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    for capability in range(_LAST_CAPABILITY + 1):
-        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def descendants(root: int) -> list[int]:

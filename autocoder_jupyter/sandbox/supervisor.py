@@ -1,7 +1,7 @@
 """The supervisor of one local worker: a small process of its own between the notebook and the sandboxed program.
 
-It exists so that sandlock's native threads live outside the kernel, and so that the end of the kernel, however it
-comes, ends the whole tree. The kernel runs `main` in an isolated interpreter:
+It exists because a worker is held by a process with one thread (`confinement`), and so that the end of the kernel,
+however it comes, ends the whole tree. The kernel runs `main` in an isolated interpreter:
 
 - its standard streams are the worker's, and are handed on;
 - descriptor `lifeline` brings the policy as one line of JSON, then a byte whenever the worker gets a request or is done
@@ -19,13 +19,14 @@ import contextlib
 import json
 import os
 import select
-import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from autocoder_jupyter.sandbox import process_tree
+from autocoder_jupyter.sandbox.confinement.process import Command, Held, NotHeld, start
+from autocoder_jupyter.sandbox.confinement.throttle import Throttle
+from autocoder_jupyter.sandbox.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.worker import removal
 
 WATCH_SECONDS = 0.05
@@ -64,6 +65,7 @@ class Policy:
         disk: under `folder`.
         cores: numbers of the CPU cores to run on.
         share_of_core: percent of one core, when it is to have less than one.
+        tier: name of the `confinement` tier that holds it.
     """
 
     command: list[str]
@@ -77,6 +79,7 @@ class Policy:
     disk: int
     cores: list[int]
     share_of_core: int | None
+    tier: str
 
 
 @dataclass(frozen=True)
@@ -105,40 +108,31 @@ def main(lifeline: int, report: int, claim: int) -> None:
         os.set_inheritable(descriptor, False)
     policy = Policy(**json.loads(_read_line(lifeline)))
     process_tree.adopt_orphans()
-    process_tree.drop_capabilities()
     try:
         worker = _start(policy)
-    except Exception as error:
-        ending = Ending(failed=True, text=f"sandlock could not start the worker: {error}")
+    except (NotHeld, OSError) as error:
+        ending = Ending(failed=True, text=f"The worker could not be started: {error}")
     else:
         _release_streams()
         ending = _watch(worker, policy, lifeline, parent)
     process_tree.kill_descendants(os.getpid())
     _tell(report, ending)
     removal.remove(policy.folder)
-    # sandlock's threads are not ours to join.
     os._exit(0)
 
 
-def _start(policy: Policy) -> Any:
-    from sandlock import Sandbox
-
-    sandbox = Sandbox(
-        fs_readable=policy.readable,
-        fs_writable=[policy.folder, *policy.writable],
-        net_allow=["tcp://*:*", "udp://*:*"] if policy.network else [],
-        # Its limit of memory is left out: it counts what forked children share with their parent once for each.
-        max_processes=policy.processes,
-        cpu_cores=policy.cores,
-        max_cpu=policy.share_of_core,
-        # Memory files are no files of a folder and, unmapped, in nobody's resident size: nothing would count them.
-        extra_deny_syscalls=["memfd_create"],
-        no_coredump=True,
-        clean_env=True,
-        env=policy.environment,
-        cwd=policy.folder,
+def _start(policy: Policy) -> Held:
+    command = Command(
+        policy.command,
+        policy.environment,
+        policy.folder,
+        policy.readable,
+        policy.writable,
+        policy.network,
+        policy.processes,
+        policy.cores,
     )
-    return sandbox.popen(policy.command)
+    return start(command, tier_named(policy.tier))
 
 
 def _release_streams() -> None:
@@ -149,36 +143,34 @@ def _release_streams() -> None:
     os.close(null)
 
 
-def _watch(worker: Any, policy: Policy, lifeline: int, parent: int) -> Ending:
+def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
     """Wait until the worker ends by itself, breaks a limit, or nobody needs it any more."""
-    ended, ended_signal = os.pipe()
-    results: list[Any] = []
-
-    def wait() -> None:
-        results.append(worker.wait())
-        os.write(ended_signal, b".")
-
-    pid = worker.pid
-    threading.Thread(target=wait, daemon=True).start()
+    ended = os.pidfd_open(worker.pid)
+    throttle = Throttle(worker.pid, policy.share_of_core)
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     poll.register(ended, select.POLLIN)
+    poll.register(worker.notices, select.POLLIN)
     looks, at_work, looked = 0, True, time.monotonic()
     while True:
-        due = looked + (WATCH_SECONDS if at_work else REST_SECONDS)
+        due = min(looked + (WATCH_SECONDS if at_work else REST_SECONDS), throttle.due(at_work))
         woken = {descriptor for descriptor, _ in poll.poll(max(due - time.monotonic(), 0) * 1000)}
+        if worker.notices.fileno() in woken:
+            worker.notices.answer()
         if ended in woken:
-            return _ending(results[0])
+            return _ending(worker.pid)
         said = os.read(lifeline, 4096) if lifeline in woken else b""
         if (lifeline in woken and not said) or os.getppid() != parent:
             return Ending(text="the notebook let go of the worker")
         if said:
             at_work = said.endswith(AT_WORK)
+        throttle.act(at_work)
+        if time.monotonic() < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
             continue
         looks, looked = looks + 1, time.monotonic()
         if broken := _broken_limit(policy, with_disk=looks % DISK_EVERY == 0):
             return broken
-        process_tree.reap_orphans(keep=pid)
+        process_tree.reap_orphans(keep=worker.pid)
 
 
 def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
@@ -200,11 +192,9 @@ def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
     return None
 
 
-def _ending(result: Any) -> Ending:
-    signal = result.signal if result.signal is not None and result.signal > 0 else None
-    if signal is None and result.exit_code < 0:
-        return Ending(signal=9, text="the worker was killed")
-    return Ending(signal=signal, exit_code=result.exit_code if signal is None else None)
+def _ending(worker: int) -> Ending:
+    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    return Ending(signal=-code) if code < 0 else Ending(exit_code=code)
 
 
 def _megabytes(size: int) -> str:

@@ -34,7 +34,7 @@ def load_once() -> dict[str, Any]:
 
 
 def test_loading_the_extension_imports_nothing_heavy() -> None:
-    heavy = {"pandas", "numpy", "pyarrow", "litellm", "docker", "sandlock", "pandera", "pydantic", "ipywidgets"}
+    heavy = {"pandas", "numpy", "pyarrow", "litellm", "docker", "pandera", "pydantic", "ipywidgets"}
     assert heavy.isdisjoint(load_once()["modules"])
 
 

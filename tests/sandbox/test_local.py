@@ -11,13 +11,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import local_probe, process_tree, supervisor, worker_folder
-from autocoder_jupyter.sandbox.local import LocalSandbox
+from autocoder_jupyter.sandbox.confinement.process import Held
+from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local_policy import worker_policy
 from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
@@ -33,12 +37,19 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 MIB = 2**20
 
 
-def policy(folder: Path, script: str, **limits: int) -> Policy:
-    """A policy that runs a Python script, without packages."""
+def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy:
+    """The policy of a worker that may do little."""
+    usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": Limits(), "network": False, "tier": "full"}
+    return worker_policy(command, folder, **{**usual, **options})
+
+
+def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -> Policy:
+    """A policy that runs a Python script, without packages, held by the best that this machine has."""
     prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     command = [python, "-I", "-S", "-B", "-c", script]
-    return worker_policy(command, folder, prefixes=prefixes, packages=(), limits=Limits(**limits), network=False)
+    held_by = tier or local_probe.trial(_start_trial).tier or TIERS[0]
+    return granted(folder, command, prefixes=prefixes, limits=Limits(**limits), tier=held_by.name)
 
 
 def run(script: str, **limits: int) -> LocalProcess:
@@ -67,31 +78,27 @@ def gone(pid: int, seconds: float = 5.0) -> bool:
 def test_the_interpreters_prefix_is_granted_in_parts_because_it_may_be_a_home(tmp_path: Path) -> None:
     for name in ("bin", "lib", ".ssh"):
         (tmp_path / name).mkdir()
-    granted = worker_policy(
-        [], tmp_path, prefixes=[str(tmp_path)], packages=(), limits=Limits(), network=False
-    ).readable
-    assert str(tmp_path / "lib") in granted
-    assert not {str(tmp_path), str(tmp_path / ".ssh")} & set(granted)
+    readable = granted(tmp_path, prefixes=[str(tmp_path)]).readable
+    assert str(tmp_path / "lib") in readable
+    assert not {str(tmp_path), str(tmp_path / ".ssh")} & set(readable)
 
 
 def test_files_for_the_network_are_granted_only_with_it(tmp_path: Path) -> None:
-    def granted(network: bool) -> set[str]:
-        return set(worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=network).readable)
-
-    assert all(path.startswith("/etc/") for path in granted(True) - granted(False))
-    assert not granted(False) & {"/etc", "/home", "/root", "/proc", "/tmp", str(Path.home())}
+    offline, online = (set(granted(tmp_path, network=network).readable) for network in (False, True))
+    assert all(path.startswith("/etc/") for path in online - offline)
+    assert not offline & {"/etc", "/home", "/root", "/proc", "/tmp", str(Path.home())}
 
 
 def test_the_worker_sees_no_variable_of_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    seen = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=False).environment
+    seen = granted(tmp_path).environment
     assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"}
 
 
 @pytest.mark.parametrize(("cpu", "cores", "share"), [(0.5, 1, 50), (1.0, 1, None), (1.5, 2, None), (1000, None, None)])
 def test_cores_are_bound(tmp_path: Path, cpu: float, cores: int | None, share: int | None) -> None:
     usable = len(os.sched_getaffinity(0))
-    made = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(cpu=cpu), network=False)
+    made = granted(tmp_path, limits=Limits(cpu=cpu))
     assert len(made.cores) == min(cores or usable, usable)
     assert made.share_of_core == share
 
@@ -110,12 +117,15 @@ def forgetful_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("forgetful_probe")
-@pytest.mark.parametrize(("version", "words"), [(0, "has no Landlock"), (4, "version 4, 6 is needed")])
-def test_an_old_kernel_is_told(monkeypatch: pytest.MonkeyPatch, version: int, words: str) -> None:
-    monkeypatch.setattr(local_probe, "landlock_version", lambda: version)
+def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     probe = LocalSandbox().probe()
     assert not probe.available
-    assert words in probe.reason
+    assert "has no Landlock" in probe.reason
+    assert "root could change the kernel's settings" in probe.reason
 
 
 @pytest.mark.usefixtures("forgetful_probe")
@@ -130,7 +140,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
     """The trial program is run with no sandbox around it, as if the kernel had taken the policy and done nothing."""
 
     class Unprotected:
-        def __init__(self, arguments: list[str]) -> None:
+        def __init__(self, _tier: Tier, arguments: list[str]) -> None:
             import subprocess
 
             pipe = subprocess.PIPE
@@ -145,7 +155,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
         def kill(self) -> None:
             self._popen.wait()
 
-    probe = local_probe.probe(Unprotected)  # type: ignore[arg-type]
+    probe = local_probe.trial(Unprotected).probe()  # type: ignore[arg-type]
     assert not probe.available
     assert "can read a file" in probe.reason
     with pytest.raises(SandboxUnavailable):
@@ -155,7 +165,16 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
 @pytest.mark.usefixtures("forgetful_probe")
 @pytest.mark.local_sandbox
 def test_a_trial_that_fails_is_told_in_words() -> None:
-    probe = local_probe.probe(lambda _arguments: run("import sys; print('no landlock', file=sys.stderr); sys.exit(3)"))
+    script = "import sys; print('no landlock', file=sys.stderr); sys.exit(3)"
+    folders = [claim_folder() for _ in TIERS]
+
+    def start(tier: Tier, _arguments: list[str]) -> LocalProcess:
+        folder = folders.pop()
+        return LocalProcess(policy(folder.path, script, tier), folder.claim)
+
+    probe = local_probe.trial(start).probe()
+    for folder in folders:
+        os.close(folder.claim)
     assert not probe.available
     assert "exit code 3" in probe.reason
     assert "no landlock" in probe.reason
@@ -220,14 +239,9 @@ def test_less_than_a_core_is_less(environment: Environment) -> None:
             {"disk": 10 * MIB},
             "disk",
         ),
-        (
-            "import threading, time\nfor _ in range(60): threading.Thread(target=time.sleep, args=(99,)).start()",
-            {"processes": 20},
-            "processes",
-        ),
         ("for n in range(30_000): open(str(n), 'w').close()\nwhile True: pass", {}, "files"),
     ],
-    ids=["memory", "memory of several", "disk", "unlinked file", "threads", "files"],
+    ids=["memory", "memory of several", "disk", "unlinked file", "files"],
 )
 def test_a_limit_that_is_broken_ends_the_tree_and_is_named(script: str, limits: dict[str, int], limit: str) -> None:
     process = run(script, **limits)
@@ -238,6 +252,34 @@ def test_a_limit_that_is_broken_ends_the_tree_and_is_named(script: str, limits: 
     assert reason.limit == ("" if limit == "memory" else limit)
     assert reason.text
     assert not reason.engine_gone
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize(
+    ("one_more", "error"),
+    [
+        ("threading.Thread(target=time.sleep, args=(99,), daemon=True).start()", "can't start new thread"),
+        ("os.fork() or time.sleep(99)", "Resource temporarily unavailable"),
+    ],
+    ids=["threads", "processes"],
+)
+def test_one_process_or_thread_too_many_is_refused_as_a_kernel_does(one_more: str, error: str) -> None:
+    script = f"""
+import os, threading, time
+count = 0
+try:
+    while True:
+        {one_more}
+        count += 1
+except (OSError, RuntimeError) as error:
+    print(count, error, flush=True)
+os._exit(0)
+"""
+    process = run(script, processes=20)
+    said = ended(process)
+    process.kill()
+    assert error in said
+    assert 15 <= int(said.split()[0]) <= 20
 
 
 @pytest.mark.local_sandbox
@@ -254,7 +296,8 @@ def test_shared_memory_of_forked_children_counts_once() -> None:
 
 @pytest.mark.local_sandbox
 def test_the_end_of_a_program_is_told() -> None:
-    for script, code, signal in (("", 0, None), ("raise SystemExit(7)", 7, None), ("import os; os.abort()", None, 6)):
+    crash = "import ctypes; ctypes.string_at(0)"
+    for script, code, signal in (("", 0, None), ("raise SystemExit(7)", 7, None), (crash, None, 11)):
         process = run(script)
         ended(process)
         reason = process.exit_reason()
@@ -393,13 +436,14 @@ def test_a_claim_is_seen_by_others() -> None:
 # How closely it looks
 
 
-class _Resting:
-    """A worker's handle that never ends."""
+class _Quiet:
+    """Notices of a worker that never asks anything."""
 
-    pid = 0
+    def __init__(self) -> None:
+        self._asks, self._worker = os.pipe()
 
-    def wait(self) -> None:
-        threading.Event().wait()
+    def fileno(self) -> int:
+        return self._asks
 
 
 def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -413,8 +457,8 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(supervisor, "REST_SECONDS", 3600.0)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
-    made = worker_policy([], tmp_path, prefixes=(), packages=(), limits=Limits(), network=False)
-    watching = threading.Thread(target=supervisor._watch, args=(_Resting(), made, theirs, os.getppid()))
+    unending = Held(os.getpid(), _Quiet(), landlock=0)  # type: ignore[arg-type]
+    watching = threading.Thread(target=supervisor._watch, args=(unending, granted(tmp_path), theirs, os.getppid()))
     watching.start()
     try:
         assert looks.acquire(timeout=10)  # at work from the beginning

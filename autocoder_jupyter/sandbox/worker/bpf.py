@@ -12,6 +12,8 @@ from dataclasses import dataclass
 _EPERM = 1
 _ENOSYS = 38
 _PRETEND = 0  # answers success and does nothing
+ASK = -1
+"""In place of an errno: the kernel asks who listens to the filter."""
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SET_DUMPABLE = 4
@@ -25,15 +27,20 @@ _X32 = 0x40000000
 
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     # name: (x86_64, aarch64)
+    "accept": (43, 202),
+    "accept4": (288, 242),
     "acct": (163, 89),
     "add_key": (248, 217),
+    "bind": (49, 200),
     "bpf": (321, 280),
+    "capset": (126, 91),
     "chmod": (90, None),
     "chown": (92, None),
     "chroot": (161, 51),
     "clock_settime": (227, 112),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "connect": (42, 203),
     "delete_module": (176, 106),
     "fanotify_init": (300, 262),
     "fchmod": (91, 52),
@@ -41,7 +48,9 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fchmodat2": (452, 452),
     "fchown": (93, 55),
     "fchownat": (260, 54),
+    "fcntl": (72, 25),
     "finit_module": (313, 273),
+    "fork": (57, None),
     "fremovexattr": (199, 16),
     "fsconfig": (431, 431),
     "fsetxattr": (190, 7),
@@ -50,6 +59,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fspick": (433, 433),
     "futimesat": (261, None),
     "init_module": (175, 105),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -63,8 +74,10 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "lchown": (94, None),
+    "listen": (50, 201),
     "lremovexattr": (198, 15),
     "lsetxattr": (189, 6),
+    "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "migrate_pages": (256, 238),
     "mknod": (133, None),
@@ -78,8 +91,11 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "mq_open": (240, 180),
     "msgget": (68, 186),
     "name_to_handle_at": (303, 264),
+    "open": (2, None),
     "open_by_handle_at": (304, 265),
     "open_tree": (428, 428),
+    "openat": (257, 56),
+    "openat2": (437, 437),
     "perf_event_open": (298, 241),
     "personality": (135, 92),
     "pidfd_getfd": (438, 438),
@@ -105,6 +121,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "sched_setattr": (314, 274),
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
+    "seccomp": (317, 277),
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
@@ -122,12 +139,14 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "syslog": (103, 116),
     "tgkill": (234, 131),
     "tkill": (200, 130),
+    "truncate": (76, 45),
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
     "utime": (132, None),
     "utimensat": (280, 88),
     "utimes": (235, None),
+    "vfork": (58, None),
     "vhangup": (153, 58),
 }
 
@@ -227,8 +246,9 @@ class Rule:
 
     Args:
         call: name of the system call.
-        answer: errno to return.
+        answer: errno to return, or `ASK`.
         argument: index of the argument to look at.
+        mask: bits of the argument that `values` and `others` are compared with.
         any_bit: the rule counts if one of these bits is set.
         all_bits: the rule counts if all of these bits are set.
         values: the rule counts if the argument is one of these.
@@ -242,6 +262,7 @@ class Rule:
     all_bits: int = 0
     values: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
+    mask: int = 0xFFFFFFFF
 
 
 def worker_rules(*, network: bool) -> tuple[Rule, ...]:
@@ -300,8 +321,14 @@ _JUMP_ANY_BIT = 0x45
 _RETURN = 0x06
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
+_NOTIFY = 0x7FC00000
 _KILL_PROCESS = 0x80000000
 _AT_NUMBER, _AT_MACHINE, _AT_ARGUMENTS = 0, 4, 16
+
+
+def number_of(call: str, machine: str) -> int | None:
+    """The number of a system call; None where the machine has no such call."""
+    return _NUMBERS[call][list(MACHINES).index(machine)]
 
 
 def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
@@ -326,7 +353,7 @@ def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
 
 def _body(rule: Rule) -> list[bytes]:
     """What happens once the call's number fits; it leaves the number loaded where it falls through."""
-    deny = _instruction(_RETURN, _ERRNO | rule.answer)
+    deny = _instruction(_RETURN, _NOTIFY if rule.answer == ASK else _ERRNO | rule.answer)
     if rule.argument is None:
         return [deny]
     load = _instruction(_LOAD, _AT_ARGUMENTS + 8 * rule.argument)
@@ -336,9 +363,10 @@ def _body(rule: Rule) -> list[bytes]:
     if rule.all_bits:
         masked = _instruction(_AND, rule.all_bits)
         return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), deny, go_on]
+    masked = _instruction(_AND, rule.mask)
     if rule.others:
-        return [load, *_jumps(rule.others, beyond=1), deny, go_on]
-    return [load, *_jumps(rule.values, beyond=2), go_on, _instruction(_JUMP, 1), deny]
+        return [load, masked, *_jumps(rule.others, beyond=1), deny, go_on]
+    return [load, masked, *_jumps(rule.values, beyond=2), go_on, _instruction(_JUMP, 1), deny]
 
 
 def _jumps(values: tuple[int, ...], *, beyond: int) -> list[bytes]:

@@ -1,0 +1,146 @@
+"""Start a command that is held from its first instruction on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from autocoder_jupyter.sandbox.confinement import filters, landlock, namespaces
+from autocoder_jupyter.sandbox.confinement.kernel import drop_capabilities, set_process_option
+from autocoder_jupyter.sandbox.confinement.notices import Notices
+from autocoder_jupyter.sandbox.confinement.tiers import Tier
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_HIGHEST_DESCRIPTOR = 1 << 16
+_MESSAGE = 4096
+_GO = b"go"
+
+
+class NotHeld(Exception):
+    """The command was not started, because this machine cannot hold it so; the text says which step failed."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is started, and what it may do.
+
+    Args:
+        arguments: program and arguments.
+        environment: all of its environment variables.
+        folder: its working folder, which it may write.
+        readable: files and folders that it may read.
+        writable: files beside the folder that it may write.
+        network: whether it may connect to the internet.
+        processes: processes and threads at most.
+        cores: numbers of the CPU cores to run on; all when empty.
+    """
+
+    arguments: Sequence[str]
+    environment: dict[str, str]
+    folder: str
+    readable: Sequence[str]
+    writable: Sequence[str] = ()
+    network: bool = False
+    processes: int = 128
+    cores: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Held:
+    """A running command.
+
+    Args:
+        pid: its process id, as this process sees it; it is a child of this process.
+        notices: what the kernel asks about it; to be answered for as long as it runs.
+        landlock: the version that holds it; 0 for none.
+    """
+
+    pid: int
+    notices: Notices
+    landlock: int
+
+
+def start(command: Command, tier: Tier) -> Held:
+    """Start it. Its standard streams are this process's, of which no other descriptor is left to it.
+
+    This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
+
+    Args:
+        command: what to start.
+        tier: by what it is held; nothing weaker is tried.
+
+    Raises:
+        NotHeld: the kernel, or what is around this process, refuses a part of it.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _child(command, tier, theirs)
+    theirs.close()
+    with ours:
+        if tier.namespaces:
+            pid = _first_of_its_namespace(ours, pid)
+        said, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
+    if not descriptors:
+        raise _not_held(pid, said)
+    return Held(pid, Notices(descriptors[0], pid, command.processes), int(said))
+
+
+def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
+    """The process that the child forked into the namespaces that it made; it is ours when the child has ended."""
+    said = ours.recv(_MESSAGE)
+    if not said.isdigit():
+        raise _not_held(pid, said)
+    os.waitpid(pid, 0)
+    ours.send(_GO)
+    return int(said)
+
+
+def _not_held(pid: int, said: bytes) -> NotHeld:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+    return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
+
+
+def _child(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
+    try:
+        if tier.namespaces:
+            namespaces.leave_shared(command.readable, command.writable, command.folder, network=command.network)
+            pid = os.fork()
+            if pid:
+                parent.send(str(pid).encode())
+                os._exit(0)
+            if parent.recv(_MESSAGE) != _GO:
+                os._exit(1)
+        _become(command, tier, parent)
+    except BaseException as error:
+        parent.send(f"{type(error).__name__}: {error}".encode()[:_MESSAGE])
+    os._exit(127)
+
+
+def _become(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
+    """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
+    set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+    if command.cores:
+        os.sched_setaffinity(0, command.cores)
+    os.chdir(command.folder)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    drop_capabilities()
+    set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
+    version = 0
+    if tier.landlock:
+        version = landlock.restrict(command.readable, [command.folder, *command.writable], network=command.network)
+    rules = filters.rules(network=command.network, landlock=version, namespaces=tier.namespaces)
+    listener = filters.install(rules)
+    socket.send_fds(parent, [str(version).encode()], [listener])
+    os.closerange(3, _HIGHEST_DESCRIPTOR)
+    os.execve(command.arguments[0], list(command.arguments), command.environment)
