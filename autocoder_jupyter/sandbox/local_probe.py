@@ -44,6 +44,10 @@ def child(action):
         action()
         os._exit(0)
     return pid
+def notebooks(number):
+    if number == os.getpid():  # a number of another process namespace
+        raise ProcessLookupError
+    return number
 def connect(family, address):
     socket.socket(family).connect(address)
 print(json.dumps({
@@ -54,8 +58,8 @@ print(json.dumps({
     "connect to a port": works(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
     "connect to a socket in a folder": works(lambda: connect(socket.AF_UNIX, path_socket)),
     "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + path_socket)),
-    "send a signal to the notebook": works(lambda: os.kill(int(notebook), 0)),
-    "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, int(notebook), 0)),
+    "send a signal to the notebook": works(lambda: os.kill(notebooks(int(notebook)), 0)),
+    "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, notebooks(int(notebook)), 0)),
     "see a file of the notebook's user": works(lambda: os.stat(canary)),
     "write in its folder": works(lambda: open("file", "w").close()),
     "start a process": works(lambda: os.waitpid(child(lambda: None), 0)),

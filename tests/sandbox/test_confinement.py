@@ -151,7 +151,7 @@ print(json.dumps(said), flush=True)
 
 
 @pytest.fixture(scope="module")
-def said_by_tier() -> dict[str, dict[str, str]]:
+def said_by_tier() -> dict[str, dict[str, str] | str]:
     return {}
 
 
@@ -159,17 +159,20 @@ def said_by_tier() -> dict[str, dict[str, str]]:
 @pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
 def said(
     request: pytest.FixtureRequest,
-    said_by_tier: dict[str, dict[str, str]],
+    said_by_tier: dict[str, dict[str, str] | str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, str]:
     """What became of each try in a worker of one tier; all of them in one worker, once."""
     tier: Tier = request.param
     if tier.name not in said_by_tier:
-        if refusal := local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier):
-            pytest.skip(f"{tier.name} does not hold here: {refusal}")
+        refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
         with ExitStack() as stack:
-            said_by_tier[tier.name] = _tried(stack, tier, tmp_path_factory.mktemp("outside"))
-    return said_by_tier[tier.name]
+            outside = tmp_path_factory.mktemp("outside")
+            said_by_tier[tier.name] = refusal or _tried(stack, tier, outside)
+    said = said_by_tier[tier.name]
+    if isinstance(said, str):
+        pytest.skip(f"{tier.name} does not hold here: {said}")
+    return said
 
 
 def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
