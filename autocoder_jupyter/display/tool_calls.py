@@ -77,12 +77,19 @@ def call_html(call: ToolUse, below: str = "", *, runs: bool = False) -> str:
         below: HTML that belongs to it.
         runs: whether it has not ended.
     """
-    edge = MARKS["denied"][1] if call.outcome == "denied" else "transparent"
-    shape = f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge};padding-left:6px"
     about = markup.muted(" · ".join(filter(None, (judged(call), "" if runs else _took(call)))))
+    edge = MARKS["denied"][1] if call.outcome == "denied" else ""
+    return call_row(_outcome(call, runs=runs), f"{_asked(call)} · {about}{below}", edge)
+
+
+def call_row(outcome: str, content: str, edge: str = "") -> str:
+    """How any card lists a call of a tool: both arguments are HTML; a colour at the edge makes it stand out."""
+    shape = (
+        f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge or 'transparent'};padding-left:6px"
+    )
     return (
-        f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{_outcome(call, runs=runs)}</div> '
-        f'<div style="flex:1 1 15em;min-width:0">{_asked(call)} · {about}{below}</div></div>'
+        f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{outcome}</div> '
+        f'<div style="flex:1 1 15em;min-width:0">{content}</div></div>'
     )
 
 

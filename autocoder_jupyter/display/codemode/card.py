@@ -12,6 +12,7 @@ from autocoder_jupyter.display.codemode.charts import chart_html, chart_line
 from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.display.fitting import fit
 from autocoder_jupyter.display.outputs_seen import glimpse_html, glimpse_lines
+from autocoder_jupyter.display.tool_calls import call_row
 
 MAX_CHARACTERS = 19_100
 """Of HTML, charts not counted: with its outline a card stays under 20 KB in a saved notebook."""
@@ -153,14 +154,10 @@ def _calls_html(state: CodeState) -> str:
 
 def _call_html(call: CallState) -> str:
     sign, colour = _mark(call)
-    observed = markup.muted(markup.clipped(call.observed, 160)) if call.observed else ""
+    about = " · ".join(filter(None, (markup.clipped(call.observed, 160), _took(call))))
     said = f"<strong>{markup.text(call.tool)}</strong>({markup.inline_code(markup.clipped(call.argument, 200))})"
-    return (
-        '<div role="listitem" style="display:flex;flex-wrap:wrap;column-gap:12px">'
-        f'<div style="flex:0 0 6.5em">{markup.coloured(f"{sign} {_outcome(call)}", colour)}</div> '
-        f'<div style="flex:1 1 12em;min-width:0">{said} {observed}</div> '
-        f'<div style="flex:none;{markup.MUTED}">{markup.text(_took(call))}</div></div>'
-    )
+    edge = colour if call.outcome == "denied" else ""
+    return call_row(markup.coloured(f"{sign} {_outcome(call)}", colour), f"{said} {markup.muted(about)}", edge)
 
 
 def call_line(call: CallState) -> str:
