@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -94,7 +95,8 @@ class Workspace:
         Raises:
             SandboxError: the sandbox failed (`EngineGone`, `SandboxUnavailable`, `PackageError`), and not the command.
         """
-        allowed = min(max(seconds or DEFAULT_SECONDS, 1.0), self._most_seconds)
+        wanted = seconds if seconds and math.isfinite(seconds) else DEFAULT_SECONDS
+        allowed = min(max(wanted, 1.0), self._most_seconds)
         if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
             return _refusal(f"The command is empty, holds a NUL, or is longer than {LONGEST_COMMAND:,} characters.")
         async with self._turn:

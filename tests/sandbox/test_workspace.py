@@ -203,9 +203,9 @@ def test_no_command_gets_more_time_than_there_is() -> None:
         return CommandOutcome(0, "", {})
 
     place = Workspace(run, most_seconds=90.0)
-    for wanted in (None, 5.0, 10_000.0, 0.0, -3.0):
+    for wanted in (None, 5.0, 10_000.0, 0.0, -3.0, float("nan"), float("inf")):
         now(place.bash("true", wanted))
-    assert seen == [60.0, 5.0, 90.0, 60.0, 1.0]
+    assert seen == [60.0, 5.0, 90.0, 60.0, 1.0, 60.0, 60.0]
 
 
 def test_a_file_that_is_written_while_a_command_runs_is_not_lost() -> None:

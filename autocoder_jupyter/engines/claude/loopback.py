@@ -64,13 +64,14 @@ class Loopback:
 
 async def _handled(reader: StreamReader, writer: StreamWriter, answer: Answer, token: str) -> None:
     method, path, headers = await _head(reader)
+    if not hmac.compare_digest(headers.get("x-api-key", "").encode(), token.encode()):
+        await _send(writer, 401, _error("authentication_error", "Only the program of this session may ask here."))
+        return
     length = int(headers.get("content-length") or 0)
     if not 0 <= length <= MOST_BYTES:
         return
     content = await reader.readexactly(length)
-    if not hmac.compare_digest(headers.get("x-api-key", "").encode(), token.encode()):
-        await _send(writer, 401, _error("authentication_error", "Only the program of this session may ask here."))
-    elif method != "POST" or not path.partition("?")[0].endswith("/v1/messages"):
+    if method != "POST" or not path.partition("?")[0].endswith("/v1/messages"):
         await _send(writer, 404, _error("not_found_error", "Only messages are answered here."))
     else:
         question = json.loads(content)

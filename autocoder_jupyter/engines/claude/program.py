@@ -41,6 +41,11 @@ class Home:
     env: Mapping[str, str]
 
 
+def remove_left() -> None:
+    """Remove the places of programs whose kernel was killed, as far as that goes in a short time."""
+    remove_abandoned(_FOLDER)
+
+
 @contextmanager
 def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
     """A place for the program while a session lasts, removed afterwards.
@@ -49,7 +54,6 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
         program: path of its executable.
         variables: what it gets besides, such as its key and the address of the model's service.
     """
-    remove_abandoned(_FOLDER)
     claimed = claim_folder(_FOLDER)  # what the program writes there holds the session, so nothing of it may stay
     root = claimed.path
     folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}

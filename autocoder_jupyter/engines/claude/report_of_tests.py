@@ -10,7 +10,7 @@ from autocoder_jupyter.sandbox.protocol import TestRun
 MOST_TOLD = 8
 """Failing tests whose messages are told; of the others, only the names."""
 
-_HOW = (
+WAS_RUN = (
     "(tests.py was run as it is when it counts: by a runner of its own, tests and function in separate processes, "
     "without conftest.py, plugins and options.)"
 )
@@ -23,9 +23,9 @@ def told_of(run: TestRun, suite: TestSuite) -> str:
     masked all the same.
     """
     if run.collection_error:
-        return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{_HOW}"
+        return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{WAS_RUN}"
     failing = [outcome for outcome in run.outcomes if outcome.outcome != "passed"]
-    lines = [f"{len(run.outcomes) - len(failing)} of {len(suite.ids)} tests passed. {_HOW}"]
+    lines = [f"{len(run.outcomes) - len(failing)} of {len(suite.ids)} tests passed. {WAS_RUN}"]
     for outcome in failing[:MOST_TOLD]:
         lines.append(f"\n{outcome.outcome.upper()} {outcome.id}\n{_masked(outcome.message)}".rstrip())
     if more := failing[MOST_TOLD:]:

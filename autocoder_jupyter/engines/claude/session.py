@@ -16,7 +16,7 @@ from typing import Any
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engines.claude.gateway import Gateway
 from autocoder_jupyter.engines.claude.installed import require_program
-from autocoder_jupyter.engines.claude.program import home
+from autocoder_jupyter.engines.claude.program import home, remove_left
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.visible import visible_block
 
@@ -93,6 +93,7 @@ class Session:
         import claude_agent_sdk as sdk
 
         program = await call_blocking(require_program)
+        await call_blocking(remove_left)
         await self._stack.enter_async_context(self._gateway)
         address = {"ANTHROPIC_BASE_URL": self._gateway.url, "ANTHROPIC_API_KEY": self._gateway.token}
         place = self._stack.enter_context(home(program, {**_VARIABLES, **address}))

@@ -11,9 +11,10 @@ from typing import Any, cast
 from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude.classify import classify
+from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
 from autocoder_jupyter.engines.claude.session import Tool
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.sandbox.workspace import DEFAULT_SECONDS, Observation, Workspace
+from autocoder_jupyter.sandbox.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
 from autocoder_jupyter.types import ToolOutcome, ToolUse
 from autocoder_jupyter.versions.keys import content_key
 from autocoder_jupyter.visible import visible, visible_block
@@ -24,8 +25,13 @@ STEP = "agent tool"
 MOST_SHOWN = 200
 """Characters of an argument that are shown."""
 
+MOST_RECORDED = 32 * 2**20
+"""Bytes of files that a session writes to the journal. A call beyond is made anew when the session is resumed."""
+
 MOST_OBSERVED = 2_000
 """Characters of an observation that are shown, and kept in the report."""
+
+_NOT_DONE = Observation("The sandbox failed; this is not the fault of the command.", ok=False)
 
 _PATH = {"type": "string", "description": "path in the workspace, such as solution.py"}
 _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
@@ -69,12 +75,14 @@ class Hands:
         test: runs the agent's tests by the runner that counts.
         changed: is told after each call that may have changed files.
         failed: is told of what keeps any further call from being of use.
+        failure_seen: is told when the agent has seen a test of it fail, whoever ran it.
     """
 
     ready: Callable[[], Awaitable[str]]
     test: Callable[[], Awaitable[Observation]]
     changed: Callable[[], None]
     failed: Callable[[AutocodeError], None]
+    failure_seen: Callable[[], None]
 
 
 class Toolbox:
@@ -95,6 +103,7 @@ class Toolbox:
         self._session = session
         self._turn = turn
         self._one = asyncio.Lock()
+        self._room = MOST_RECORDED
         self.calls: list[ToolUse] = []
 
     @property
@@ -130,14 +139,17 @@ class Toolbox:
         outcome: ToolOutcome = "cancelled"
         observation, replayed = Observation("", ok=False), False
         try:
-            key = content_key(self._session, number, tool, dict(arguments), self._workspace.snapshot())
+            before = self._workspace.snapshot()
+            key = content_key(self._session, number, tool, dict(arguments), before)
             recorded = self._recorded(key)
             replayed = recorded is not None
             observation = recorded or await self._done(tool, arguments, use)
             outcome = "denied" if use.kind == "denied" else ("ok" if observation.ok else "failed")
             if not replayed:
-                self._record(key, observation)
+                self._record(key, observation, before)
             self._hands.changed()
+            if tool == "Bash" and _shows_a_failure(use, observation):
+                self._hands.failure_seen()
         finally:
             told = visible_block(observation.text)[:MOST_OBSERVED]
             seconds = time.monotonic() - began
@@ -158,7 +170,7 @@ class Toolbox:
             return await self._in_workspace(tool, arguments)
         except AutocodeError as error:
             self._hands.failed(error)
-            return Observation("The sandbox failed; this is not the fault of the command.", ok=False)
+            return _NOT_DONE
 
     async def _in_workspace(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
         workspace, path = self._workspace, str(arguments.get("file_path") or "")
@@ -184,13 +196,23 @@ class Toolbox:
             return None
         if "files" in found and not self._workspace.restore(found["files"]):
             return None
-        return Observation(visible_block(found["observed"]), found.get("ok") is True)
+        return Observation(visible_block(found["observed"][:LONGEST_OBSERVATION]), found.get("ok") is True)
 
-    def _record(self, key: str, observation: Observation) -> None:
-        if self._work.config.cache == "disable":
+    def _record(self, key: str, observation: Observation, before: Mapping[str, str]) -> None:
+        """Record what came of a call, with the files if it changed any."""
+        files = self._workspace.snapshot()
+        changed = {} if files == before else {"files": files}
+        self._room -= sum(map(len, files.values())) if changed else 0
+        if self._work.config.cache == "disable" or observation is _NOT_DONE or self._room < 0:
             return
-        outcome = {"observed": observation.text, "ok": observation.ok, "files": self._workspace.snapshot()}
+        outcome = {"observed": observation.text, "ok": observation.ok, **changed}
         self._work.services.journal.add_step(STEP, key, outcome)
+
+
+def _shows_a_failure(use: ToolUse, observation: Observation) -> bool:
+    """Whether the agent knows now that a test fails: by our runner, or by a run of its own that no rule has noticed."""
+    sign = WAS_RUN if use.kind == "intercepted" else "AssertionError"
+    return not observation.ok and sign in observation.text
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

@@ -194,7 +194,13 @@ class ClaudeWriter:
             on_send=work.services.journal.add_sent,
             listener=listener,
         )
-        hands = Hands(ready=self._ready, test=self._tested, changed=self._seen, failed=gateway.stop)
+        hands = Hands(
+            ready=self._ready,
+            test=self._tested,
+            changed=self._seen,
+            failed=gateway.stop,
+            failure_seen=self._watch.failed,
+        )
         self._toolbox = Toolbox(work, self._workspace, hands, identity, lambda: gateway.turn)
         self._session = Session(gateway, self._toolbox.tools, system, plain_name(self._model.model))
         await self._session.start()
@@ -303,8 +309,6 @@ class ClaudeWriter:
         run = await self._work.bench.work_with_two(
             lambda worker, callee: worker.test(program, suite.source, suite.ids, callee=callee)
         )
-        if not run.passed:
-            self._watch.failed()
         return Observation(told_of(run, suite), ok=run.passed)
 
     # Tests that it does not see

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.engines.claude import wire
-from autocoder_jupyter.engines.claude.program import home
+from autocoder_jupyter.engines.claude.program import home, remove_left
 from tests.scripted_model import ScriptedModel
 
 sdk = pytest.importorskip("claude_agent_sdk", reason="the extra [agent] is not installed")
@@ -115,6 +115,7 @@ def test_what_a_killed_kernel_left_is_removed_by_the_next_session() -> None:
     (abandoned / "session.jsonl").write_text("rows")
     os.utime(abandoned, (0, 0))
     with held_folder() as used, home(PROGRAM, {}):
+        remove_left()
         assert not abandoned.exists()
         assert used.exists()
 

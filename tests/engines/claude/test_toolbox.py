@@ -1,0 +1,138 @@
+"""The agent's calls one by one: what is recorded of them, and what is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engines.claude import toolbox as toolbox_module
+from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
+from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
+from autocoder_jupyter.errors import AutocodeError, EngineGone
+from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.sandbox.protocol import CommandOutcome
+from autocoder_jupyter.sandbox.workspace import LONGEST_OBSERVATION, Observation, Workspace
+
+
+class Bench:
+    """A session's tools over commands that are played, and a real journal."""
+
+    def __init__(self, root: Path) -> None:
+        self.journal = Journal(root / ".autocode", "total")
+        self.journal.begin("run1")
+        self.commands: list[str] = []
+        self.outcomes: dict[str, CommandOutcome | Exception] = {}
+        self.tests = Observation(f"2 of 2 tests passed. {WAS_RUN}")
+        self.failures_seen = 0
+        self.faults: list[AutocodeError] = []
+        services = SimpleNamespace(journal=self.journal)
+        self._work = SimpleNamespace(config=AgentConfig(), services=services, emit=lambda event: None)
+        self.workspace = Workspace(self._run)
+        hands = Hands(self._ready, self._test, lambda: None, self.faults.append, self._saw)
+        self.toolbox = Toolbox(cast(Work, self._work), self.workspace, hands, "session", lambda: 1)
+
+    def call(self, name: str, **arguments: Any) -> str:
+        tool = next(tool for tool in self.toolbox.tools if tool.name == name)
+
+        async def called() -> tuple[str, bool]:
+            return await tool.call(arguments)
+
+        return asyncio.run(called())[0]
+
+    @property
+    def size(self) -> int:
+        return (self.journal.folder / "journal.jsonl").stat().st_size
+
+    def _saw(self) -> None:
+        self.failures_seen += 1
+
+    async def _ready(self) -> str:
+        return ""
+
+    async def _test(self) -> Observation:
+        return self.tests
+
+    async def _run(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
+        self.commands.append(command)
+        outcome = self.outcomes.get(command, CommandOutcome(0, "done", files))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_a_call_that_changes_no_file_records_none(bench: Bench) -> None:
+    bench.call("Write", file_path="solution.py", content="x" * 100_000)
+    before = bench.size
+    for number in range(10):
+        bench.call("Bash", command=f"echo {number}")
+    assert bench.size - before < 10_000
+
+
+def test_what_a_session_writes_to_the_journal_has_an_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolbox_module, "MOST_RECORDED", 500_000)
+    again = Bench(bench.journal.root.parent)
+    for number in range(20):
+        again.outcomes[f"make {number}"] = CommandOutcome(0, "", {"large.bin": bytes([number]) * 100_000})
+        again.call("Bash", command=f"make {number}")
+    assert again.size < 700_000
+    assert again.workspace.files["large.bin"][0] == 19
+
+
+def test_recorded_calls_are_not_made_again_and_leave_the_same_files(bench: Bench) -> None:
+    made = {"make": CommandOutcome(0, "made", {"a.txt": b"a"}), "fail": CommandOutcome(1, "no", {"a.txt": b"a"})}
+    bench.outcomes |= made
+    said = [bench.call("Bash", command=command) for command in made]
+    again = Bench(bench.journal.root.parent)
+    assert [again.call("Bash", command=command) for command in made] == said
+    assert not again.commands and dict(again.workspace.files) == {"a.txt": b"a"}
+
+
+def test_a_sandbox_that_failed_is_asked_again_when_the_session_is_resumed(bench: Bench) -> None:
+    bench.outcomes["ls"] = EngineGone("The engine is gone.")
+    assert "sandbox failed" in bench.call("Bash", command="ls") and len(bench.faults) == 1
+    again = Bench(bench.journal.root.parent)
+    assert again.call("Bash", command="ls") == "done"
+
+
+def test_an_observation_of_a_strangers_journal_is_bounded(bench: Bench) -> None:
+    bench.call("Bash", command="ls")
+    for key in list(bench.journal._steps):
+        bench.journal.add_step(*key, {"observed": "x" * 10**6, "ok": True})
+    assert len(Bench(bench.journal.root.parent).call("Bash", command="ls")) == LONGEST_OBSERVATION
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_that_the_agent_saw_a_test_fail_is_known_also_of_a_resumed_session(bench: Bench, resumed: bool) -> None:
+    bench.tests = Observation(f"1 of 2 tests passed. {WAS_RUN}", ok=False)
+    bench.call("Bash", command="pytest")
+    if resumed:
+        bench = Bench(bench.journal.root.parent)
+        bench.call("Bash", command="pytest")
+    assert bench.failures_seen == 1
+
+
+def test_that_it_saw_one_fail_in_a_run_of_its_own_is_known_too(bench: Bench) -> None:
+    bench.outcomes["python copy_of_tests.py"] = CommandOutcome(1, "Traceback …\nAssertionError\n", {})
+    bench.call("Bash", command="python copy_of_tests.py")
+    assert bench.failures_seen == 1
+
+
+def test_tests_that_were_not_run_or_passed_are_no_failure(bench: Bench) -> None:
+    bench.call("Bash", command="pytest")
+    bench.tests = Observation("The tests were not run: there is no tests.py.", ok=False)
+    bench.call("Bash", command="pytest -q")
+    bench.outcomes["grep AssertionError solution.py"] = CommandOutcome(0, "AssertionError", {})
+    bench.call("Bash", command="grep AssertionError solution.py")
+    assert bench.failures_seen == 0
