@@ -207,7 +207,7 @@ class CodeModeAgent:
             self.limits.calls,
             asyncio.get_running_loop(),
         )
-        clock = journal.clock(block_key(messages[:1]))
+        began = block_key(messages[:1])
         conversation = Conversation(
             system=self._system,
             model=self._model(journal, emit),
@@ -218,7 +218,7 @@ class CodeModeAgent:
             start=lambda: Interpreter(
                 self.limits,
                 stubs(tools.values(), tables),
-                clock,
+                journal.clock(began),
                 frames.globals(),
             ),
             shown=shown,

@@ -206,6 +206,9 @@ class Calls:
             if outcome is None or outcome.error is None:
                 outcome = Outcome(error=(error.kind, str(error)))
             raise
+        except Exception as error:  # of `approve`, which is the person's
+            outcome = Outcome(error=_said(error))
+            raise ToolFailed(*_said(error)) from error
         finally:
             seconds = 0.0 if outcome is recorded else time.monotonic() - started
             self._ended(call, outcome, seconds, replayed=outcome is not None and outcome is recorded)

@@ -94,7 +94,7 @@ class ConversationJournal:
         self._sent, self._places = [], {}
         home = f"{self.root.name}/{self.name}"
         for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
-            with contextlib.suppress(ValueError, TypeError):
+            with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._remember(entry)
 
     def _remember(self, entry: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import reprlib
 from typing import Any
 
@@ -98,3 +99,13 @@ class _Writer(reprlib.Repr):
             return super().repr1(x, level)
         shape = " × ".join(f"{count:,}" for count in x.shape)
         return f"<Frame, {shape}>" if self.shapes else "<Frame>"
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """With the keys in the order in which they are."""
+        if level <= 0 and x:
+            return "{...}"
+        pieces = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value in itertools.islice(x.items(), self.maxdict)
+        ]
+        return f"{{{', '.join([*pieces, '...'] if len(x) > self.maxdict else pieces)}}}"

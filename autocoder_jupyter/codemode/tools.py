@@ -219,7 +219,7 @@ def _function(target: Any) -> Any:
 def _in_flyte_task() -> bool:
     """Whether a task of Flyte runs this, so that the tasks that it calls run where it does, each on its own."""
     flyte = sys.modules.get("flyte")
-    return flyte is not None and getattr(flyte, "ctx", lambda: None)() is not None
+    return flyte is not None and bool(getattr(flyte, "ctx", lambda: None)())
 
 
 def _own_name(target: Any) -> Any:

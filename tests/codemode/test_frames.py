@@ -1,0 +1,278 @@
+"""Tables in code mode: handles, what can be done with them, and how much of them may be seen."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import CodeModeAgent
+from autocoder_jupyter.codemode import frame as module
+from autocoder_jupyter.codemode.frame import Withheld, frame_of
+from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from tests.codemode.conftest import block, told
+
+SALES = pd.DataFrame(
+    {
+        "region": ["north", "south", "north", None, "south"],
+        "amount": [10.0, 20.0, 30.0, 40.0, None],
+        "day": pd.to_datetime(["2026-01-01", "2026-01-02", None, "2026-01-04", "2026-01-05"]),
+        "n": pd.array([1, None, 3, 4, 5], dtype="Int64"),
+    }
+)
+RATES = pd.DataFrame({"region": ["north", "east"], "amount": [1.5, 2.5]})
+
+
+@pytest.fixture
+def sales():
+    return frame_of(SALES, "sales", "rows")
+
+
+def numbers(frame):
+    return [int(row) for row in frame.table["n"].fillna(0)]
+
+
+def test_columns_dtypes_count_and_head(sales):
+    assert sales.columns == ["region", "amount", "day", "n"]
+    assert (sales.dtypes["amount"], sales.dtypes["n"]) == ("float64", "Int64")
+    assert sales.count() == 5
+    assert [row["amount"] for row in sales.head(10)] == [10.0, 20.0, 30.0, 40.0, None]
+    assert sales.head(2)[1]["n"] is None
+
+
+@pytest.mark.parametrize(
+    ("column", "operator", "value", "rows"),
+    [
+        ("region", "==", "north", [1, 3]),
+        ("region", "!=", "north", [0, 5]),
+        ("amount", "<", 20, [1]),
+        ("amount", "<=", 20, [1, 0]),
+        ("amount", ">", 20, [3, 4]),
+        ("amount", ">=", 20, [0, 3, 4]),
+        ("n", "!=", 3, [1, 4, 5]),
+        ("n", ">", 3, [4, 5]),
+        ("region", "in", ["south", "west"], [0, 5]),
+        ("n", "not in", {1, 3}, [4, 5]),
+        ("region", "contains", "o", [1, 0, 3, 5]),
+        ("region", "contains", "n.r", []),
+        ("region", "starts with", "so", [0, 5]),
+        ("region", "ends with", "uth", [0, 5]),
+        ("region", "is null", None, [4]),
+        ("amount", "not null", None, [1, 0, 3, 4]),
+        ("day", ">", "2026-01-02", [4, 5]),
+        ("day", ">=", pd.Timestamp("2026-01-02").to_pydatetime(), [0, 4, 5]),
+    ],
+)
+def test_filter(sales, column, operator, value, rows):
+    assert numbers(sales.filter(column, operator, value)) == rows
+
+
+def test_select_and_sort(sales):
+    assert sales.select("n", "region").columns == ["n", "region"]
+    assert [row["amount"] for row in sales.sort("amount", descending=True).head()] == [40.0, 30.0, 20.0, 10.0, None]
+    assert numbers(sales.sort(["region", "n"])) == [1, 3, 5, 0, 4]
+
+
+def test_aggregate_over_all_and_over_groups(sales):
+    one = sales.aggregate({"total": ("amount", "sum"), "days": ("day", "nunique")})
+    assert one.head() == [{"total": 100.0, "days": 4}]
+    groups = sales.aggregate({"total": ("amount", "sum"), "rows": ["n", "count"]}, by="region")
+    assert groups.head() == [
+        {"region": "north", "total": 40.0, "rows": 2},
+        {"region": "south", "total": 20.0, "rows": 1},
+        {"region": None, "total": 40.0, "rows": 1},
+    ]
+    assert one.scalar("total") == sales.select("amount").aggregate({"x": ("amount", "sum")}).scalar() == 100.0
+
+
+@pytest.mark.parametrize("how", module.AGGREGATES)
+def test_each_function_is_that_of_pandas(sales, how):
+    expected = getattr(SALES["amount"], how)()
+    assert sales.aggregate({"x": ("amount", how)}).scalar() == expected
+    groups = sales.aggregate({"x": ("amount", how)}, by=["region"]).table
+    assert groups.loc[0, "x"] == getattr(SALES["amount"][SALES["region"] == "north"], how)()
+
+
+def test_join(sales):
+    joined = sales.join(frame_of(RATES, "rates", "rows"), "region")
+    assert joined.columns == ["region", "amount", "day", "n", "amount_right"]
+    assert [row["amount_right"] for row in joined.head()] == [1.5, 1.5]
+    assert sales.join(frame_of(RATES, "rates", "rows"), ["region"], "outer").count() == 6
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda frame: frame.filter("regoin", "==", 1), "Did you mean 'region'.*Columns: 'region', 'amount'"),
+        (lambda frame: frame.filter("region", "~", 1), "filter knows ==, !="),
+        (lambda frame: frame.filter("region", "in", "north"), "needs a list of values"),
+        (lambda frame: frame.filter("region", "==", ["north"]), "needs one value"),
+        (lambda frame: frame.filter("region", "contains", 3), "needs a text, not int"),
+        (lambda frame: frame.head(0), "head gives 1 to 100 rows"),
+        (lambda frame: frame.head(101), "head gives 1 to 100 rows"),
+        (lambda frame: frame.select(), "name at least one column"),
+        (lambda frame: frame.sort([]), "name at least one column"),
+        (lambda frame: frame.scalar(), "scalar needs the name of a column"),
+        (lambda frame: frame.scalar("n"), "frame of one row, and this one has 5"),
+        (lambda frame: frame.aggregate({}), "needs a dict"),
+        (lambda frame: frame.aggregate({"x": "amount"}), "takes figures as"),
+        (lambda frame: frame.aggregate({"x": ("amount", "to_csv")}), "aggregate knows count, sum"),
+        (lambda frame: frame.aggregate({"region": ("amount", "sum")}, by="region"), "give the figure another name"),
+        (lambda frame: frame.join("rates", "region"), "join needs another Frame"),
+        (lambda frame: frame.join(frame, "region", "cross"), "join knows inner, left"),
+    ],
+)
+def test_a_wrong_argument_is_said_with_what_is_right(sales, work, said):
+    with pytest.raises((KeyError, ValueError, TypeError), match=said):
+        work(sales)
+
+
+def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr(module, "JOINED_ROWS", 50)
+    twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", "rows")
+    with pytest.raises(ValueError, match=r"would give 4\d\d rows, at most 50"):
+        twins.join(twins, "key")
+
+
+def test_no_operation_changes_the_table(sales):
+    before = sales.table.copy()
+    sales.filter("n", ">", 1)
+    sales.sort("amount")
+    sales.aggregate({"x": ("amount", "sum")}, by="region")
+    pd.testing.assert_frame_equal(sales.table, before)
+
+
+@pytest.mark.parametrize("share", ["stats", "schema"])
+def test_rows_are_not_seen_where_they_are_not_shared(share):
+    frame = frame_of(SALES, "sales", share)
+    for work in (lambda: frame.head(), lambda: frame.filter("n", "==", 1).scalar("region")):
+        with pytest.raises(Withheld):
+            work()
+    assert frame.columns == list(SALES.columns)
+
+
+def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows():
+    frame = frame_of(pd.concat([SALES] * 3), "sales", "stats")
+    assert frame.count() == 15
+    assert frame.aggregate({"total": ("amount", "sum")}).scalar() == 300.0
+    assert len(frame.filter("region", "not null").aggregate({"x": ("amount", "sum")}, by="region").head()) == 2
+    small = frame.aggregate({"x": ("amount", "max")}, by="region")  # three rows have no region
+    for work in (small.head, frame.filter("n", "==", 1).aggregate({"x": ("region", "max")}).scalar):
+        with pytest.raises(Withheld, match="5 rows or more"):
+            work()
+
+
+def test_a_join_does_not_pass_rows_off_as_statistics():
+    frame = frame_of(pd.concat([SALES] * 5), "sales", "stats")
+    totals = frame.aggregate({"total": ("amount", "sum")}, by="region")
+    with pytest.raises(Withheld):
+        totals.join(frame, "region").head()
+
+
+def test_where_only_the_schema_is_shared_not_even_the_count_is_seen():
+    frame = frame_of(pd.concat([SALES] * 3), "sales", "schema")
+    for work in (frame.count, frame.aggregate({"total": ("amount", "sum")}).scalar):
+        with pytest.raises(Withheld):
+            work()
+
+
+def test_frames_have_names_in_the_code_and_columns_in_the_request(ask):
+    code = (
+        "north = sales.filter('region', '==', 'north')\nprint(north.count(), north.head(1))\n"
+        "{'summary': 'Done.', 'north': north, 'all': [sales]}"
+    )
+    result = ask([block(code)], frames={"sales": SALES, "rates": RATES})
+    assert (
+        "2 [{'region': 'north', 'amount': 10.0, 'day': datetime.datetime(2026, 1, 1, 0, 0), 'n': 1}]" in result.output
+    )
+    assert isinstance(result.value["north"], pd.DataFrame)
+    pd.testing.assert_frame_equal(result.value["all"][0], SALES)
+    request = ask.requests[0]["messages"][-1]["content"]
+    assert request.startswith("Do it.\n\nFrames that your code has by name:\n- sales: 'region' ")
+    assert "- rates: 'region' " in request
+
+
+def test_new_rows_do_not_change_the_request(ask):
+    ask([block("sales.columns"), "Done."], frames={"sales": SALES})
+    assert ask([], frames={"sales": pd.concat([SALES, SALES])}).summary == "Done."
+
+
+def test_tools_take_and_give_tables(ask):
+    def total(prices: pd.DataFrame, weights: pd.Series) -> float:
+        assert isinstance(weights, pd.Series)
+        return float((prices["amount"] * weights).sum())
+
+    def load(n: int) -> dict[str, object]:
+        return {"table": pd.DataFrame({"k": range(n)}), "series": pd.Series([1, 2], name="w")}
+
+    code = (
+        "got = load(3)\nprint(got['table'].count(), got['series'].columns)\ntotal(rates, got['series']), got['table']"
+    )
+    result = ask([block(code), "Done."], [total, load], frames={"rates": RATES})
+    assert result.output == "3 ['w']\n"
+    assert result.value[0] == 6.5
+    assert [call.observed for call in result.calls] == ["{'table': <Frame, 3 × 1>, 'series': <Frame, 2>}", "6.5"]
+    assert "def total(prices: Frame, weights: Frame) -> float:" in ask.requests[0]["messages"][0]["content"]
+    assert "<Frame, 3 × 1>" in told(ask)
+
+
+def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen():
+    prompts = {share: CodeModeAgent(share=share).system_prompt for share in ("rows", "stats", "schema")}
+    for method in module.METHODS:
+        assert f"frame.{method}(" in prompts["rows"]
+    assert "head and scalar work after aggregate" in prompts["stats"]
+    assert "count, head and scalar are refused" in prompts["schema"]
+    assert all(repr(operator)[1:-1] in prompts["rows"] for operator in module.OPERATORS)
+    assert all(how in prompts["rows"] for how in module.AGGREGATES)
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        ({"sales": [1]}, "sales is a list, not a DataFrame"),
+        ({"two words": SALES}, "two words"),
+        ({"print": SALES}, "a name of Python already"),
+        ({"plus": SALES}, "a tool already"),
+        ([SALES], "must be a dict"),
+    ],
+)
+def test_frames_that_cannot_be_are_refused(root, frames, said):
+    def plus(a: int) -> int:
+        return a
+
+    with pytest.raises(InvalidRequest, match=said):
+        CodeModeAgent([plus], call_llm=lambda *_: "No.").run("Do it.", frames=frames, journal_root=root)
+
+
+def test_columns_of_one_name_are_refused(root):
+    twins = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(UnsupportedData, match="Two columns of a DataFrame have the name 'a'"):
+        CodeModeAgent(call_llm=lambda *_: "No.").run("Do it.", frames={"twins": twins}, journal_root=root)
+
+
+def test_names_of_columns_that_are_no_texts_are_texts_in_the_code_and_themselves_for_the_person(ask):
+    wide = pd.DataFrame({2025: [1], 2026: [2]})
+    result = ask([block("print(wide.columns)\nwide.scalar('2026'), wide"), "Done."], frames={"wide": wide})
+    assert result.output == "['2025', '2026']\n"
+    assert result.value[0] == 2
+    assert list(result.value[1].columns) == [2025, 2026]
+
+
+def test_cells_that_are_too_much_for_the_sandbox_are_refused(ask):
+    heavy = pd.DataFrame({"text": ["x" * 20_000_000] * 4})
+    code = "try:\n    heavy.head(4)\nexcept ValueError as error:\n    x = str(error)\nx"
+    assert "more than the sandbox can take" in ask([block(code), "Done."], frames={"heavy": heavy}).value
+
+
+def test_where_only_the_schema_is_shared_no_shape_is_told(ask):
+    ask([block("sales"), "Done."], frames={"sales": SALES}, share="schema")
+    assert told(ask).endswith("<Frame>")
+
+
+def test_errors_of_operations_can_be_caught_by_their_type(ask):
+    code = (
+        "said = []\nfor work in (lambda: sales.select('x'), lambda: sales.head(0), lambda: sales.head(),\n"
+        "             lambda: sales.filter('n', 'in', 3), lambda: sales.filter('amount', '<', 'a')):\n"
+        "    try:\n        work()\n    except Exception as error:\n        said.append(type(error).__name__)\nsaid"
+    )
+    result = ask([block(code), "Done."], frames={"sales": SALES}, share="stats")
+    assert result.value == ["KeyError", "PermissionError", "PermissionError", "TypeError", "TypeError"]
