@@ -96,5 +96,5 @@ def test_an_answer_that_is_no_decision_allows_nothing(ask, answer):
 
 def test_an_approve_that_fails_allows_nothing(ask):
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: 1 / 0)
-    assert "ZeroDivisionError" in result.blocks[0].error
+    assert "ZeroDivisionError" in result.calls[0].observed
     assert result.calls[0].outcome == "failed"
