@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, TestReported, VersionBegun
+from autocoder_jupyter.engine.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.engine.start import verified_on
-from autocoder_jupyter.types import CodeSolution, File, Report
+from autocoder_jupyter.types import CodeSolution, File, Report, Trace
 from autocoder_jupyter.versions import Versions
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
 
@@ -47,6 +47,16 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(th
     said = [(said.stage, said.answer) for said in again.report.conversation_history]
     assert sorted(said) == sorted((said.stage, said.answer) for said in first.report.conversation_history)
     assert files(theatre) == before
+
+
+async def test_a_kept_function_still_tells_that_an_agent_changed_its_tests(theatre: Theatre) -> None:
+    first = await theatre.play(SCRIPT)
+    file = theatre.root / "growth" / first.report.run_id / "report.json"
+    trace = Trace(turns=3, max_turns=50, suite_changed=("test_sum",))
+    file.write_text(first.report.model_copy(update={"trace": trace}).model_dump_json())
+    again = await theatre.play({})
+    assert again.report.kept and again.report.trace == trace
+    assert [event.tests for event in again.of(SuiteChanged)] == [("test_sum",)]
 
 
 async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_its_own(theatre: Theatre) -> None:

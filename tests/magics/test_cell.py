@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import engine, magics
-from autocoder_jupyter.engine.events import StageStarted
+from autocoder_jupyter.engine.events import StageStarted, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
 
 CELL = "%%autocode growth\nMonthly revenue of @sales; {x} $y me@example.org"
@@ -216,6 +216,28 @@ def test_a_terminal_gets_lines_of_text_and_waits(shell: Any, jobs: Any, capsys: 
     assert shell.display_pub.outputs == []
 
 
+def test_a_terminal_prints_each_tool_call_of_an_agent_once(
+    shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.kernel = None
+
+    def play(job: Any) -> None:
+        job.tell(StageStarted("code", 1, 3))
+        job.tell(TurnBegun(1, 50))
+        job.tell(ToolCalled("1", 1, "Bash", "curl x.example", "denied", "no network"))
+        job.tell(ToolEnded("1", "denied"))
+        threading.Timer(0.5, lambda: job.tell(ToolCalled("2", 1, "Write", "solution.py", "safe"))).start()
+        threading.Timer(0.7, lambda: job.tell(ToolEnded("2", "ok"))).start()
+        threading.Timer(1.0, job.end).start()
+
+    jobs.ending = play
+    shell.run("%%autocode growth --backend claude\nWords")
+    working, _, card = capsys.readouterr().out.partition("● growth  Ready")
+    told = [line for line in working.splitlines() if line.startswith("  ")]
+    assert told == ["  ⊘ denied  Bash curl x.example  no network", "  ✓ ok  Write solution.py  safe"]
+    assert "agent: 2 calls: Bash 1, Write 1; 1 safe, 1 denied" in card
+
+
 def test_unloading_takes_everything_out_and_cancels(shell: Any, jobs: Any) -> None:
     before = len(shell.configurables)
     shell.run("%%autocode growth\nWords")
@@ -247,7 +269,6 @@ def test_pyproject_reaches_the_next_cell(shell: Any, jobs: Any, here: Path) -> N
     [
         ("-p ../x", "packages"),
         ("-p git+https://example.org/x", "packages"),
-        ("--backend claude", "backend"),
         ("-m huggingface/https://evil.example/v1", "not an address"),
     ],
 )
