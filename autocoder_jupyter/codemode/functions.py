@@ -60,7 +60,11 @@ class Functions:
             raise LookupError(
                 f"there is no function {function!r}. {did_you_mean(str(function), self._tools)} It has: {known}"
             )
-        return await tool.answer(tool.signature.bind(*arguments, **named))
+        try:
+            given = tool.signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{function}: {error}") from None
+        return await tool.answer(given)
 
 
 def _line(tool: Tool) -> str:

@@ -312,7 +312,7 @@ def _monty() -> Any:
     except ModuleNotFoundError:
         raise AutocodeError(
             "Code mode needs the package pydantic-monty, which is not installed.",
-            hint="pip install 'autocoder-jupyter[codemode]'",
+            hint='pip install "autocoder-jupyter[codemode]"',
         ) from None
     return pydantic_monty
 

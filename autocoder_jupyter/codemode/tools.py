@@ -69,7 +69,7 @@ class Tool:
         """Make a call. What blocks is called in a thread of its own; cancelling does not wait for it."""
         args, kwargs = arguments.args, arguments.kwargs
         if self.kind == "generated":
-            return await getattr(self.target, "aio", self.target)(*args, **kwargs)
+            return await (_aio(self.target) or self.target)(*args, **kwargs)
         if self.kind == "async":
             return await self.target(*args, **kwargs)
         if self.kind == "flyte" and _in_flyte_task():
@@ -195,20 +195,34 @@ def _tool(given: Any, target: Any) -> Tool:
             why="The model is told how to call it, and nobody knows.",
             hint="Give a function of your own that calls it.",
         ) from None
-    description = marks.description or inspect.getdoc(described) or ""
+    description = marks.description or _documentation(described, kind)
     return Tool(name, target, signature, description.strip(), kind, marks.ask, marks.effects)
+
+
+def _documentation(described: Any, kind: Kind) -> str:
+    """The docstring; of a generated function without what is for the person who calls it in a notebook."""
+    text = inspect.getdoc(described) or ""
+    if kind != "generated":
+        return text
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(one for one in paragraphs if not one.startswith(("Options of a call", "What else there is")))
 
 
 def _kind(target: Any) -> tuple[Kind, Any]:
     """How it is called, and the object whose signature and docstring tell about it."""
     if type(target).__module__.split(".")[0] == "flyte" and callable(getattr(target, "func", None)):
         return "flyte", target.func
-    if hasattr(target, "interface") and callable(getattr(target, "aio", None)):
+    if hasattr(target, "interface") and _aio(target) is not None:
         return "generated", target
     plain = _function(target)
     if inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(getattr(plain, "__call__", None)):  # noqa: B004
         return "async", target
     return "function", target
+
+
+def _aio(target: Any) -> Any:
+    """What is awaited of a task or a result; None for anything else."""
+    return getattr(target, "aio", None) or getattr(getattr(target, "run", None), "aio", None)
 
 
 def _function(target: Any) -> Any:
