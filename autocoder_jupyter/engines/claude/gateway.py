@@ -92,6 +92,7 @@ class Gateway:
         self._on_send = on_send
         self._listener = listener
         self._patience = Patience()
+        self._reachable = False
         self._known = 0  # messages of the session that are recorded
         self.token = secrets.token_hex(16)
         self._server = Loopback(self._answer, self.token)
@@ -186,6 +187,9 @@ class Gateway:
         self, body: dict[str, Any], headers: Mapping[str, str], key: str, new: list[Any]
     ) -> tuple[wire.Message, Usage]:
         """Ask the service until it answers; passing faults are waited out."""
+        if not self._reachable:
+            await call_blocking(self._service.require_reachable)
+            self._reachable = True
         litellm = await library.preload()
         config, asked = self._service.config, int(body.get("max_tokens") or 8000)
         texts = [{"content": str(body["messages"])}]

@@ -232,6 +232,7 @@ def test_a_killed_kernel_leaves_no_program_and_its_session_goes_on(play: Play, t
 
 
 _KILLED = """
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from tests.engines.claude.agent_play import Play

@@ -1,0 +1,226 @@
+"""The agent of one generation: its session, its workspace, and what its tools need of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from autocoder_jupyter import parameters
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.data.sample_files import sample_files
+from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.events import AgentSaid, Retrying, TurnBegun
+from autocoder_jupyter.engine.interface import interface_problem
+from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
+from autocoder_jupyter.engine.tests import read_suite, suite_problem
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engines.claude import prompts
+from autocoder_jupyter.engines.claude.gateway import Gateway, Listener
+from autocoder_jupyter.engines.claude.prompts import PACKAGES, SOLUTION, TESTS
+from autocoder_jupyter.engines.claude.report_of_tests import told_of
+from autocoder_jupyter.engines.claude.service import Service, plain_name
+from autocoder_jupyter.engines.claude.session import Session
+from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
+from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
+from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
+from autocoder_jupyter.models.protocol import ModelConfig
+from autocoder_jupyter.parsing import complaint
+from autocoder_jupyter.sandbox.workspace import Observation, Workspace
+from autocoder_jupyter.types import TestFailure, Trace
+from autocoder_jupyter.versions.keys import content_key
+
+REMINDERS = 2
+"""How often the agent is told in a row that something it must leave is missing."""
+
+
+class Agent:
+    """An agent with files of its own. It begins with `begin`; `go_on` says more in the same session.
+
+    Args:
+        work: the generation.
+        packages: its packages.
+        model: which model, and how it is reached.
+        changed: is told when files may have changed.
+    """
+
+    def __init__(self, work: Work, packages: Packages, model: ModelConfig, changed: Callable[[], None]) -> None:
+        self._work = work
+        self._packages = packages
+        self._model = model
+        self._changed = changed
+        self._workspace = Workspace(work.bench.command)  # until there is something to do in it
+        self._provided: object = None
+        self._running: tuple[Gateway, Toolbox, Session] | None = None
+        self.watch = SuiteWatch()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a session to go on with."""
+        return self._running is not None
+
+    @property
+    def trace(self) -> Trace | None:
+        """What it has done; None when it was not asked."""
+        if self._running is None:
+            return None
+        gateway, toolbox, session = self._running
+        return Trace(
+            calls=tuple(toolbox.calls),
+            turns=gateway.turn,
+            max_turns=self._work.config.agent_max_turns,
+            session=session.id,
+            suite_changed=self.watch.changed,
+        )
+
+    @property
+    def code(self) -> str:
+        """Its module, as it is now; "" when there is none."""
+        return without_entry(self._workspace.text(SOLUTION) or "")
+
+    @property
+    def tests(self) -> str:
+        """Its tests, likewise."""
+        return self._workspace.text(TESTS) or ""
+
+    async def begin(self, code: str = "", tests: str = "", failures: Sequence[TestFailure] = ()) -> None:
+        """Have it write, in a new workspace.
+
+        Args:
+            code: a module that is there already; "" for none.
+            tests: its tests, likewise.
+            failures: what is wrong with them; without, they are an earlier version's.
+
+        Raises:
+            UnusableAnswer: it stopped without leaving what it must.
+            AutocodeError: the session cannot go on.
+        """
+        work = self._work
+        given = await call_blocking(lambda: given_files(work))
+        self._workspace = Workspace(work.bench.command, given=given, most_seconds=work.config.timeout)
+        if code:
+            await self._workspace.write(SOLUTION, code)
+        if tests:
+            await self.put_tests(tests)
+        system, question = prompts.first_question(work, sorted(given), earlier=bool(code), failures=failures)
+        await self._start(system, question)
+        await self._ask(question)
+
+    async def go_on(self, failures: Sequence[TestFailure], *, again: bool) -> None:
+        """Tell it what does not hold; see `begin`."""
+        assert self._running is not None
+        self._running[0].stage = "fix"
+        await self._ask(prompts.mending_question(failures, again=again))
+
+    async def put_tests(self, source: str) -> None:
+        """Put tests of somebody else in the place of its own."""
+        await self._workspace.write(TESTS, source)
+        self.watch.take(source)
+
+    async def close(self) -> None:
+        """End the session, and with it the program."""
+        if self._running is not None:
+            await self._running[2].close()
+
+    async def _start(self, system: str, question: str) -> None:
+        work, turns = self._work, self._work.config.agent_max_turns
+        gateway = Gateway(
+            Service(self._model),
+            journal=work.services.journal,
+            policy=work.config.cache,
+            locked=work.config.locked,
+            meter=work.budget,
+            most_turns=turns,
+            on_send=work.services.journal.add_sent,
+            listener=Listener(
+                begun=lambda turn: work.emit(TurnBegun(turn, turns)),
+                said=lambda turn, text: work.emit(AgentSaid(turn, text)),
+                exchanged=work.talk.note,
+                retrying=lambda reason, seconds: work.emit(Retrying(gateway.stage, reason, seconds)),
+            ),
+        )
+        hands = Hands(
+            ready=self._ready,
+            test=self._tested,
+            changed=self._changed,
+            failed=gateway.stop,
+            failure_seen=self.watch.failed,
+        )
+        name = content_key(self._model.model, system, question)
+        toolbox = Toolbox(work, self._workspace, hands, name, lambda: gateway.turn)
+        session = Session(gateway, toolbox.tools, system, plain_name(self._model.model))
+        self._running = gateway, toolbox, session
+        await session.start()
+
+    async def _ask(self, text: str) -> None:
+        assert self._running is not None
+        for _ in range(REMINDERS + 1):
+            await self._running[2].ask(text)
+            problem = self._missing()
+            if not problem:
+                return
+            text = prompts.missing_question(problem)
+        raise UnusableAnswer(f"The agent stopped although {problem}.", hint="Try another model.")
+
+    def _missing(self) -> str:
+        """What it must leave and has not, in words for it; "" when all is there."""
+        if self._workspace.text(SOLUTION) is None:
+            return f"there is no {SOLUTION}"
+        if problem := interface_problem(self.code, self._work.plan):
+            return f"{SOLUTION} does not keep to the interface: {problem}"
+        return self._declare() or ("" if self._work.config.skip_tests else self._tests_problem())
+
+    def _tests_problem(self) -> str:
+        if self._workspace.text(TESTS) is None:
+            return f"there is no {TESTS}"
+        try:
+            problem = suite_problem(read_suite(self.tests))
+        except SyntaxError as error:
+            return f"{TESTS} does not parse: {complaint(error)}"
+        return f"{TESTS} proves nothing: {problem}".rstrip(".") if problem else ""
+
+    def _declare(self) -> str:
+        """Take down the packages that it names; what is wrong with them, or ""."""
+        lines = map(str.strip, (self._workspace.text(PACKAGES) or "").splitlines())
+        try:
+            wanted = parameters.requirements(PACKAGES, [line for line in lines if line and not line.startswith("#")])
+            refuse_lookalikes(wanted)
+        except InvalidRequest as error:
+            return str(error)
+        self._packages.declare(wanted)
+        return ""
+
+    async def _ready(self) -> str:
+        """The environment for what the files import and packages.txt names; why there is none, or ""."""
+        await self._packages.based()
+        state = (self._work.sources, self._workspace.text(PACKAGES))
+        if state == self._provided:
+            return ""
+        if problem := self._declare():
+            return problem
+        lacking = await self._packages.provide()
+        if lacking is not None:
+            return f"{lacking.error_message} {lacking.suggested_fix}".strip()
+        self._provided = state
+        return ""
+
+    async def _tested(self) -> Observation:
+        """Its tests, by the runner that counts."""
+        if self._work.config.skip_tests:
+            return Observation("No tests are wanted for this function, so none are run.", ok=False)
+        if problem := self._missing():
+            return Observation(f"The tests were not run: {problem}.", ok=False)
+        suite, program = read_suite(self.tests), self._work.program()
+        run = await self._work.bench.work_with_two(
+            lambda worker, callee: worker.test(program, suite.source, suite.ids, callee=callee)
+        )
+        return Observation(told_of(run, suite), ok=run.passed)
+
+
+def given_files(work: Work) -> Mapping[str, bytes]:
+    """The sample rows that the model may see, as files."""
+    config = work.config
+    withheld = Withheld.of(config.hide, config.mask)
+    return sample_files(
+        work.request.samples, share=config.share, max_sample_rows=config.max_sample_rows, withheld=withheld
+    )

@@ -1,0 +1,77 @@
+"""Tests that the agent never sees: written, looked at and worked out anew by the plain stages."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from autocoder_jupyter.engine.blame import Blame
+from autocoder_jupyter.engine.drafting import Drafter
+from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, write_tests
+from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
+
+TOOTHLESS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
+
+
+class BlindTests:
+    """The blind tests of a generation.
+
+    Args:
+        work: the generation.
+        blame: who is at fault where one fails.
+        drafter: writes them at first.
+    """
+
+    def __init__(self, work: Work, blame: Blame, drafter: Drafter) -> None:
+        self._work = work
+        self._blame = blame
+        self._drafter = drafter
+        self.suite: TestSuite | None = None
+        """As they are now; None where there are none."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Ids of those that were replaced or dropped after a re-derivation."""
+        return tuple(map(blind_id, self._blame.tests_changed))
+
+    async def write(self) -> None:
+        """Have them written, where they are wanted."""
+        config = self._work.config
+        if not config.skip_tests and config.blind_tests == "on":
+            self.suite = await self._work.stage("tests", self._drafter.tests)
+
+    async def judge(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
+        """What to make of those that fail; what they themselves are to blame for is put right here.
+
+        Returns:
+            The diagnosis, if one was asked for, and what the function is to blame for.
+        """
+        if self.suite is None or verdict.blind is None:
+            return None, []
+        if verdict.blind.collection_error or verdict.blind_toothless:
+            await self._rewrite(self.suite, verdict.blind.collection_error)
+            return None, []
+        if not verdict.blind_failing:
+            return None, []
+        diagnosis = await self._blame.diagnosed(verdict.blind_failing, self.suite)
+        if suspects := tuple(failure.test_name for failure in diagnosis.of_type("test_error")):
+            self.suite = read_suite(await self._blame.rederive(self.suite.source, suspects))
+        return diagnosis, list(diagnosis.of_type("logic"))
+
+    async def _rewrite(self, before: TestSuite, broken: str) -> None:
+        work = self._work
+        writing = partial(
+            write_tests,
+            *(work.talk, work.request, work.plan, work.context),
+            refused=f"pytest cannot collect this module:\n{broken}\n" if broken else TOOTHLESS,
+            previous=before.source,
+            variant=len(self._blame.unusable),
+        )
+        with self._blame.taken_note_of():
+            self.suite = await work.stage("tests", writing)
+
+
+def unseen(failure: TestFailure) -> TestFailure:
+    """The failure of a blind test, as the agent is told of it."""
+    return failure.model_copy(update={"test_name": f"a test that you do not see ({failure.test_name})"})
