@@ -78,6 +78,8 @@ def test_its_place_is_not_told(worker: Worker) -> None:
         outcome.output
     )
     assert outcome.exit_code == 1
+    assert run(worker, 'python -c \'import tempfile; print(tempfile.mkdtemp(prefix="", dir=".."))\'').output[0] != "/"
+    assert not run(worker, "cd ..; pwd; ls -d $HOME/workspace $TMPDIR").output.startswith("/")
 
 
 def test_a_command_that_takes_too_long_is_stopped_and_its_files_stay(worker: Worker) -> None:

@@ -1,0 +1,27 @@
+"""Files of the workspace that are imported and do not go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from autocoder_jupyter.engines.claude.stray_imports import stray_import
+
+PATHS = ["solution.py", "tests.py", "helpers.py", "pkg/__init__.py", "pkg/deep.py", "data/sales.csv"]
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("import helpers", "helpers"),
+        ("import pandas\ndef run():\n    from helpers import f", "helpers"),
+        ("from pkg.deep import f", "pkg"),
+    ],
+)
+def test_an_import_of_another_file_is_named(source: str, module: str) -> None:
+    told = stray_import({"solution.py": source}, PATHS)
+    assert told.startswith(f"solution.py imports {module}, another file of the workspace")
+
+
+@pytest.mark.parametrize("source", ["import pandas, json", "from solution import run", "import data", "def ("])
+def test_packages_and_the_function_itself_are_no_such_file(source: str) -> None:
+    assert stray_import({"tests.py": source}, PATHS) == ""
