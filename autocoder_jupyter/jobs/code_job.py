@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.awaited import Awaited
-from autocoder_jupyter.codemode.events import Event, Finished, Noticed, TextStreamed
+from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
 from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
@@ -22,6 +22,10 @@ from autocoder_jupyter.result.pending import FinalState
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
     from autocoder_jupyter.codemode.approval import ApprovalRequest, Approve, Decision
+
+
+LONGEST_ARGUMENT = 400
+"""Characters of one argument that the person who decides about a call is shown."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,9 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
     def pending_approval(self) -> tuple[str, ...] | None:
         """The call that waits for consent, in words; None when nothing waits."""
         question = self._question
-        return None if question is None else (f"{question.asked.tool}({question.asked.argument})",)
+        if question is None or not question.is_open:
+            return None
+        return (f"{question.asked.tool}({_written(question.asked.arguments)})",)
 
     @property
     def pending_questions(self) -> None:
@@ -244,9 +250,25 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     async def _asked(self, request: ApprovalRequest) -> Decision:
         self._question = Question(request)
+        self._emit(ApprovalNeeded(request.call, request.tool, _written(request.arguments)))  # what it says, unmasked
         self._state = "waiting for approval"
         try:
             return await self._question.answered()
         finally:
             self._question = None
             self._state = "running"
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    """The arguments of a call for the person who decides about it: as they are, only long ones shortened."""
+    return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+
+
+def _short(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"<{type(value).__name__} of {len(value):,} rows>"
+    try:
+        text = repr(value)
+    except Exception as error:  # whatever the person's own type does
+        return f"<{type(value).__name__}: {type(error).__name__}>"
+    return text if len(text) <= LONGEST_ARGUMENT else f"{text[:LONGEST_ARGUMENT]}… (+{len(text) - LONGEST_ARGUMENT:,})"

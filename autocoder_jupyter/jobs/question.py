@@ -33,6 +33,11 @@ class Question(Generic[Q, A]):
             self._answer.set_result(answer)
             return True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not answered yet."""
+        return not self._answer.done()
+
     async def answered(self) -> A:
         """Wait for the answer."""
         return await asyncio.wrap_future(self._answer)

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
-from autocoder_jupyter.magics.notebook import Launch, Notebook
+from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.visible import visible
@@ -135,6 +135,8 @@ def _ended(notebook: Notebook, name: str) -> Any:
     result = find_result(notebook, name)
     if not getattr(result, "done", True):
         raise _not_done(name)
+    if is_code_result(result):
+        raise InvalidRequest(f"{name} is an answer of --mode tools, not a function.", hint=f"{name}.code is its code.")
     return getattr(result, "report", result)
 
 

@@ -10,10 +10,11 @@ from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.bundles import step
-from autocoder_jupyter.display.card import title
-from autocoder_jupyter.display.state import CardState
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.shown import Shown, title
+from autocoder_jupyter.display.state import CardState, Phase
 from autocoder_jupyter.display.tool_calls import turns
-from autocoder_jupyter.magics.notebook import Launch, Notebook, is_result
+from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.visible import visible_block
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def listed(notebook: Notebook) -> list[dict[str, Any]]:
     held = [
         (name, value)
         for name, value in notebook.namespace.copy().items()
-        if name not in launched and not name.startswith("_") and is_result(value) and id(value) not in shown
+        if name not in launched and not name.startswith("_") and is_ours(value) and id(value) not in shown
     ]
     return jobs + [_of_result(name, value) for name, value in held[:MOST_HELD]]
 
@@ -62,7 +63,11 @@ def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
 def _of_result(name: str, result: Any) -> dict[str, Any]:
     if not result.done:
         is_waiting = result.state.startswith("waiting")
-        return {**_of_state(name, CardState(name, phase="waiting" if is_waiting else "running")), **_nowhere()}
+        phase: Phase = "waiting" if is_waiting else "running"
+        state: Shown = CodeState(name, phase=phase) if is_code_result(result) else CardState(name, phase=phase)
+        return {**_of_state(name, state), **_nowhere()}
+    if is_code_result(result):
+        return _of_ended_answer(name, result)
     report: Report = result.report
     state = CardState(
         name,
@@ -88,38 +93,73 @@ def _of_result(name: str, result: Any) -> dict[str, Any]:
     }
 
 
+def _of_ended_answer(name: str, result: Any) -> dict[str, Any]:
+    from autocoder_jupyter.magics.codemode.outcome import state_of
+
+    state = state_of(result)
+    told = {"seconds": round(state.seconds, 3), "run_id": result.run_id, "replayed": state.replayed}
+    return {**_of_state(name, state), **_nowhere(), **told}
+
+
 def _nowhere() -> Mapping[str, Any]:
     """What is not known of a result that no cell of this kernel started."""
     unknown = {"limit": "", "limit_value": None}
     return {"started": 0.0, "seconds": 0.0, "cell_id": None, "run_id": "", "replayed": False, **unknown}
 
 
-def _of_state(name: str, state: CardState) -> dict[str, Any]:
-    evidence = state.evidence
+def _of_state(name: str, state: Shown) -> dict[str, Any]:
+    told = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
     said = {
+        **told,
         "name": name,
         "phase": state.phase,
         "title": title(state),
-        "stage": state.stage,
-        "attempt": state.attempt,
-        "of": state.of,
-        "passed": state.passed,
-        "tests": state.test_count,
-        "tests_changed": evidence is not None and parts.has_changed_tests(evidence, state.trace),
         "input_tokens": state.usage.input_tokens,
         "output_tokens": state.usage.output_tokens,
         "cost": state.usage.cost,
         "max_cost": state.max_cost,
         "approval": list(state.approval),
         "reason": state.reason,
-        "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
-        "held": list(parts.held(evidence)) if evidence else [],
-        "warnings": list(parts.warning_lines(evidence, state.trace)) if evidence else [],
-        "agent": _agent(state),
         "progress": round(state.progress, 3),
         "step": step(state),
     }
     return {key: _shown(value) for key, value in said.items()}
+
+
+def _of_answer(state: CodeState) -> dict[str, Any]:
+    """What only an answer of `--mode tools` has to say; the rest as a function that has none of it."""
+    calls = counted(len(state.calls), "call")
+    turn = f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn")
+    return {
+        "mode": "tools",
+        "stage": None,
+        "attempt": 0,
+        "of": 0,
+        "passed": 0,
+        "tests": 0,
+        "tests_changed": False,
+        "signature": "",
+        "held": [],
+        "warnings": list(state.notice),
+        "agent": f"{turn}, {calls}" if state.turn else "",
+    }
+
+
+def _of_function(state: CardState) -> dict[str, Any]:
+    evidence = state.evidence
+    return {
+        "mode": "function",
+        "stage": state.stage,
+        "attempt": state.attempt,
+        "of": state.of,
+        "passed": state.passed,
+        "tests": state.test_count,
+        "tests_changed": evidence is not None and parts.has_changed_tests(evidence, state.trace),
+        "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
+        "held": list(parts.held(evidence)) if evidence else [],
+        "warnings": list(parts.warning_lines(evidence, state.trace)) if evidence else [],
+        "agent": _agent(state),
+    }
 
 
 def _agent(state: CardState) -> str:

@@ -53,6 +53,8 @@ def wait_for(
     tell: Callable[[], None],
     ask: Callable[[], None],
     ending: Ending = NO_FUNCTION,
+    *,
+    asks_consent: bool = False,
 ) -> None:
     """Wait in the cell until a job has ended.
 
@@ -62,6 +64,7 @@ def wait_for(
         tell: prints what is new, in a terminal.
         ask: puts what the job asks to the person: no click reaches a kernel that is busy with the cell.
         ending: how a failure is said.
+        asks_consent: whether `ask` asks for consent too; else it is said how to give it.
 
     Raises:
         GenerationFailed, Cancelled: that is how it ended.
@@ -76,7 +79,8 @@ def wait_for(
             tell()
         ask()
 
-    wait_in_cell(started, progress=decline if notebook.is_headless else tell_and_ask, ending=ending)
+    progress = decline if notebook.is_headless else tell_and_ask
+    wait_in_cell(started, progress=progress, ending=ending, asks=asks_consent)
 
 
 def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:

@@ -472,7 +472,6 @@ OPTIONS: tuple[Option, ...] = (
         field="hide",
         rule="asks",
         risk="other columns may be told of than you said",
-        modes=BOTH,
     ),
     Option(
         "mask",
@@ -484,7 +483,6 @@ OPTIONS: tuple[Option, ...] = (
         field="mask",
         rule="asks",
         risk="values of other columns may be told than you said",
-        modes=BOTH,
     ),
     Option(
         "allow_network",

@@ -35,13 +35,20 @@ LAST_UPDATE_SECONDS = 3.0
 """How long the end of a job may take to reach the card."""
 
 
-def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None, ending: Ending = NO_FUNCTION) -> bool:
+def wait_in_cell(
+    launch: Launch,
+    *,
+    progress: Callable[[], None] = lambda: None,
+    ending: Ending = NO_FUNCTION,
+    asks: bool = False,
+) -> bool:
     """Wait until the job ends. A first interrupt lets go of the job, a second one soon after cancels it.
 
     Args:
         launch: what to wait for.
         progress: called now and then, on this thread.
         ending: how a failure is said.
+        asks: whether `progress` itself asks for consent; else it is said how to give it.
 
     Returns:
         Whether it ended; False when it goes on in the background.
@@ -51,7 +58,7 @@ def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None,
         AutocodeError: what the generation itself raised: no key, no sandbox, cancelled.
     """
     try:
-        _until_done(launch, progress)
+        _until_done(launch, progress, asks=asks)
     except KeyboardInterrupt:
         if not _cancelled_by_second(launch):
             return False
@@ -61,12 +68,14 @@ def wait_in_cell(launch: Launch, *, progress: Callable[[], None] = lambda: None,
     return True
 
 
-def _until_done(launch: Launch, progress: Callable[[], None], limit: float | None = None) -> None:
+def _until_done(
+    launch: Launch, progress: Callable[[], None], limit: float | None = None, *, asks: bool = False
+) -> None:
     deadline = None if limit is None else time.monotonic() + limit
     job = launch.job
     # How far it is stands on the card, right above.
     # What the plan asks, the cell asks by itself (`progress`).
-    wait = Wait(Awaited(job.name, str, "", lambda: "" if job.pending_questions else job.obstacle()))
+    wait = Wait(Awaited(job.name, str, "", lambda: "" if asks or job.pending_questions else job.obstacle()))
     with print_obstacles(wait) as tell_obstacle:
         while not job.done and (deadline is None or time.monotonic() < deadline):
             progress()

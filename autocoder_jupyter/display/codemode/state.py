@@ -18,7 +18,10 @@ TAIL_CHARACTERS = 2_000
 
 @dataclass(frozen=True)
 class CallState:
-    """One call of a tool; `outcome` is None while it runs, `waits` while a person is asked."""
+    """One call of a tool; `outcome` is None while it runs, `waits` while a person is asked.
+
+    `asked` are the arguments as the tool gets them, for the person who decides; they are kept no longer than that.
+    """
 
     call: str
     turn: int
@@ -32,11 +35,12 @@ class CallState:
     effects: bool = False
     waits: bool = False
     allowed: bool | None = None
+    asked: str = ""
 
     @property
     def words(self) -> str:
         """`fetch_prices("AAPL")`."""
-        return f"{self.tool}({self.argument})"
+        return f"{self.tool}({self.asked or self.argument})"
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,13 @@ class CodeState:
         return bool(self.exchanges) and self.exchanges == self.replayed_exchanges
 
     @property
+    def progress(self) -> float:
+        """A guess between 0 and 1 of how much is done: most runs need few of the turns that they may have."""
+        if self.finished:
+            return 1.0
+        return min(self.turn / (self.turn + 2), 0.95) if self.turn else 0.0
+
+    @property
     def waiting(self) -> tuple[CallState, ...]:
         """The calls that a person is asked about, the first to be asked first."""
         return tuple(call for call in self.calls if call.waits)
@@ -207,12 +218,12 @@ def _(event: events.ToolCalled, state: CodeState) -> CodeState:
 
 @_after.register
 def _(event: events.ApprovalNeeded, state: CodeState) -> CodeState:
-    return _asking(replace(state, calls=_changed(state.calls, event.call, waits=True)))
+    return _asking(replace(state, calls=_changed(state.calls, event.call, waits=True, asked=event.argument)))
 
 
 @_after.register
 def _(event: events.ApprovalGiven, state: CodeState) -> CodeState:
-    calls = _changed(state.calls, event.call, waits=False, allowed=event.approved)
+    calls = _changed(state.calls, event.call, waits=False, asked="", allowed=event.approved)
     return _asking(replace(state, calls=calls))
 
 
@@ -224,6 +235,7 @@ def _(event: events.ToolEnded, state: CodeState) -> CodeState:
         "seconds": event.seconds,
         "replayed": event.replayed,
         "waits": False,
+        "asked": "",
     }
     return _asking(replace(state, calls=_changed(state.calls, event.call, **facts)))
 
@@ -236,7 +248,8 @@ def _(event: events.Noticed, state: CodeState) -> CodeState:
 @_after.register
 def _(event: events.Finished, state: CodeState) -> CodeState:
     calls = tuple(
-        replace(call, outcome="cancelled", waits=False) if call.outcome is None else call for call in state.calls
+        replace(call, outcome="cancelled", waits=False, asked="") if call.outcome is None else call
+        for call in state.calls
     )
     blocks = tuple(replace(block, ok=False) if block.ok is None else block for block in state.blocks)
     state = replace(state, phase=event.state, reason=event.reason, limit=event.limit, calls=calls, blocks=blocks)

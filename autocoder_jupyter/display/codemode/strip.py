@@ -10,9 +10,8 @@ from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, 
 
 def render_html(state: CodeState) -> str:
     """The clock and the window, of the same height in every state."""
-    progress = min(state.turn / state.of, 0.95) if state.of else 0.0
     is_waiting = state.phase == "waiting"
-    return frame(_columns(state), progress, state.seconds, state.quiet, is_waiting=is_waiting)
+    return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
 def _columns(state: CodeState) -> list[Column]:

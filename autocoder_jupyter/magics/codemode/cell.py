@@ -72,7 +72,9 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, sa
     job = notebook.jobs.submit_code(request, journal_root=notebook.journal_root, listeners=(card,))
     started = show_job(notebook, job, card, said=said)
     if waits(notebook, settings):
-        wait_for(notebook, started, CodeProgress(card), lambda: ask_consent_at_prompt(job), NO_ANSWER)
+        wait_for(
+            notebook, started, CodeProgress(card), lambda: ask_consent_at_prompt(job), NO_ANSWER, asks_consent=True
+        )
 
 
 def preview_code(request: CodeRequest) -> str:

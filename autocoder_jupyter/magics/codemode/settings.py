@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.settings import Settings
 
 _SAME = (
@@ -28,6 +29,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     """
     from autocoder_jupyter.codemode import Limits
 
+    _require_privacy(settings)
     config = settings.agent_config()
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
     arguments["system_prompt_prefix"] = config.system_prompt
@@ -41,3 +43,23 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     if limits:
         arguments["limits"] = Limits(**limits)
     return arguments
+
+
+def _require_privacy(settings: Settings) -> None:
+    """Do not send what a setting keeps back from the model for functions.
+
+    Raises:
+        InvalidRequest: a setting does, and code mode cannot.
+    """
+    for name in ("hide", "mask"):
+        if settings[name]:
+            raise InvalidRequest(
+                f"{name} is set ({settings.origins[name]}), and --mode tools knows no hidden or masked columns.",
+                why="Code that is written for you could read them, and the model is told what it prints.",
+                hint="Hand over a frame without these columns, and set it to () for this notebook.",
+            )
+    if settings.origins["max_sample_rows"] != "default" and settings["share"] == "rows":
+        raise InvalidRequest(
+            f"max_sample_rows is set ({settings.origins['max_sample_rows']}), and --mode tools does not count rows.",
+            hint="With --share stats the model sees no rows at all.",
+        )

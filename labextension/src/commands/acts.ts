@@ -7,7 +7,7 @@ import { ACT_ICONS } from '../icons';
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
-import { canRaise, isUnderWay } from '../results/entries';
+import { canRaise, isFunction, isUnderWay } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
 import type { CommandID } from './ids';
@@ -79,7 +79,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Insert Code Below',
       caption: 'Put the code of the function, or of the best attempt, into a new cell.',
       icon: ACT_ICONS.insert,
-      fits: entry => ['ready', 'failed'].includes(entry.job?.phase ?? ''),
+      fits: entry => isFunction(entry.job) && ['ready', 'failed'].includes(entry.job?.phase ?? ''),
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('code', entry.name)) ?? '');
       }
@@ -89,7 +89,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Call It Below',
       caption: 'Call the function in a cell below, and run that.',
       icon: ACT_ICONS.run,
-      fits: entry => entry.job?.phase === 'ready',
+      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         const line = (await link().request('call', entry.name)) ?? '';
         haveBelow(notebook, placeOf(notebook, entry), line);
@@ -105,7 +105,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Insert a Call Below',
       caption: 'Put a line that calls the function into a new cell.',
       icon: ACT_ICONS.call,
-      fits: entry => entry.job?.phase === 'ready',
+      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: async ({ notebook, entry }) => {
         insertBelow(notebook, placeOf(notebook, entry), (await link().request('assignment', entry.name)) ?? '');
       }
@@ -134,7 +134,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Edit the Code',
       caption: 'Open the code of the best attempt.',
       icon: ACT_ICONS.edit,
-      fits: entry => entry.job !== null && !isUnderWay(entry.job),
+      fits: entry => isFunction(entry.job) && entry.job !== null && !isUnderWay(entry.job),
       execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
     },
     {
@@ -154,7 +154,7 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       label: 'Export',
       caption: 'Write the function as a script with a command line, and its tests.',
       icon: ACT_ICONS.export,
-      fits: entry => entry.job?.phase === 'ready',
+      fits: entry => isFunction(entry.job) && entry.job?.phase === 'ready',
       execute: ({ notebook, entry }) =>
         exportResult(notebook, link(), entry.name, app.serviceManager.contents, path => {
           void app.commands.execute('docmanager:open', { path });
@@ -175,16 +175,16 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     },
     {
       id: CommandIDs.approve,
-      label: 'Approve the Packages',
-      caption: 'Let it install the packages that it waits for.',
+      label: 'Approve',
+      caption: 'Let it install the packages, or make the call, that it waits for.',
       icon: ACT_ICONS.approve,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('approve')
     },
     {
       id: CommandIDs.decline,
-      label: 'Decline the Packages',
-      caption: 'Refuse the packages; it then goes on without them.',
+      label: 'Decline',
+      caption: 'Refuse what it waits for; it then goes on without.',
       icon: ACT_ICONS.decline,
       fits: entry => entry.job?.phase === 'waiting',
       execute: ask('decline')

@@ -11,6 +11,8 @@ export type Phase = 'running' | 'waiting' | 'ready' | 'failed' | 'cancelled' | '
 /** One generation, or a result that the namespace holds without one. Times in seconds, costs in US dollars. */
 export interface IJob {
   name: string;
+  /** `tools` for an answer by code that calls functions; `function`, or absent in what older kernels say, else. */
+  mode?: string;
   phase: Phase;
   /** What it does, for people: `Running the tests`. */
   title: string;
@@ -28,7 +30,7 @@ export interface IJob {
   /** `null` when it is not known. */
   cost: number | null;
   max_cost: number | null;
-  /** The distributions that wait for consent. */
+  /** The distributions, or the call of a tool, that wait for consent. */
   approval: string[];
   reason: string;
   signature: string;

@@ -4,7 +4,7 @@ import * as React from 'react';
 import { CommandIDs } from '../commands/ids';
 import { counted } from '../results/amounts';
 import type { IEntry } from '../results/entries';
-import { isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
+import { isFunction, isUnderWay, progress, reason, spending, standing, word } from '../results/entries';
 import { ACT_ICONS, STANDING_ICONS } from '../icons';
 import { FirstRun } from './firstRun';
 import type { Keeper } from './keeper';
@@ -95,14 +95,14 @@ function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement
           <Facts facts={progress(job, since)} />
           <Facts facts={spending(job)} />
           {reason(job) && <p className="jp-AutocodePanel-reason">{reason(job)}</p>}
-          {job.approval.length > 0 && <Consent entry={entry} packages={job.approval} execute={execute} />}
+          {job.approval.length > 0 && <Consent entry={entry} execute={execute} />}
           {job.warnings.map(warning => (
             <p key={warning} className="jp-AutocodePanel-warning">
               {warning}
             </p>
           ))}
           {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} success={job.phase === 'ready'} />}
-          {!isUnderWay(job) && <Versions name={name} run={job.step} keeper={keeper} />}
+          {!isUnderWay(job) && isFunction(job) && <Versions name={name} run={job.step} keeper={keeper} />}
         </>
       )}
     </li>
@@ -115,12 +115,12 @@ function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React
     [isUnderWay(job), ACT_ICONS.cancel, CommandIDs.cancel, `Cancel ${name}`],
     [job !== null, ACT_ICONS.inspect, CommandIDs.inspect, `Inspect ${name}`],
     [
-      job?.phase === 'ready' || job?.phase === 'failed',
+      isFunction(job) && (job?.phase === 'ready' || job?.phase === 'failed'),
       ACT_ICONS.insert,
       CommandIDs.insert,
       `Insert the code of ${name} below its cell`
     ],
-    [job?.phase === 'ready', ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
+    [isFunction(job) && job?.phase === 'ready', ACT_ICONS.export, CommandIDs.export, `Export ${name} as a script`],
     [cellId !== null, ACT_ICONS.reveal, CommandIDs.reveal, `Show the cell of ${name}`]
   ];
   return (
@@ -136,12 +136,12 @@ function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React
   );
 }
 
-function Consent(props: { entry: IEntry; packages: readonly string[]; execute: Execute }): React.ReactElement {
-  const { entry, packages, execute } = props;
+function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
+  const [what, act] = isFunction(entry.job) ? ['Packages', 'install'] : ['A call', 'call'];
   return (
-    <div className="jp-AutocodePanel-consent" role="group" aria-label={`Packages of ${entry.name}`}>
+    <div className="jp-AutocodePanel-consent" role="group" aria-label={`${what} of ${entry.name}`}>
       <p>
-        May it install <strong>{packages.join(', ')}</strong>?
+        May it {act} <strong>{entry.job?.approval.join(', ')}</strong>?
       </p>
       <button
         type="button"

@@ -45,6 +45,11 @@ export function standing({ job }: IEntry): Standing {
   return job.phase === 'ready' && (job.tests_changed || job.reason !== '') ? 'changed' : job.phase;
 }
 
+/** Whether it is a function, which can be inserted, exported and has versions; or is to be one. */
+export function isFunction(job: IJob | null): boolean {
+  return job?.mode !== 'tools';
+}
+
 /** Whether it goes on, or will when somebody answers. */
 export function isUnderWay(job: IJob | null): boolean {
   return job?.phase === 'running' || job?.phase === 'waiting';

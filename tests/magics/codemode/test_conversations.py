@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autocoder_jupyter import jobs
 from autocoder_jupyter.errors import InvalidRequest
 
 FIRST = "%%autocode first --mode tools --tool fetch_price --tool order --wait\nOrder the cheapest of @orders."
@@ -131,10 +133,9 @@ def strip_outcomes(folder: Path) -> None:
         file.write_text("\n".join(entries) + "\n")
 
 
-def wait_for_question(notebook: Any, name: str) -> None:
-    import time
-
+def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
+    """Wait until a run asks for a call that says these words."""
     deadline = time.monotonic() + 20
-    while notebook.value(f"{name}.state") != "waiting for approval":
+    while words not in str(jobs.current(name).pending_approval or ()) or not jobs.current(name).pending_approval:
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -75,6 +75,16 @@ it('asks for consent, and passes the answer on', () => {
   ]);
 });
 
+it('asks for a call of a tool, and offers nothing of a function for an answer', () => {
+  const waiting = job({ mode: 'tools', phase: 'waiting', approval: ["send_mail(to='a@example.org')"] });
+  expect(shown([{ name: 'f', cellId: 'a', job: waiting }]).textContent).toContain(
+    "May it call send_mail(to='a@example.org')?"
+  );
+  const ready = shown([{ name: 'f', cellId: 'a', job: job({ mode: 'tools', phase: 'ready' }) }]);
+  expect(labels(ready)).toEqual(['Inspect f', 'Show the cell of f']);
+  expect(ready.textContent).not.toContain('Versions');
+});
+
 it('shows how far it is only while it runs', () => {
   const running = shown([{ name: 'f', cellId: 'a', job: job({ progress: 0.5 }) }]);
   expect(running.querySelector('[role=progressbar]')?.getAttribute('aria-valuenow')).toBe('50');

@@ -1,0 +1,140 @@
+"""What `%autocode SUBCOMMAND` does with an answer of `--mode tools`: it works, or says why it does not apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.lab.results import listed
+from autocoder_jupyter.magics.line import SUBCOMMANDS
+
+CELL = "%%autocode dearest --mode tools --tool fetch_price --wait\nThe dearest."
+CODE = "```python\nfetch_price('MSFT')\n```"
+
+
+@pytest.fixture
+def answered(notebook: Any, play: Any) -> Any:
+    notebook.model = play(CODE, "MSFT.", CODE.replace("MSFT", "AAPL"), "AAPL.")
+    notebook.run(CELL)
+    return notebook
+
+
+OF_FUNCTIONS = [
+    f"{command.name} dearest" + " x" * (command.least - 1)
+    for command in SUBCOMMANDS.values()
+    if command.takes_name and "tools" not in command.modes
+]
+
+
+@pytest.mark.parametrize("line", OF_FUNCTIONS)
+def test_what_is_for_functions_says_so(line: str, answered: Any) -> None:
+    with pytest.raises(InvalidRequest, match="does not apply to dearest, which is an answer of --mode tools"):
+        answered.run(f"%autocode {line}")
+
+
+def test_status_lists_it_here_and_from_the_record(answered: Any) -> None:
+    answered.run("%autocode status")
+    assert "1 call" in answered.shell.shown
+    answered.restarted()
+    answered.shell.display_pub.outputs.clear()
+    answered.run("%autocode status")
+    assert "an answer; run its cell, or --continue it" in answered.shell.shown
+
+
+def test_show_gives_the_card_or_the_code(answered: Any) -> None:
+    answered.run("%autocode show dearest")
+    assert "MSFT." in answered.card
+    answered.run("%autocode show dearest --code")
+    assert "fetch_price" in str(answered.shell.display_pub.outputs[-1])
+    with pytest.raises(InvalidRequest, match="--tests does not apply to dearest"):
+        answered.run("%autocode show dearest --tests")
+
+
+def test_history_is_what_was_said_here_and_from_the_record(answered: Any) -> None:
+    for _ in range(2):
+        answered.run("%autocode history dearest")
+        told = str(answered.shell.display_pub.outputs.pop())
+        assert "The dearest." in told
+        assert "MSFT." in told
+        answered.restarted()
+
+
+def test_preview_is_what_was_sent(answered: Any) -> None:
+    answered.run("%autocode preview dearest")
+    assert "Price of a share in dollars." in str(answered.shell.display_pub.outputs[-1])
+
+
+def test_retry_asks_anew_and_calls_anew(answered: Any) -> None:
+    answered.run("%autocode retry dearest")
+    assert answered.value("dearest.wait().summary") == "AAPL."
+    assert answered.value("calls") == ["MSFT", "AAPL"]
+
+
+def test_remove_removes_the_record(answered: Any, here: Path) -> None:
+    with pytest.raises(InvalidRequest, match="dearest has no versions"):
+        answered.run("%autocode remove dearest 1")
+    answered.run("%autocode remove dearest --all")
+    assert not (here / ".autocode" / "dearest").exists()
+
+
+def test_a_name_that_is_a_function_now_is_one_again(answered: Any) -> None:
+    from autocoder_jupyter.magics.line.lookup import is_answer
+
+    room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
+    assert is_answer(room, "dearest")
+    assert not is_answer(room, "nothing")
+
+
+def test_the_panel_is_told_of_it(answered: Any) -> None:
+    room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
+    [job] = listed(room)
+    assert (job["name"], job["mode"], job["phase"], job["agent"]) == ("dearest", "tools", "ready", "2 turns, 1 call")
+    room.launched.clear()
+    [held] = listed(room)
+    assert {**held, "seconds": 0, "step": ""} == {
+        **job, "cell_id": None, "started": 0.0, "seconds": 0, "step": "", "limit": "", "limit_value": None
+    }  # fmt: skip
+
+
+def test_completion_offers_functions_and_conversations(answered: Any) -> None:
+    from autocoder_jupyter.magics.completion import complete
+
+    room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
+
+    def offered(line: str) -> list[str]:
+        return [word for word, _ in complete(line, 0, line, room)[1]]
+
+    assert offered("%%autocode x --mode tools --tool fe") == ["fetch_price"]
+    assert offered("%%autocode x --mode tools --tool fx=la") == ["latest_fx"]
+    assert offered("%%autocode x --mode tools --continue ") == ["dearest"]
+    assert "orders" not in offered("%%autocode x --mode tools --tool ")
+    assert "get_ipython" not in offered("%%autocode x --mode tools --tool ")
+
+
+def test_charts_never_become_markup_of_the_page(notebook: Any, play: Any) -> None:
+    svg = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+    spec = '{"data": [{"type": "bar", "x": [1], "y": [2], "hovertemplate": "<img src=x>"}]}'
+    html = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    play("```python\n{'summary': 'See <b>', 'charts': " + repr([svg, spec, html]) + "}\n```")
+    notebook.run(CELL)
+    assert "<script" not in notebook.card
+    assert "<img src=x" not in notebook.card
+    assert "data:image/svg+xml;base64," in notebook.card
+    assert "&lt;script&gt;alert(2)" in notebook.card
+    assert "See &lt;b&gt;" in notebook.card
+    notebook.shell.display_pub.outputs.clear()
+    notebook.run("dearest")
+    card, figure = (output["data"] for output in notebook.shell.display_pub.outputs)
+    assert "autocode-card" in card["text/html"]
+    assert "<img" not in str(figure["application/vnd.plotly.v1+json"])
+
+
+def test_what_a_tool_returns_is_text_on_the_card(notebook: Any, play: Any) -> None:
+    notebook.run("def fetch_price(symbol: str) -> str:\n    'Price.'\n    return '<script>alert(1)</script>\\u202e'")
+    play("```python\nprint(fetch_price('<b>'))\nfetch_price('<b>')\n```", "Done.")
+    notebook.run(CELL)
+    assert "<script" not in notebook.card
+    assert "\u202e" not in notebook.card
