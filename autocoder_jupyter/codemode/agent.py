@@ -19,6 +19,7 @@ from autocoder_jupyter.codemode.approval import Approve, Consent
 from autocoder_jupyter.codemode.calls import Calls
 from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
 from autocoder_jupyter.codemode.events import Emit, Event, Finished, LoadingClient, Noticed, RunState
+from autocoder_jupyter.codemode.frame import Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
@@ -60,6 +61,8 @@ class CodeModeAgent:
         max_turns: int = 10,
         limits: Limits | None = None,
         share: Share = AgentConfig.share,
+        hide: Iterable[str] | None = None,
+        mask: Iterable[str] | None = None,
         approve: Approve | None = None,
         api_key: str | None = None,
         api_base: str | None = None,
@@ -86,6 +89,8 @@ class CodeModeAgent:
             max_turns: questions to the model, in one `run`.
             limits: of the sandbox: memory, time, depth, calls, size of what the model is told.
             share: `rows`, `stats` or `schema`: how much of the frames the code, and so the model, may see.
+            hide: columns of frames that the code does not see; they are in the frames that tools get.
+            mask: columns of frames of which the code sees no value.
             approve: asks a person about a call of a tool marked with `ask`; without it such calls are denied.
             api_key: NAME of the environment variable that holds the key; the provider's usual one by default.
             api_base: address of the model's service, for proxies and local models.
@@ -104,6 +109,8 @@ class CodeModeAgent:
         self.model = check.model("model", model)
         self.name = check.identifier("name", name)
         self.share: Share = check.choice("share", share, Share)
+        hidden, masked = check.texts("hide", hide), check.texts("mask", mask)
+        self._sight = Sight(self.share, frozenset(hidden), frozenset(masked))
         self.limits = limits or Limits()
         self._rules = Rules(
             check.count("max_turns", max_turns, least=1), check.count("max_retries", max_retries, least=0)
@@ -122,7 +129,7 @@ class CodeModeAgent:
         self._cache: CachePolicy = check.choice("cache", cache, CachePolicy)
         self._locked = check.flag("locked", locked)
         prefix = None if system_prompt_prefix is None else check.text("system_prompt_prefix", system_prompt_prefix)
-        about = [handles.about(self.share), self._functions.about()]
+        about = [handles.about(self._sight), self._functions.about()]
         self._system = system_prompt(self._tools, prefix, about, _texts(skills))
         self._journals: dict[Path, ConversationJournal] = {}
 
@@ -148,6 +155,10 @@ class CodeModeAgent:
     def uses_flyte_tools(self) -> bool:
         """Whether there are tasks of Flyte among the tools."""
         return any(tool.kind == "flyte" for tool in self._tools.values())
+
+    def described(self, frames: Mapping[str, Any]) -> str:
+        """What the model is told of frames with a request: their columns, as far as it may know them."""
+        return handles.described(frames, self._sight)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -181,7 +192,7 @@ class CodeModeAgent:
         """
         messages = checked_history(history)
         tables = handles.checked_frames(frames, self._tools)
-        content = "\n\n".join(filter(None, [check.text("message", message), handles.described(tables, self.share)]))
+        content = "\n\n".join(filter(None, [check.text("message", message), self.described(tables)]))
         messages.append({"role": "user", "content": content})
         root = default_journal_root() if journal_root is None else Path(journal_root)
         work = background.submit(self._answered(messages, tables, on_event or _nobody, root))
@@ -194,7 +205,7 @@ class CodeModeAgent:
         journal = self._journals.setdefault(root, ConversationJournal(root, self.name, self._cache))
         journal.begin(json.dumps([self.model, self._system, messages]))
         shown = Shown(self.limits.observation, self.share)
-        frames = handles.Frames(self.share, self.limits.crossing, tables)
+        frames = handles.Frames(self._sight, self.limits.crossing, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
         tools = {**self._tools, **self._functions.tools()}
         calls = Calls(

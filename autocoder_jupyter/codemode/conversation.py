@@ -143,15 +143,24 @@ class Conversation:
                     error = ran.error
                     _add(talk, "user", self._told(code, ran, talk, left=self._rules.max_retries - failures))
             failures = failures + 1 if error else 0
-            self._require_retries(failures, error)
+            self._require_retries(failures, error, talk)
 
-    def _require_retries(self, failures: int, error: str) -> None:
+    def _require_retries(self, failures: int, error: str, talk: Talk) -> None:
         if failures > self._rules.max_retries:
+            self._reject_answers(talk.exchanges[-failures:], first=talk.turns - failures + 1)
             raise AutocodeError(
                 f"{failures} {'answer' if failures == 1 else 'answers in a row'} could not be run.",
                 why=f"The last: {self._shown.for_model(error)}",
                 hint="Say more precisely what is wanted, or raise max_retries.",
             )
+
+    def _reject_answers(self, exchanges: Sequence[Exchange], first: int) -> None:
+        """See to it that the next run asks these questions anew, unless code of theirs changed something outside: other
+        code would do that a second time.
+        """
+        if not any(call.effects and call.turn >= first for call in self._calls.made):
+            for exchange in exchanges:
+                self._journal.reject(exchange)
 
     # The model
 

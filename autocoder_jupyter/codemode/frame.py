@@ -36,6 +36,25 @@ AGGREGATES = ("count", "sum", "mean", "median", "min", "max", "std", "nunique")
 Join = Literal["inner", "left", "right", "outer"]
 
 
+MASKED = "<masked>"
+"""Stands for a value of a column of which none is told."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How much of tables may be seen.
+
+    Args:
+        share: rows, statistics or the schema.
+        hide: names of columns that the code does not see; they stay in the tables.
+        mask: names of columns of which it sees no value.
+    """
+
+    share: Share = "rows"
+    hide: frozenset[str] = frozenset()
+    mask: frozenset[str] = frozenset()
+
+
 class Withheld(PermissionError):
     """Something that may not be seen at this level of `share`."""
 
@@ -47,30 +66,30 @@ class Frame:
     Args:
         table: with text as names of the columns, each once.
         origin: how it came about, the same in every run of the same code.
-        share: how much of it may be seen.
+        sight: how much of it may be seen.
         smallest: the least number of rows that a figure in it stands for; 1 for a table of rows.
         given: what the person or a tool gave, when that was no DataFrame; it is given back as it was.
     """
 
     table: pd.DataFrame
     origin: str
-    share: Share = "rows"
+    sight: Sight = Sight()
     smallest: int = 1
     given: Any = None
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
-        return list(self.table.columns)
+        return [name for name in self.table.columns if name not in self.sight.hide]
 
     @property
     def dtypes(self) -> dict[str, str]:
         """Dtype of each column."""
-        return {str(name): str(dtype) for name, dtype in self.table.dtypes.items()}
+        return {name: str(self.table[name].dtype) for name in self.columns}
 
     def count(self) -> int:
         """Number of rows."""
-        if self.share == "schema":
+        if self.sight.share == "schema":
             raise Withheld("count: only names and dtypes of the columns are shared here")
         return len(self.table)
 
@@ -79,9 +98,9 @@ class Frame:
         self._require_visible("head")
         if not _is_count(n) or n > HEAD_ROWS:
             raise ValueError(f"head gives 1 to {HEAD_ROWS} rows, not {n!r}")
-        top = self.table.head(n)
-        rows = top.itertuples(index=False, name=None)
-        return [dict(zip(self.columns, map(_cell, row), strict=True)) for row in rows]
+        columns = self.columns
+        rows = self.table[columns].head(n).itertuples(index=False, name=None)
+        return [{name: self._seen(name, cell) for name, cell in zip(columns, row, strict=True)} for row in rows]
 
     def scalar(self, column: str | None = None) -> Any:
         """The value of a column in a frame of one row."""
@@ -91,7 +110,7 @@ class Frame:
         name = self.columns[0] if column is None else self._column(column)
         if len(self.table) != 1:
             raise ValueError(f"scalar needs a frame of one row, and this one has {len(self.table)}")
-        return _cell(self.table[name].iloc[0])
+        return self._seen(name, self.table[name].iloc[0])
 
     def filter(self, column: str, operator: str, value: Any = None) -> Frame:
         """The rows for which a condition on one column holds; a missing value fulfils `is null` and nothing else."""
@@ -122,8 +141,8 @@ class Frame:
         """One row for each group, or one of all: each figure is a new name with a column and a function."""
         names = self._columns(by) if by else []
         wanted = {new: self._figure(new, figure) for new, figure in _dict("aggregate", figures).items()}
-        if taken := [new for new in wanted if new in names]:
-            raise ValueError(f"aggregate: {taken[0]!r} is a column that is grouped by; give the figure another name")
+        if taken := [new for new in wanted if new in names or new in self.sight.hide | self.sight.mask]:
+            raise ValueError(f"aggregate: {taken[0]!r} is a column already; give the figure another name")
         grouped = self.table.groupby(names, dropna=False, observed=True, sort=True) if names else None
         if grouped is None:
             table = _table({new: [getattr(self.table[column], how)()] for new, (column, how) in wanted.items()})
@@ -148,7 +167,7 @@ class Frame:
             raise ValueError(f"join would give {rows:,} rows, at most {most:,}: the keys are not unique enough")
         table = self.table.merge(other.table, on=names, how=how, suffixes=("", "_right"))
         made = self._derived(table, "join", [other.origin, names, how])
-        return replace(made, smallest=min(self.smallest, other.smallest))
+        return replace(made, smallest=min(self.smallest, other.smallest), sight=_joined_sight(self, other))
 
     def _derived(self, table: pd.DataFrame, step: str, arguments: Any) -> Frame:
         said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
@@ -156,9 +175,9 @@ class Frame:
         return replace(self, table=table.reset_index(drop=True), origin=origin, given=None)
 
     def _require_visible(self, what: str) -> None:
-        if self.share == "schema":
+        if self.sight.share == "schema":
             raise Withheld(f"{what}: only names and dtypes of the columns are shared here, no values")
-        if self.share == "stats" and self.smallest < GROUP_ROWS:
+        if self.sight.share == "stats" and self.smallest < GROUP_ROWS:
             raise Withheld(
                 f"{what}: only statistics are shared here. "
                 f"Use aggregate first; each of its rows must stand for {GROUP_ROWS} rows or more"
@@ -171,7 +190,7 @@ class Frame:
         return list(dict.fromkeys(map(self._column, given)))
 
     def _column(self, column: str) -> str:
-        if isinstance(column, str) and column in self.table.columns:
+        if isinstance(column, str) and column in self.columns:
             return column
         hint = did_you_mean(str(column), self.columns)
         raise KeyError(f"there is no column {column!r}. {f'{hint} ' if hint else ''}{self._known()}")
@@ -186,14 +205,24 @@ class Frame:
         column, how = figure
         if how not in AGGREGATES:
             raise ValueError(f"aggregate knows {', '.join(AGGREGATES)}, not {how!r}")
+        if column in self.sight.mask and how not in ("count", "nunique"):
+            raise Withheld(f"aggregate: no value of {column!r} is shared here, only count and nunique")
         return self._column(column), how
+
+    def _seen(self, name: str, cell: Any) -> Any:
+        """A cell as the code gets it: a missing one is None."""
+        import pandas as pd
+
+        if pd.api.types.is_scalar(cell) and pd.isna(cell):
+            return None
+        return MASKED if name in self.sight.mask else cell
 
 
 METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "join")
 """What the program may call."""
 
 
-def frame_of(value: Any, origin: str, share: Share) -> Frame:
+def frame_of(value: Any, origin: str, sight: Sight) -> Frame:
     """A handle for what a person or a tool gave; a Series becomes a frame of one column.
 
     Raises:
@@ -210,18 +239,11 @@ def frame_of(value: Any, origin: str, share: Share) -> Frame:
         raise UnsupportedData(f"Two columns of a DataFrame have the name {twins[0]!r}.", hint="Rename one of them.")
     if names != list(table.columns):
         given, table = value, table.set_axis(names, axis=1)
-    return Frame(table, origin, share, given=given)
+    return Frame(table, origin, sight, given=given)
 
 
 def _series_name(series: Any) -> Any:
     return "value" if series.name is None else series.name
-
-
-def _cell(value: Any) -> Any:
-    """A cell, a missing one as None."""
-    import pandas as pd
-
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
 def _is_count(n: Any) -> bool:
@@ -267,6 +289,14 @@ _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "is null": lambda column, value: column.isna(),
     "not null": lambda column, value: column.notna(),
 }
+
+
+def _joined_sight(left: Frame, right: Frame) -> Sight:
+    """What may be seen of a join: a column of both that is hidden or masked is so under its second name too."""
+    sight = left.sight
+    hide = {f"{name}_right" for name in right.table.columns if name in sight.hide}
+    mask = {f"{name}_right" for name in right.table.columns if name in sight.mask}
+    return replace(sight, hide=sight.hide | right.sight.hide | hide, mask=sight.mask | right.sight.mask | mask)
 
 
 def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str]) -> int:

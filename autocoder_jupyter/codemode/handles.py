@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
-from autocoder_jupyter.codemode.frame import METHODS, Frame, frame_of
+from autocoder_jupyter.codemode.frame import METHODS, Frame, Sight, frame_of
 from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import Share
 
 COLUMNS = 200
 """So many columns of a frame are told to the model."""
@@ -37,14 +36,16 @@ _SEEN = {
     "stats": "Rows are not shared: head and scalar work after aggregate, over groups of 5 rows or more.",
     "schema": "Only names and dtypes are shared: count, head and scalar are refused.",
 }
+_MASKED = ' Of some columns no value is shown ("<masked>"); count and nunique work on them, other figures do not.'
 
 
-def about(share: Share) -> str:
+def about(sight: Sight) -> str:
     """What a Frame is, for the model."""
+    seen = _SEEN[sight.share] + (_MASKED if sight.mask else "")
     return f"""\
 # Frames
 A table is a `Frame`: its rows stay outside of your code. It has no `[]`, no `len`, no operators and no other methods
-than these. Frames go to tools and come from them, and are never changed. {_SEEN[share]}
+than these. Frames go to tools and come from them, and are never changed. {seen}
     frame.columns, frame.dtypes             # names; dtype by name
     frame.count()                           # number of rows
     frame.head(n=5)                         # list of dicts, at most 100; a missing value is None
@@ -63,13 +64,13 @@ class Frames:
     """The tables of one run.
 
     Args:
-        share: how much of them may be seen.
+        sight: how much of them may be seen.
         limit: bytes that one value may take in the sandbox.
         tables: that the program has from the beginning, by name.
     """
 
-    def __init__(self, share: Share, limit: int, tables: Mapping[str, Any]) -> None:
-        self._share = share
+    def __init__(self, sight: Sight, limit: int, tables: Mapping[str, Any]) -> None:
+        self._sight = sight
         self._tables = tables
         self.crossing = Crossing(limit, self._wrap, self._unwrap)
 
@@ -78,7 +79,7 @@ class Frames:
         return {name: self._wrap(table, name) for name, table in self._tables.items()}
 
     def _wrap(self, table: Any, origin: str) -> Any:
-        return _handle_class()(frame_of(table, origin, self._share), self.crossing)
+        return _handle_class()(frame_of(table, origin, self._sight), self.crossing)
 
     @staticmethod
     def _unwrap(value: Any) -> Any:
@@ -141,15 +142,15 @@ def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> di
         if not is_frame(table) and not is_table(table):
             raise InvalidRequest(f"frames: {name} is a {type(table).__name__}, not a DataFrame or Series.")
         found[name] = capture(table)
-        frame_of(found[name], name, "rows")  # columns that cannot be named are refused now
+        frame_of(found[name], name, Sight())  # columns that cannot be named are refused now
     return found
 
 
-def described(tables: Mapping[str, Any], share: Share) -> str:
+def described(tables: Mapping[str, Any], sight: Sight) -> str:
     """The tables of a request, for the model: columns and dtypes, which new rows do not change."""
     lines = []
     for name, table in tables.items():
-        dtypes = frame_of(table, name, share).dtypes
+        dtypes = frame_of(table, name, sight).dtypes
         shown = [f"{column!r} {dtype}" for column, dtype in list(dtypes.items())[:COLUMNS]]
         shown += [f"and {len(dtypes) - COLUMNS} more"] if len(dtypes) > COLUMNS else []
         lines.append(f"- {name}: {', '.join(shown)}")

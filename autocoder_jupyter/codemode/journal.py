@@ -103,6 +103,8 @@ class ConversationJournal:
             case "exchange":
                 exchange = Exchange.model_validate(entry.get("exchange"))
                 self._exchanges[exchange.key] = exchange
+            case "rejected":
+                self._exchanges.pop(key, None)
             case "begun":
                 self._outcomes.setdefault(key, Outcome(known=False))
             case "outcome":
@@ -124,6 +126,11 @@ class ConversationJournal:
         """Record an exchange; on disk when this returns."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
+
+    def reject(self, exchange: Exchange) -> None:
+        """Mark an answer that ended a run without one for the person: a later run asks this question anew."""
+        if self._exchanges.pop(exchange.key, None):
+            self._append({"kind": "rejected", "key": exchange.key})
 
     @property
     def is_empty(self) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import frame as module
-from autocoder_jupyter.codemode.frame import Withheld, frame_of
+from autocoder_jupyter.codemode.frame import Sight, Withheld, frame_of
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from tests.codemode.conftest import block, told
 
@@ -24,7 +24,7 @@ RATES = pd.DataFrame({"region": ["north", "east"], "amount": [1.5, 2.5]})
 
 @pytest.fixture
 def sales():
-    return frame_of(SALES, "sales", "rows")
+    return frame_of(SALES, "sales", Sight())
 
 
 def numbers(frame):
@@ -93,10 +93,10 @@ def test_each_function_is_that_of_pandas(sales, how):
 
 
 def test_join(sales):
-    joined = sales.join(frame_of(RATES, "rates", "rows"), "region")
+    joined = sales.join(frame_of(RATES, "rates", Sight()), "region")
     assert joined.columns == ["region", "amount", "day", "n", "amount_right"]
     assert [row["amount_right"] for row in joined.head()] == [1.5, 1.5]
-    assert sales.join(frame_of(RATES, "rates", "rows"), ["region"], "outer").count() == 6
+    assert sales.join(frame_of(RATES, "rates", Sight()), ["region"], "outer").count() == 6
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_join(sales):
         (lambda frame: frame.aggregate({}), "needs a dict"),
         (lambda frame: frame.aggregate({"x": "amount"}), "takes figures as"),
         (lambda frame: frame.aggregate({"x": ("amount", "to_csv")}), "aggregate knows count, sum"),
-        (lambda frame: frame.aggregate({"region": ("amount", "sum")}, by="region"), "give the figure another name"),
+        (lambda frame: frame.aggregate({"region": ("amount", "sum")}, by="region"), "another name"),
         (lambda frame: frame.join("rates", "region"), "join needs another Frame"),
         (lambda frame: frame.join(frame, "region", "cross"), "join knows inner, left"),
     ],
@@ -128,7 +128,7 @@ def test_a_wrong_argument_is_said_with_what_is_right(sales, work, said):
 
 def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(module, "JOINED_ROWS", 50)
-    twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", "rows")
+    twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", Sight())
     with pytest.raises(ValueError, match=r"would give 4\d\d rows, at most 50"):
         twins.join(twins, "key")
 
@@ -143,7 +143,7 @@ def test_no_operation_changes_the_table(sales):
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
 def test_rows_are_not_seen_where_they_are_not_shared(share):
-    frame = frame_of(SALES, "sales", share)
+    frame = frame_of(SALES, "sales", Sight(share))
     for work in (lambda: frame.head(), lambda: frame.filter("n", "==", 1).scalar("region")):
         with pytest.raises(Withheld):
             work()
@@ -151,7 +151,7 @@ def test_rows_are_not_seen_where_they_are_not_shared(share):
 
 
 def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows():
-    frame = frame_of(pd.concat([SALES] * 3), "sales", "stats")
+    frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("stats"))
     assert frame.count() == 15
     assert frame.aggregate({"total": ("amount", "sum")}).scalar() == 300.0
     assert len(frame.filter("region", "not null").aggregate({"x": ("amount", "sum")}, by="region").head()) == 2
@@ -162,14 +162,14 @@ def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows():
 
 
 def test_a_join_does_not_pass_rows_off_as_statistics():
-    frame = frame_of(pd.concat([SALES] * 5), "sales", "stats")
+    frame = frame_of(pd.concat([SALES] * 5), "sales", Sight("stats"))
     totals = frame.aggregate({"total": ("amount", "sum")}, by="region")
     with pytest.raises(Withheld):
         totals.join(frame, "region").head()
 
 
 def test_where_only_the_schema_is_shared_not_even_the_count_is_seen():
-    frame = frame_of(pd.concat([SALES] * 3), "sales", "schema")
+    frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("schema"))
     for work in (frame.count, frame.aggregate({"total": ("amount", "sum")}).scalar):
         with pytest.raises(Withheld):
             work()
@@ -276,3 +276,38 @@ def test_errors_of_operations_can_be_caught_by_their_type(ask):
     )
     result = ask([block(code), "Done."], frames={"sales": SALES}, share="stats")
     assert result.value == ["KeyError", "PermissionError", "PermissionError", "TypeError", "TypeError"]
+
+
+def test_a_hidden_column_is_in_the_tables_and_unknown_to_the_code(ask):
+    def total(prices: pd.DataFrame) -> float:
+        return float(prices["amount"].sum())
+
+    code = (
+        "try:\n    sales.filter('amount', '>', 1)\nexcept KeyError as error:\n    print(error)\n"
+        "sales.columns, list(sales.head(1)[0]), total(sales.filter('n', '>', 3)), sales"
+    )
+    result = ask([block(code), "Done."], [total], frames={"sales": SALES}, hide=["amount"])
+    assert result.value[:3] == (["region", "day", "n"], ["region", "day", "n"], 40.0)
+    assert "amount" in result.value[3].columns
+    assert "there is no column 'amount'" in result.output
+    assert "'amount'" not in str(ask.requests[0])
+
+
+def test_of_a_masked_column_no_value_is_seen():
+    frame = frame_of(SALES, "sales", Sight(mask=frozenset(["region"])))
+    assert [row["region"] for row in frame.head(5)] == ["<masked>", "<masked>", "<masked>", None, "<masked>"]
+    counted = frame.aggregate({"n": ("region", "nunique")}, by="region")
+    assert [row["region"] for row in counted.head()] == ["<masked>", "<masked>", None]
+    assert frame.aggregate({"x": ("region", "nunique")}).scalar() == 2
+    for figures in ({"x": ("region", "max")}, {"region": ("amount", "sum")}):
+        with pytest.raises((Withheld, ValueError), match="region"):
+            frame.aggregate(figures)
+    assert frame.select("region").filter("region", "==", "north").head(1) == [{"region": "<masked>"}]
+
+
+def test_a_join_shows_no_hidden_or_masked_column_under_another_name():
+    sight = Sight(hide=frozenset(["amount"]), mask=frozenset(["n"]))
+    frame = frame_of(SALES, "sales", sight)
+    joined = frame.join(frame, "region")
+    assert not [name for name in joined.columns if name.startswith("amount")]
+    assert {row[name] for row in joined.head(3) for name in row if name.startswith("n")} <= {"<masked>", None}

@@ -215,6 +215,20 @@ def test_a_table_of_a_tool_is_there_when_the_conversation_goes_on(root):
     assert (third.value, loaded) == (2, [1, 1])
 
 
+def test_answers_that_ended_a_run_are_asked_for_anew(ask, shop):
+    good, bad = block("look('a')"), block("1 / 0")
+    assert ask([good, bad, bad, bad], shop.tools()).state == "failed"
+    again = ask(["Done."], shop.tools())
+    assert (again.summary, again.value, len(ask.requests), shop.looked) == ("Done.", 1, 1, ["a"])
+
+
+def test_answers_that_ended_a_run_and_had_effects_are_not(ask, shop):
+    bad = block("send('b')\n1 / 0")
+    assert ask([bad, bad, bad], shop.tools()).state == "failed"
+    assert ask([], shop.tools()).state == "failed"
+    assert (shop.sent, ask.requests) == (["b"] * 3, [])
+
+
 def test_a_denial_is_replayed(ask):
     @tool(ask=True)
     def pay() -> str:

@@ -79,11 +79,10 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, sa
 
 def preview_code(request: CodeRequest) -> str:
     """What the first question to the model says, after what was said before."""
-    from autocoder_jupyter.codemode.handles import described
-
     before = "" if request.earlier is None else f"[what was said in {request.earlier.name}]\n\n"
-    asked = "\n\n".join(filter(None, (request.message, described(request.frames, request.settings["share"]))))
-    return f"[system]\n{agent_of(request).system_prompt}\n\n{before}[user]\n{asked}"
+    agent = agent_of(request)
+    asked = "\n\n".join(filter(None, (request.message, agent.described(request.frames))))
+    return f"[system]\n{agent.system_prompt}\n\n{before}[user]\n{asked}"
 
 
 def retried(request: CodeRequest) -> CodeRequest:

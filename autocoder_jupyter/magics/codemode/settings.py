@@ -16,6 +16,8 @@ _SAME = (
     "max_tokens",
     "max_seconds",
     "share",
+    "hide",
+    "mask",
     "cache",
     "locked",
 )
