@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: setup demo test test-pythons quick check check-python check-labextension format bench labextension without-node lock clean
+.PHONY: setup demo test test-pythons test-kernel quick check check-python check-labextension format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,11 @@ test: $(STAMP) $(if $(NODE),labextension,without-node)
 # The whole suite on every Python that is here.
 test-pythons:
 	$(foreach python,$(PRESENT),$(MAKE) test PYTHON=$(python) &&) true
+
+# The embedded sandbox on Debian's kernel 6.1, in an emulated machine; as root, on Debian. `make test-kernel KERNEL=6.12`
+KERNEL ?= 6.1
+test-kernel: $(STAMP)
+	$(BIN)/python tools/old_kernel.py --kernel $(KERNEL) -- tests/sandbox/test_confinement.py
 
 # All that needs neither a kernel nor a sandbox nor a browser.
 quick: $(STAMP)

@@ -1,9 +1,10 @@
 """Run tests of the embedded sandbox on another kernel: boots a Debian kernel in QEMU, with this machine's files.
 
-    python tools/old_kernel.py [--kernel 6.1] [--users root,1000] -- tests/sandbox/any_sandbox -k local
+    python tools/old_kernel.py [--kernel 6.1] [--users root,1000] -- tests/sandbox/test_confinement.py
 
-The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. It needs root, apt
-with Debian's packages, and KVM; without one of them it says so and exits with 77. The exit code is otherwise 0 when
+The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. The machine is
+emulated, because KVM does not run every kernel everywhere: count on a minute for the boot and one for each user. It needs
+root and apt with Debian's packages; without one of them it says so and exits with 77. The exit code is otherwise 0 when
 pytest passed as each user.
 """
 
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 CANNOT = 77
@@ -25,11 +27,8 @@ CANNOT = 77
 
 TREE = Path(__file__).resolve().parent.parent
 NEEDED = ("qemu-system-x86", "busybox-static", "cpio")
-MODULES = (
-    *("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"),
-    *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
-)
-"""In the order in which they need each other. Those that a kernel has built in, or does not have, are left out."""
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+"""What the guest needs, besides what these depend on. Those that a kernel has built in are left out."""
 
 INIT = """#!/bin/busybox sh
 export PATH=/bin
@@ -47,11 +46,12 @@ busybox mkdir -p /new/dev/shm
 busybox mount -t tmpfs tmpfs /new/dev/shm
 busybox mount -t tmpfs -o mode=1777 tmpfs /new/run
 busybox ip link set lo up
-exec busybox chroot /new /bin/bash {script}
+exec busybox switch_root /new /bin/bash {script}
 """
 
 GUEST = """#!/bin/bash
-# Runs in the guest, as its first process.
+# Runs in the guest, as its first process. What it changes stays in the guest's memory.
+chmod a+x /root # where the interpreter may be
 cd {tree}
 ulimit -c 0
 [ -d /sys/fs/cgroup ] && mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -60,10 +60,10 @@ for user in {users}; do
   mkdir -p /run/home-$user /run/tmp-$user
   [ "$user" = root ] && become=() || {{ chown $user:$user /run/home-$user /run/tmp-$user
     become=(setpriv --reuid $user --regid $user --clear-groups); }}
-  env -i "${{become[@]}}" CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin \\
+  "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin \\
     HOME=/run/home-$user TMPDIR=/run/tmp-$user PYTHONDONTWRITEBYTECODE=1 \\
     PYTHONPATH={tree} AUTOCODE_CACHE_DIR={cache} {variables} \\
-    {python} -m pytest -p no:cacheprovider -n 0 -q {arguments}
+    {python} -m pytest -p no:cacheprovider --color no -n 0 -q {arguments}
   echo "as $user: exit code $?"
 done
 echo done
@@ -105,8 +105,6 @@ def _lacking() -> str:
         return "it needs Linux on x86-64"
     if os.geteuid() != 0:
         return "it needs root, to share this machine's files"
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "there is no KVM"
     if shutil.which("apt-get") is None:
         return "there is no apt"
     missing = [package for package in NEEDED if not _is_installed(package)]
@@ -132,13 +130,23 @@ def _kernel(version: str, folder: Path) -> tuple[Path, list[Path]]:
     if not found:
         raise SystemExit(f"apt knows no kernel {version}.")
     newest = max(found, key=lambda package: [int(number) for number in re.findall(r"\d+", package)])
-    subprocess.run(["apt-get", "download", "-qq", newest], cwd=folder, check=True)
+    subprocess.run(["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", newest], cwd=folder, check=True)
     (package,) = folder.glob("*.deb")
     unpacked = folder / "kernel"
     subprocess.run(["dpkg-deb", "-x", package, unpacked], check=True)
     (image,) = unpacked.glob("boot/vmlinuz-*")
-    there = {module.name.partition(".")[0]: module for module in unpacked.glob("lib/modules/*/kernel/**/*.ko*")}
-    return image, [there[module] for module in MODULES if module in there]
+    there = {module.stem: module for module in unpacked.glob("lib/modules/*/kernel/**/*.ko")}
+    return image, list(dict.fromkeys(module for name in MODULES for module in _with_needed(name, there)))
+
+
+def _with_needed(name: str, there: dict[str, Path]) -> Iterator[Path]:
+    """A module after those that it depends on, as it says in its own data."""
+    if name not in there:
+        return
+    said = re.search(rb"\0depends=([^\0]*)\0", there[name].read_bytes())
+    for needed in said.group(1).decode().split(",") if said else ():
+        yield from _with_needed(needed, there)
+    yield there[name]
 
 
 def _prepared_cache(folder: Path) -> Path:
