@@ -1,4 +1,4 @@
-"""Draws the pictures of the README: a real notebook in a real JupyterLab, photographed. The model is played.
+"""Draws the pictures of README and docs: a real notebook in a real JupyterLab, photographed. The model is played.
 
     python tools/readme_pictures.py [FOLDER]
 
@@ -11,6 +11,8 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser import plays
+from tests.browser import agent_plays, plays
 from tests.browser.lab import Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
@@ -50,16 +52,33 @@ class Story:
 
 
 def main(folder: Path) -> None:
-    """Write `working.png`, `evidence.png` and `attempts.png`."""
+    """Write `working.png`, `evidence.png`, `attempts.png`, `agent.png` and `trace.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     story = Story()
-    with ScriptedModel(story) as model, tempfile.TemporaryDirectory() as place:
+    with ScriptedModel(story) as model, opened(plays.CELL, "openai/gpt-4.1", model.url) as page:
+        work(page, story, folder)
+        page.page.set_viewport_size(TALL)
+        page.page.add_style_tag(content=PLAIN)
+        inspect(page, folder, "Evidence", "Attempts")
+    release, script = agent_plays.held_after(agent_plays.FINDING)
+    with ScriptedModel(script) as model, opened(agent_plays.CELL, "", model.root) as page:
+        page.page.set_viewport_size(TALL)
+        page.page.add_style_tag(content=PLAIN)
+        follow(page, release, folder)
+        inspect(page, folder, "Trace")
+
+
+@contextmanager
+def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
+    """A notebook with the data and a cell, whose data are there."""
+    with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "notebooks"
         root.mkdir()
         (root / "pyproject.toml").write_text("")
-        env = {"AUTOCODE_MODEL": "openai/gpt-4.1", "AUTOCODE_API_BASE": model.url, "AUTOCODE_SANDBOX": "local"}
+        env = {"AUTOCODE_MODEL": model, "AUTOCODE_API_BASE": address, "AUTOCODE_SANDBOX": "local"}
+        env["AUTOCODE_SECOND_OPINION"] = "off"  # nobody plays it
         with Lab(root, env) as lab, sync_playwright() as playwright:
-            lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{plays.DATA}", plays.CELL, "growth"])
+            lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{plays.DATA}", cell, "growth"])
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
@@ -67,10 +86,7 @@ def main(folder: Path) -> None:
             page = NotebookPage(context.new_page(), lab, "growth.ipynb")
             page.run(0)
             page.wait_for_prompt(0)
-            work(page, story, folder)
-            page.page.set_viewport_size(TALL)
-            page.page.add_style_tag(content=PLAIN)
-            inspect(page, folder)
+            yield page
             browser.close()
 
 
@@ -89,11 +105,21 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
     page.page.get_by_role("tab", name="Autocode").click()
 
 
-def inspect(page: NotebookPage, folder: Path) -> None:
-    """Open the inspector, and photograph two of its tabs."""
+def follow(page: NotebookPage, release: threading.Event, folder: Path) -> None:
+    """Run the cell, and photograph the card while the agent works."""
+    page.run(1)
+    page.output(1).get_by_text(agent_plays.FINDING).wait_for(timeout=PATIENCE)
+    page.cell(0).locator(".jp-InputPrompt").click()
+    page.output(1).screenshot(path=folder / "agent.png")
+    release.set()
+    page.card(1).get_by_text("● Ready, with changed tests", exact=True).wait_for(timeout=PATIENCE)
+
+
+def inspect(page: NotebookPage, folder: Path, *tabs: str) -> None:
+    """Open the inspector, and photograph tabs of it."""
     page.run(2)
     output = page.output(2)
-    for name in ("Evidence", "Attempts"):
+    for name in tabs:
         output.get_by_role("tab", name=name).click(timeout=PATIENCE)
         page.page.wait_for_timeout(1500)
         page.cell(0).locator(".jp-InputPrompt").click()

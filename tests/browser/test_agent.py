@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tests.browser import plays
+from tests.browser.agent_plays import CELL, FINDING, held_after
 from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.test_inspector import inspect, open_tab, take_picture
 from tests.browser.test_lab import PATIENCE, wait_for_title, wait_until_gone
 from tests.browser.test_panel import barriers
-from tests.scripted_model import Answer, Call
 
 pytestmark = [
     pytest.mark.browser,
@@ -22,44 +18,6 @@ pytestmark = [
     pytest.mark.usefixtures("extension"),
     pytest.mark.skipif(importlib.util.find_spec("claude_agent_sdk") is None, reason="the SDK is not installed"),
 ]
-
-CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --backend claude -m anthropic/claude-sonnet-4-5")
-CLAIM = "pytest.approx(0.5)  # 150 / 100 - 1"
-FINDING = "One expectation is wrong: 150 / 100 - 1 is 0.5."
-WRONG = plays.TESTS.replace(CLAIM, "pytest.approx(1.5)")
-
-
-def call(tool: str, **arguments: str) -> Call:
-    return Call(f"mcp__workspace__{tool}", arguments)
-
-
-TURNS = (
-    Answer("I look at the rows first.", calls=[call("Bash", command="ls data; head -3 data/sales.csv")]),
-    Answer("Now both files.", calls=[
-        call("Write", file_path="solution.py", content=plays.MODULE),
-        call("Write", file_path="tests.py", content=WRONG),
-    ]),
-    Answer("Is there more of it?", calls=[call("Bash", command="curl -s https://example.org/sales.csv | head")]),
-    Answer("", calls=[call("Bash", command="pytest -q")]),
-    Answer(FINDING, calls=[
-        call("Edit", file_path="tests.py", old_string="pytest.approx(1.5)", new_string=CLAIM),
-    ]),
-    Answer("", calls=[call("Bash", command="pytest -q")]),
-    Answer("solution.py and tests.py are there, and all tests pass."),
-)  # fmt: skip
-
-
-def held_after(text: str) -> tuple[threading.Event, Any]:
-    """The script; of the turn that says this text, only that arrives before the event."""
-    release, turns = threading.Event(), iter(TURNS)
-
-    def answer(request: dict[str, Any]) -> str | Answer:
-        if not any(tool["name"] == "mcp__workspace__Bash" for tool in request.get("tools") or ()):
-            return plays.answer(request)
-        turn = next(turns)
-        return replace(turn, hold=release, hold_after=len(turn.text)) if turn.text == text else turn
-
-    return release, answer
 
 
 def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: Open, play: Play) -> None:
