@@ -28,6 +28,7 @@ from tests.engines.claude.agent_play import (
     write,
 )
 from tests.scripted_model import Answer, Call, ScriptedModel
+from tests.theatre import fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -190,6 +191,47 @@ def test_an_agent_that_tries_to_escape_gets_nowhere(play: Play, monkeypatch: pyt
     assert not report.success
     assert report.trace is not None and report.trace.suite_changed == ("test_sum", "test_missing")
     assert played.of(SuiteChanged)[-1].tests == report.trace.suite_changed, "and the card says so"
+
+
+def test_tests_that_put_another_function_in_the_place_of_its_own_prove_nothing(play: Play) -> None:
+    faked = (
+        "import sys, types\nfake = types.ModuleType('solution')\n"
+        "fake.run = lambda sales: 1.5 if sales['v'].isna().any() else 3.0\nsys.modules['solution'] = fake\n" + TESTS
+    )
+    diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "nan", "error_type": "logic"}]}
+    played = play.play(
+        [calls(write("solution.py", WRONG), write("tests.py", faked), bash("pytest")), *["All pass."] * 3],
+        stages={"diagnose": json.dumps(diagnosis)},
+        max_iterations=2,
+    )
+    report = played.report
+    assert not report.success and "2 of 2 tests passed" in played.calls[-1].observed
+    outcomes = {test.id: test.outcome for test in report.evidence.tests}
+    assert outcomes["test_missing"] == "passed" and outcomes["blind::test_other_missing"] == "failed"
+    assert set(report.evidence.vacuous_tests) >= {"test_sum", "test_missing"}
+    told = json.dumps(played.asked_as_agent[-1]["messages"][-1])
+    assert "a test that you do not see (test_other_missing)" in told and "returns empty defaults" in told
+
+
+def test_a_blind_test_that_is_wrong_is_worked_out_anew_without_the_agent(play: Play) -> None:
+    wrong = BLIND.replace("== 1.5", "== 99")
+    right = BLIND[BLIND.index("def test_other_missing") :]
+    diagnosis = {"failures": [{"test_name": "test_other_missing", "error_message": "99", "error_type": "test_error"}]}
+    verdict = {"test_name": "test_other_missing", "derivation": "1.5 + 0", "verdict": "wrong", "replacement": right}
+    played = play.play(
+        [WRITES_BOTH, "Done."],
+        stages={
+            "tests": fenced(wrong),
+            "diagnose": json.dumps(diagnosis),
+            "fix_tests": json.dumps({"verdicts": [verdict]}),
+        },
+    )
+    report = played.report
+    assert report.success and report.attempts == 2, report.error
+    assert len(played.asked_as_agent) == 2, "the agent was not asked again"
+    assert report.evidence.tests_changed == ("blind::test_other_missing",)
+    assert report.blind_tests.strip() == BLIND.strip() and report.trace is not None
+    assert report.trace.suite_changed == ()
 
 
 def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Play) -> None:

@@ -15,15 +15,13 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.settings import agent_config
-from autocoder_jupyter.engine.events import ApprovalNeeded, Finished, Retrying, ToolEnded
+from autocoder_jupyter.engine.events import ApprovalNeeded, Finished, ToolEnded
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.errors import (
     AuthenticationFailed,
     InvalidRequest,
     Locked,
     ModelError,
-    ModelUnavailable,
-    UnknownModel,
 )
 from autocoder_jupyter.request import Earlier
 from tests.engines.claude.agent_play import (
@@ -99,61 +97,7 @@ def test_no_key_is_said_before_the_plan(play: Play, monkeypatch: pytest.MonkeyPa
         play.play([], api_base=None)
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "said"),
-    [
-        (Answer(status=401, error="invalid x-api-key"), AuthenticationFailed, "refuses the key"),
-        (Answer(status=404, error="model: claude-nope"), UnknownModel, "There is no model"),
-        (Answer(status=400, error="Your credit balance is too low"), ModelError, "refused the question"),
-    ],
-)
-def test_a_refusal_of_the_service_in_the_middle_is_one_sentence(
-    answer: Answer, kind: type[ModelError], said: str, play: Play
-) -> None:
-    with pytest.raises(kind, match=said):
-        play.play([WRITES_BOTH, answer])
-
-
-def test_a_fault_that_passes_is_waited_out_and_told(play: Play) -> None:
-    overloaded = Answer(status=529, error="overloaded", headers={"retry-after": "0"})
-    played = play.play([WRITES_BOTH, overloaded, Answer("cut", drop_after=1), "Done."])
-    assert played.report.success, played.report.error
-    assert len(played.of(Retrying)) == 2
-
-
-def test_a_service_that_is_gone_is_named(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.Patience", _once)
-
-    with pytest.raises(ModelUnavailable, match="did not answer in 1 tries"):
-        play.play([WRITES_BOTH, Answer("gone", drop_after=0)])
-
-
-def _once() -> Any:
-    from autocoder_jupyter.models.retries import Patience
-
-    return Patience(tries=1)
-
-
 # Limits
-
-
-def test_turns_are_limited(play: Play) -> None:
-    again = calls(bash("ls"))
-    played = play.play([again] * 9, agent_max_turns=3)
-    assert not played.report.success
-    assert "has used its 3 turns" in (played.report.error or "")
-    assert len(played.asked_as_agent) == 3
-    assert played.of(Finished)[-1].state == "over_budget" and played.of(Finished)[-1].limit == "agent_max_turns"
-    assert played.report.trace is not None and played.report.trace.turns == 3
-
-
-def test_money_is_reserved_before_each_turn_and_ends_the_session(play: Play) -> None:
-    dear = Answer(calls=[bash("ls")], usage={"prompt_tokens": 100, "completion_tokens": 29_000})
-    played = play.play([dear] * 9, max_cost=0.46)
-    assert not played.report.success and played.of(Finished)[-1].state == "over_budget"
-    assert played.of(Finished)[-1].limit == "max_cost"
-    assert len(played.asked_as_agent) == 1
-    assert played.report.usage.cost is not None and played.report.usage.cost < 0.46
 
 
 def test_seconds_end_a_command_and_the_session(play: Play) -> None:
