@@ -17,13 +17,17 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: setup demo test test-pythons test-kernel quick check check-python check-labextension format bench labextension without-node lock clean
+.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
 # The quickstart notebook, really executed in a kernel; its journal holds the model's answers, so it needs no key.
 demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
+
+# Every example, each in a kernel of its own, two at a time; they need no key either.
+examples: $(STAMP)
+	$(BIN)/python tools/run_examples.py
 
 test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)

@@ -1,6 +1,6 @@
-"""Execute a notebook in a real kernel and print what each cell gives; the notebook itself is not changed.
+"""Execute a notebook in a real kernel and print what each cell gives; the notebook is changed only with --save.
 
-python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html]
+python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html] [--save]
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+_DURATION = re.compile(r" · (?:\d+ min )?[\d.]+ s · ")
+"""How long it took, as a card says it."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -24,6 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Execute a notebook and print the outputs of its cells.")
     parser.add_argument("notebook", type=Path)
     parser.add_argument("--html", type=Path, help="also write the executed notebook as HTML")
+    parser.add_argument("--save", action="store_true", help="keep the outputs in the notebook, without times")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
     options = parser.parse_args()
     notebook = nbformat.read(options.notebook, as_version=4)
@@ -31,6 +34,7 @@ def main() -> int:
         notebook,
         timeout=options.timeout,
         kernel_name="python3",
+        record_timing=False,
         resources={"metadata": {"path": str(options.notebook.parent)}},
         on_cell_executed=_print_cell,
     )
@@ -41,6 +45,8 @@ def main() -> int:
     except CellExecutionError as error:
         print(_ESCAPES.sub("", str(error)), file=sys.stderr)
         failed = True
+    if options.save and not failed:
+        _save(notebook, options.notebook)
     if options.html:
         _write_html(notebook, options.html)
     print(f"\n{'FAILED' if failed else 'done'} in {time.monotonic() - began:.1f} s")
@@ -68,6 +74,20 @@ def _text_of(output: Any) -> str:
     if "application/vnd.jupyter.widget-view+json" in data:
         return ""
     return str(data.get("text/plain", ""))
+
+
+def _save(notebook: Any, path: Path) -> None:
+    """Keep what a reader of the file should see: nothing that differs in the next run, and no dead widget."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            data.pop("application/vnd.jupyter.widget-view+json", None)
+            for kind in ("text/plain", "text/html"):
+                if kind in data:
+                    data[kind] = _DURATION.sub(" · ", data[kind])
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata.language_info = {"name": "python"}
+    nbformat.write(notebook, path)
 
 
 def _write_html(notebook: Any, path: Path) -> None:

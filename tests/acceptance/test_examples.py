@@ -1,0 +1,66 @@
+"""The examples that ship: they run without a key, their answers are right, and they are shown as executed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.conftest import LendKernel
+from tests.sandbox.sandboxes import open_sandbox
+
+EXAMPLES = Path(__file__).parents[2] / "notebooks" / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
+
+LOCAL = re.compile(r"/(?:tmp|home|root|work|Users|var)/|[A-Z]:\\\\|0x[0-9a-f]{8}")
+"""What only one machine or one process has."""
+
+DURATION = re.compile(r"\d s ·")
+
+
+def code_cells(name: str) -> list[Any]:
+    cells = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+@pytest.mark.slow
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_runs_without_a_key_and_finds_its_known_answers(
+    name: str, lend_kernel: LendKernel, tmp_path: Path
+) -> None:
+    open_sandbox("local")
+    folder = tmp_path / "examples"
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("outputs"))
+    before = journals(folder)
+    env = {"AUTOCODE_SANDBOX": "local", "AUTOCODE_SECOND_OPINION": "on", "OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": ""}
+    with lend_kernel(env) as kernel:
+        kernel.run(f"import os; os.chdir({str(folder)!r})")
+        for cell in code_cells(name):
+            answered = kernel.run(cell.source)
+            assert answered.status == "ok", f"{cell.source}\n{answered.error}"
+    assert journals(folder) == before  # nothing was asked, so nothing was recorded
+
+
+def journals(folder: Path) -> dict[str, bytes]:
+    files = (path for path in (folder / ".autocode").rglob("*") if path.is_file() and "outputs" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_shown_as_executed_and_as_it_would_be_anywhere(name: str) -> None:
+    cells = code_cells(name)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    for output in (output for cell in cells for output in cell.outputs):
+        assert output.output_type != "error" and output.get("name") != "stderr"
+        said = "\n".join(str(part) for part in [output.get("text", ""), *output.get("data", {}).values()])
+        assert not LOCAL.search(said) and not DURATION.search(said), said
+
+
+def test_the_list_of_examples_names_each_once() -> None:
+    listed = re.findall(r"\]\((\w+)\.ipynb\)", (EXAMPLES / "README.md").read_text("utf-8"))
+    assert sorted(listed) == NAMES
