@@ -16,10 +16,7 @@ def test_temperatures_and_humidity_of_a_sensor():
     """For each sensor: mean, lowest and highest temperature, and mean humidity."""
     report, _ = run(
         readings=readings(
-            ("A", 10.0, 40.0, "normal"),
-            ("B", 30.0, 70.0, "normal"),
-            ("A", 13.0, 50.0, "normal"),
-            ("A", 10.0, 60.0, "normal"),
+            ("A", 10.0, 40.0, "normal"), ("B", 30.0, 70.0, "normal"), ("A", 13.0, 50.0, "normal"), ("A", 10.0, 60.0, "normal")
         )
     )
     a = report[report["sensor_id"] == "A"].iloc[0]
@@ -38,10 +35,7 @@ def test_warnings_are_counted_by_sensor_and_in_all():
     """warning_count is the number of warnings of a sensor, total_anomalies that of all."""
     report, total = run(
         readings=readings(
-            ("A", 1.0, 1.0, "warning"),
-            ("B", 1.0, 1.0, "normal"),
-            ("A", 1.0, 1.0, "warning"),
-            ("C", 1.0, 1.0, "warning"),
+            ("A", 1.0, 1.0, "warning"), ("B", 1.0, 1.0, "normal"), ("A", 1.0, 1.0, "warning"), ("C", 1.0, 1.0, "warning")
         )
     )
     assert dict(zip(report["sensor_id"], report["warning_count"])) == {"A": 2, "B": 0, "C": 1}
@@ -59,10 +53,7 @@ def test_what_lies_outside_of_its_range_is_no_measurement():
     """A temperature or humidity outside of its range counts as missing; the reading still counts as a warning."""
     report, total = run(
         readings=readings(
-            ("A", 20.0, 50.0, "normal"),
-            ("A", 60.5, 100.5, "warning"),
-            ("A", -40.5, -0.5, "normal"),
-            ("A", 30.0, 70.0, "normal"),
+            ("A", 20.0, 50.0, "normal"), ("A", 60.5, 100.5, "warning"), ("A", -40.5, -0.5, "normal"), ("A", 30.0, 70.0, "normal")
         )
     )
     a = report.iloc[0]
