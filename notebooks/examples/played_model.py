@@ -1,7 +1,8 @@
 """A language model that only repeats what it answered once: the answers of a journal, over HTTP on this machine.
 
-It stands in for a provider in the notebooks about durable execution, which need one that can be slow, and that counts
-what it is asked. A question that was not recorded gets an error, so nothing here can be made up.
+It stands in for a provider in the notebooks about durable execution, which need one that can be slow and that counts
+what it is asked. It speaks OpenAI's chat completions and Anthropic's messages. A question that was not recorded gets an
+error, so nothing here can be made up.
 """
 
 from __future__ import annotations
@@ -9,35 +10,46 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 
 class PlayedModel:
-    """Serves the recorded answers of one function as OpenAI's chat completions; a context manager.
+    """Serves the recorded answers of one function.
 
     Args:
         recorded: folder of the function, such as `.autocode/week_totals`.
     """
 
     def __init__(self, recorded: str | Path) -> None:
-        exchanges = [exchange for journal in Path(recorded).glob("*/journal.jsonl") for exchange in read(journal)]
-        self._answers = {question(exchange["messages"]): exchange for exchange in exchanges}
+        entries = [entry for journal in Path(recorded).glob("*/journal.jsonl") for entry in lines(journal)]
+        exchanges = [entry["exchange"] for entry in entries if entry["kind"] == "exchange"]
+        self._answers = {words(exchange["messages"]): exchange for exchange in exchanges}
+        self._turns = [entry["outcome"] for entry in entries if "stop_reason" in entry.get("outcome", {})]
         self.asked: list[str] = []
         """What each question was for, in the order in which they came."""
-        self._withheld: set[str] = set()
+        self._slow = ""
         self._free = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"model": self}))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def __enter__(self) -> PlayedModel:
-        return self
+    @property
+    def address(self) -> str:
+        """What `api_base` takes."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def withhold(self, what: str) -> None:
+        """Take forever over a question: `plan`, `code`, `tests`, or of an agent's `turn 3`."""
+        self._slow = what
+        self._free.clear()
+
+    def answer_again(self) -> None:
+        """Be as quick as ever."""
+        self._slow = ""
+        self._free.set()
 
     def close(self) -> None:
         """End the server."""
@@ -45,54 +57,46 @@ class PlayedModel:
         self._server.shutdown()
         self._server.server_close()
 
-    @property
-    def address(self) -> str:
-        """What `api_base` takes."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def withhold(self, stage: str) -> None:
-        """Take very long over the next questions of a kind: `plan`, `code`, `tests`."""
-        self._withheld.add(stage)
-        self._free.clear()
-
-    def answer_again(self) -> None:
-        """Be as quick as ever."""
-        self._withheld.clear()
-        self._free.set()
-
-    def answer_to(self, messages: list[dict[str, Any]]) -> str | None:
-        """The recorded answer; None when this was never asked."""
-        exchange = self._answers.get(question(messages))
-        self.asked.append(exchange["stage"] if exchange else "unknown")
-        if exchange and exchange["stage"] in self._withheld:
+    def answer_to(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The recorded answer, as Anthropic's blocks; None when this was never asked."""
+        if request.get("tools"):  # an agent; how far it is, its own earlier answers say
+            turn = sum(message["role"] == "assistant" for message in request["messages"])
+            what = f"turn {turn + 1}"
+            answer = self._turns[turn] if turn < len(self._turns) else None
+        else:
+            exchange = self._answers.get(words([{"content": request.get("system", "")}, *request["messages"]]))
+            what = exchange["stage"] if exchange else "unknown"
+            blocks = [{"type": "text", "text": exchange["answer"]}] if exchange else []
+            answer = {"blocks": blocks, "stop_reason": "end_turn"} if exchange else None
+        self.asked.append(what)
+        if what == self._slow:
             self._free.wait()
-        return exchange["answer"] if exchange else None
+        return answer
 
 
-def read(journal: Path) -> list[dict[str, Any]]:
-    """The exchanges with the model that a journal holds; a line that a crash cut short is passed over."""
+def lines(journal: Path) -> list[dict[str, Any]]:
+    """What a journal holds; a line that a crash cut short is passed over."""
     found = []
     for line in journal.read_text(encoding="utf-8").splitlines():
         try:
-            entry = json.loads(line)
+            found.append(json.loads(line))
         except ValueError:
             continue
-        if entry.get("kind") == "exchange":
-            found.append(entry["exchange"])
     return found
 
 
-def question(messages: list[dict[str, Any]]) -> str:
-    """A question as text, however it is packed."""
+def words(messages: list[dict[str, Any]]) -> str:
+    """The words of a question, however they are packed and spaced."""
     contents = [message["content"] for message in messages]
-    return json.dumps([_texts(content) if isinstance(content, list) else [content] for content in contents])
+    texts = [text for content in contents for text in (_texts(content) if isinstance(content, list) else [content])]
+    return "".join("".join(texts).split())
 
 
 def _texts(parts: list[dict[str, Any]]) -> list[str]:
-    return [part["text"] for part in parts]
+    return [part.get("text", "") for part in parts]
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait for something that happens in another process.
 
     Raises:
@@ -113,25 +117,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.model.answer_to(request["messages"])
+        answer = self.model.answer_to(request)
         try:
-            self._send(request, answer)
+            if answer is None:
+                self._reply(400, "application/json", json.dumps({"error": {"message": "This was never answered."}}))
+            else:
+                wire = anthropic_events if self.path.split("?")[0].endswith("/messages") else openai_events
+                self._reply(200, "text/event-stream", "".join(wire(request["model"], answer)))
         except ConnectionError:  # whoever asked is dead
             self.close_connection = True
-
-    def _send(self, request: dict[str, Any], answer: str | None) -> None:
-        if answer is None:
-            self._reply(400, "application/json", json.dumps({"error": {"message": "This was never answered."}}))
-            return
-        base = {"id": "played", "created": 0, "model": request["model"]}
-        message = {"role": "assistant", "content": answer}
-        if not request.get("stream"):
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            self._reply(200, "application/json", json.dumps({**base, "object": "chat.completion", "choices": [choice]}))
-            return
-        chunks = [{"index": 0, "delta": message}, {"index": 0, "delta": {}, "finish_reason": "stop"}]
-        events = [json.dumps({**base, "object": "chat.completion.chunk", "choices": [chunk]}) for chunk in chunks]
-        self._reply(200, "text/event-stream", "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]))
 
     def _reply(self, status: int, kind: str, text: str) -> None:
         data = text.encode()
@@ -140,3 +134,36 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+def openai_events(model: str, answer: dict[str, Any]) -> Iterator[str]:
+    """An answer as a stream of chat completions."""
+    text = "".join(block["text"] for block in answer["blocks"])
+    base = {"id": "played", "object": "chat.completion.chunk", "created": 0, "model": model}
+    for delta, finish in (({"role": "assistant", "content": text}, None), ({}, "stop")):
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        yield f"data: {json.dumps({**base, 'choices': [choice]})}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+def anthropic_events(model: str, answer: dict[str, Any]) -> Iterator[str]:
+    """An answer as a stream of messages."""
+
+    def event(kind: str, **data: Any) -> str:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "played", "type": "message", "role": "assistant", "model": model, "content": [], "usage": usage}
+    yield event("message_start", message={**message, "stop_reason": None, "stop_sequence": None})
+    for index, block in enumerate(answer["blocks"]):
+        if block["type"] == "tool_use":
+            written = json.dumps(block["input"])
+            empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": written}
+        else:
+            empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+        yield event("content_block_start", index=index, content_block=empty)
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    end = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
+    yield event("message_delta", delta=end, usage=usage)
+    yield event("message_stop")
