@@ -16,8 +16,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-_DURATION = re.compile(r" · (?:\d+ min )?[\d.]+ s · ")
-"""How long it took, as a card says it."""
+_DURATION = re.compile(r"(?: ·|  )(?: \d+ min)? ?[\d.]+ s(?= ·|\n|$)|(?<=>)[\d.]+ s(?=<)")
+"""How long it took, as a card says it: beside other figures, at the end of a call's line, or in a place of its own."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -84,7 +84,7 @@ def _save(notebook: Any, path: Path) -> None:
             data.pop("application/vnd.jupyter.widget-view+json", None)
             for kind in ("text/plain", "text/html"):
                 if kind in data:
-                    data[kind] = _DURATION.sub(" · ", data[kind])
+                    data[kind] = _DURATION.sub("", data[kind])
     notebook.metadata.pop("widgets", None)
     notebook.metadata.language_info = {"name": "python"}
     nbformat.write(notebook, path)
