@@ -1,4 +1,4 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`. Both set up .venv first.
+# `make demo`, `make examples` and `make test` do everything on a fresh machine. They set up .venv first.
 # Another Python than python3 gets an environment of its own beside it: `make test PYTHON=python3.13`.
 PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
