@@ -11,10 +11,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter.errors import EngineGone, SandboxError, SandboxTimeout
+from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, SandboxTimeout, WrongType
+from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.exchange import Malformed
 from autocoder_jupyter.sandbox.packing import Packed, describe
 from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.text import without_places
 from autocoder_jupyter.sandbox.verdicts import Verdicts
 from autocoder_jupyter.sandbox.worker.frames import pack
@@ -87,6 +89,8 @@ class Testing:
             except SandboxError as error:
                 self._gone = "" if callee.alive else str(error)
                 return [pack({"kind": "gone", "message": str(error), "payload": 0})]
+            if wrong := _wrong_elements(self._program, answer):
+                return [pack({"kind": "error", "error": "WrongType", "message": wrong, "payload": 0})]
             told = {key: answer.header[key] for key in _FROM_THE_ANSWER if key in answer.header}
             words = {key: without_places(str(answer.header.get(key, "")), answer.folder) for key in _WORDS}
             told["args"] = [_placeless(value, answer.folder) for value in _list(told.get("args"))]
@@ -94,6 +98,19 @@ class Testing:
             reply = {"kind": answer.header["kind"], **told, **words, "printed": printed, "changed": answer.changed}
             return [pack({**reply, "payload": answer.payload.nbytes}), answer.payload]
         return [pack({"kind": "gone", "message": self._gone, "payload": 0})]
+
+
+def _wrong_elements(program: Program, answer: Answer) -> str:
+    """Which list or dict of a result holds something else than was declared; looked at here, as for any other call."""
+    if answer.header["kind"] != "result" or not any(spec.elements for spec in program.outputs):
+        return ""
+    try:
+        replies.read_outputs(answer.header, answer.payload, program.outputs)
+    except WrongType as error:
+        return error.why
+    except OutputRefused:
+        return ""  # the worker of the tests says it in its own words
+    return ""
 
 
 def _arguments(program: Program, header: Mapping[str, Any], payload: memoryview) -> Packed:

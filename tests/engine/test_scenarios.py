@@ -145,6 +145,24 @@ async def test_elements_of_another_type_than_planned_are_a_fault_that_is_mended(
     assert played.report.success and played.report.attempts == 2, played.report.error
 
 
+async def test_elements_of_another_type_fail_a_test_where_there_is_no_sample(theatre: Theatre):
+    plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "halves", "type": "list[float]"}]})
+    code = "def run(x: int) -> list[float]:\n    return [None, x / 2]"
+    played = await theatre.play(
+        {
+            "plan": [plan],
+            "code": [fenced(code)],
+            "tests": [fenced("from solution import run\n\n\ndef test_two():\n    assert run(x=2)[1] == 1.0")],
+        },
+        prompt="Halves of x.",
+        samples={},
+        outputs=(),
+        inputs=(InputSpec(name="x", type="int"),),
+        settings={"max_iterations": 1},
+    )
+    assert "declared as list[float]: element 1 is of type NoneType" in played.report.evidence.tests[0].message
+
+
 async def test_what_a_mending_lacks_may_be_an_import_alone(theatre: Theatre):
     code = CODE.replace("import pandas as pd\n", "import pandas as pd\n", 1).replace(
         "return float(", "return math.fsum([0.0]) + float("
