@@ -3,8 +3,8 @@
     python tools/old_kernel.py [--kernel 6.1] [--users root,1000] -- tests/sandbox/test_confinement.py
 
 The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. The machine is
-emulated, because KVM does not run every kernel everywhere: count on a minute for the boot and one for each user. It needs
-root and apt with Debian's packages; without one of them it says so and exits with 77. The exit code is otherwise 0 when
+emulated, because KVM does not run every kernel everywhere: count on a minute for the boot and one for each user. It
+needs root and apt with Debian's packages; without one of them it says so and exits with 77. The exit code is 0 when
 pytest passed as each user.
 """
 

@@ -7,6 +7,7 @@ from the strongest on, and the first that holds is the one that is used.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -95,7 +96,8 @@ class Trial:
         """The same for a person."""
         if self.tier is None:
             tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
-            return Probe("local", False, self.reason or f"Nothing holds a program here. {tried}", self._details())
+            nothing = "; ".join(filter(None, (f"Nothing holds a program here. {tried}", _advice(None))))
+            return Probe("local", False, self.reason or nothing, self._details())
         return Probe("local", True, "limits of memory and disk are best effort", self._details())
 
     def _details(self) -> dict[str, str]:
@@ -103,11 +105,32 @@ class Trial:
         if self.tier is not None:
             details = {"tier": f"{self.tier.name} ({self.tier.words})"} | details
             details |= {f"not {name}": reason for name, reason in self.refusals.items()}
+            if advice := _advice(self.tier):
+                details["for more"] = advice
             details["limits"] = (
                 "memory, disk and threads are watched every 50 ms, not enforced by the kernel; "
                 "buffers of pipes and sockets are not counted"
             )
         return details
+
+
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
+_RESTRICTION = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+
+
+def _advice(tier: Tier | None) -> str:
+    """What whoever runs this machine could change so that more holds; "" where nothing is known to help."""
+    if tier is not None and tier.landlock and tier.namespaces:
+        return ""
+    if any(Path(mark).exists() for mark in _CONTAINER_MARKS):
+        return (
+            "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "
+            "(docker run --security-opt seccomp=PROFILE; in a pod securityContext.seccompProfile)"
+        )
+    with contextlib.suppress(OSError):
+        if _RESTRICTION.read_text("ascii").strip() == "1":
+            return "sysctl kernel.apparmor_restrict_unprivileged_userns=0 lets users make namespaces (Ubuntu)"
+    return ""
 
 
 _lock = threading.Lock()

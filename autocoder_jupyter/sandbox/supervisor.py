@@ -111,7 +111,7 @@ def main(lifeline: int, report: int, claim: int) -> None:
     try:
         worker = _start(policy)
     except (NotHeld, OSError) as error:
-        ending = Ending(failed=True, text=f"The worker could not be started: {error}")
+        ending = Ending(failed=True, text=f"the worker could not be started: {error}")
     else:
         _release_streams()
         ending = _watch(worker, policy, lifeline, parent)

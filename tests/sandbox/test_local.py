@@ -128,6 +128,21 @@ def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_al
     assert "root could change the kernel's settings" in probe.reason
 
 
+@pytest.mark.parametrize(
+    ("marked", "words"),
+    [(".dockerenv", "seccompProfile"), ("restricted", "apparmor_restrict_unprivileged_userns=0"), ("nothing", "")],
+)
+def test_what_would_help_is_told(marked: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / marked).write_text("1\n", "ascii")
+    monkeypatch.setattr(local_probe, "_CONTAINER_MARKS", (str(tmp_path / ".dockerenv"),))
+    monkeypatch.setattr(local_probe, "_RESTRICTION", tmp_path / "restricted")
+    by_landlock = local_probe.Trial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
+    assert by_landlock.available
+    assert words in by_landlock.details.get("for more", "")
+    assert words in local_probe.Trial(None, {"full": "no"}).probe().reason
+    assert "for more" not in local_probe.Trial(TIERS[0]).probe().details
+
+
 @pytest.mark.usefixtures("forgetful_probe")
 def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_probe.sys, "platform", "darwin")  # type: ignore[attr-defined]

@@ -113,7 +113,7 @@ def _not_held(pid: int, said: bytes) -> NotHeld:
 def _child(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
     try:
         if tier.namespaces:
-            namespaces.leave_shared(command.readable, command.writable, command.folder, network=command.network)
+            _leave_shared(command)
             pid = os.fork()
             if pid:
                 parent.send(str(pid).encode())
@@ -122,8 +122,16 @@ def _child(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
                 os._exit(1)
         _become(command, tier, parent)
     except BaseException as error:
-        parent.send(f"{type(error).__name__}: {error}".encode()[:_MESSAGE])
+        what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
+        parent.send(f"{what}{error}".encode()[:_MESSAGE])
     os._exit(127)
+
+
+def _leave_shared(command: Command) -> None:
+    try:
+        namespaces.leave_shared(command.readable, command.writable, command.folder, network=command.network)
+    except OSError as error:
+        raise NotHeld(f"namespaces cannot be made here ({error})") from error
 
 
 def _become(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
