@@ -32,6 +32,8 @@ def _steps(state: CardState) -> Iterator[tuple[str, str]]:
         yield f"%autocode insert {name}", "puts its code into a cell"
         yield name, "shows all of it"
     elif state.finished:
+        if state.trace and state.phase in ("cancelled", "over_budget"):
+            yield f"%%autocode {name} …", "run again, goes on where it was"
         yield f"%autocode retry {name}", "asks anew"
         if state.limit == "max_cost" and state.max_cost:
             yield f"--max-cost {2 * state.max_cost:g}", "in its cell raises the limit"

@@ -169,7 +169,7 @@ class Session:
         return ModelError(
             "The program of the Claude Agent SDK stopped.",
             why=self._words(why),
-            hint="Run the cell again (%autocode retry); what the agent has done so far is replayed.",
+            hint="Run the cell again; what the agent has done so far is replayed.",
         )
 
     def _words(self, why: str) -> str:
