@@ -21,6 +21,7 @@ from autocoder_jupyter.engines.claude.prompts import PACKAGES, SOLUTION, TESTS
 from autocoder_jupyter.engines.claude.report_of_tests import told_of
 from autocoder_jupyter.engines.claude.service import Service, plain_name
 from autocoder_jupyter.engines.claude.session import Session
+from autocoder_jupyter.engines.claude.stray_imports import stray_import
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
@@ -180,7 +181,10 @@ class Agent:
         return f"{TESTS} proves nothing: {problem}".rstrip(".") if problem else ""
 
     def _declare(self) -> str:
-        """Take down the packages that it names; what is wrong with them, or ""."""
+        """Take down the packages that it names; what is wrong with them or with its imports, or ""."""
+        sources = {path: text for path in (SOLUTION, TESTS) if (text := self._workspace.text(path))}
+        if problem := stray_import(sources, self._workspace.files):
+            return problem
         lines = map(str.strip, (self._workspace.text(PACKAGES) or "").splitlines())
         try:
             wanted = parameters.requirements(PACKAGES, [line for line in lines if line and not line.startswith("#")])
