@@ -16,7 +16,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-_DURATION = re.compile(r"(?: ·|  )(?: \d+ min)? ?[\d.]+ s(?= ·|\n|$)|(?<=>)[\d.]+ s(?=<)")
+_DURATION = re.compile(r"(?: ·|  )(?: \d+ min)? ?[\d.]+ s(?= ·|\n|<|$)|(?<=>)[\d.]+ s(?=<)")
 """How long it took, as a card says it: beside other figures, at the end of a call's line, or in a place of its own."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 

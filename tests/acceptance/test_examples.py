@@ -19,7 +19,7 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
 LOCAL = re.compile(r"/(?:tmp|home|root|work|Users|var)/|[A-Z]:\\\\|0x[0-9a-f]{8}")
 """What only one machine or one process has."""
 
-DURATION = re.compile(r"(?: ·|  ) ?[\d.]+ s(?: ·|\n|$)|>[\d.]+ s<")
+DURATION = re.compile(r"(?: ·|  ) ?[\d.]+ s(?: ·|\n|<|$)|>[\d.]+ s<")
 
 
 def code_cells(name: str) -> list[Any]:
