@@ -40,7 +40,7 @@ def mentioned(labels: Iterable[Any], text: str) -> tuple[int, ...]:
 
 
 _LABELLED = 30
-_LOOKED_AT = 2_000
+_LOOKED_AT = 500
 _ROWS, _LABELS = 200, 12
 
 

@@ -151,7 +151,7 @@ def _share_phrases(texts: Counter[str]) -> list[str]:
 def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
     """`1,234` is 1.234 where others are written with a decimal comma, 1234 where others are certain; else either."""
     count = sum(ambiguous.values())
-    certain = forms[_THOUSANDS] - count + forms["decimal numbers as text"]
+    certain = forms[_THOUSANDS] - count + forms["decimal numbers as text"] + forms["whole numbers as text"]
     if forms[_DECIMAL_COMMA] > certain:
         forms[_DECIMAL_COMMA] += count
     elif certain == 0:
@@ -185,7 +185,7 @@ def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, in
     for text, count in texts.items():
         reading[tuple(form for form in formats if _reads(text, form))] += count
     total = reading.total()
-    if formats == ("%H:%M",):
+    if formats == ("%H:%M",) and sum(count for text, count in texts.items() if text[-2:] < "60") == total:
         return {_clock(texts): total}
     if reading[()] > (1 - _MIN_READABLE) * total:
         return {}
