@@ -23,6 +23,9 @@ _ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
 _PASSED_ON = ("anthropic-version", "anthropic-beta")
 """Headers of a request that a service must see."""
 
+_HEADERS = ("headers", "extra_headers")
+"""Parameters that hold headers."""
+
 _CONNECT_SECONDS = 20.0
 
 LONGEST_REFUSAL = 64 * 1024
@@ -102,6 +105,11 @@ class Service:
             return {"authorization": f"Bearer {token}"}
         return {"x-api-key": "not-needed"}
 
+    def _own_headers(self) -> dict[str, str]:
+        """Headers that the person wants, as litellm takes them."""
+        given = (self.config.params.get(name) for name in _HEADERS)
+        return {str(name): str(value) for one in given if isinstance(one, Mapping) for name, value in one.items()}
+
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """Send a request, and give the answer while it arrives.
@@ -115,7 +123,7 @@ class Service:
         timeout = httpx.Timeout(self.config.seconds, connect=_CONNECT_SECONDS)
         try:
             async with httpx.AsyncClient(timeout=timeout) as client:
-                sent = {**passed, **self._key_headers()}
+                sent = {**passed, **self._key_headers(), **self._own_headers()}
                 async with client.stream("POST", self.url, json=dict(body), headers=sent) as response:
                     if response.status_code != 200:
                         raise await _refusal(response)

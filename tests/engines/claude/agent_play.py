@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from autocoder_jupyter.agent.generation import generate_report
 from autocoder_jupyter.agent.settings import agent_config
@@ -19,6 +20,8 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import OutputSpec, Report, ToolUse
 from tests.scripted_model import Answer, Call, ScriptedModel, Unforeseen, prompt_of
 from tests.theatre import MARKERS, fenced
+
+pytest.importorskip("claude_agent_sdk", reason="the extra [agent] is not installed")
 
 SALES = pd.DataFrame({"v": [1.0, 2.0, None], "kind": ["a", "b", "a"]})
 

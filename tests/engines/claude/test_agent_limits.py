@@ -29,6 +29,7 @@ from tests.engines.claude.agent_play import (
     SALES,
     TESTS,
     WRITES_BOTH,
+    WRONG,
     Play,
     bash,
     calls,
@@ -265,3 +266,28 @@ def test_the_key_of_a_request_holds_the_backend_only_where_it_is_another(play: P
     backends: tuple[dict[str, Any], ...] = ({}, {"backend": "litellm"}, {"backend": "claude"})
     keys = [prepare(play.request(), agent_config(**given)).key.id for given in backends]
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_of_a_failure_on_the_data_the_agent_is_told_what_may_be_shared(play: Play) -> None:
+    quoting = GOOD.replace(
+        "    return",
+        '    if "kind" in sales and (sales["kind"] == "a").any():\n'
+        "        raise ValueError(f\"no {sales['kind'].iloc[1] * 3}\")\n    return",
+    )
+    played = play.play(
+        [calls(write("solution.py", quoting), write("tests.py", TESTS), bash("ls")), "Done.", WRITES_BOTH, "Mended."],
+        share="schema",
+    )
+    assert played.report.success and played.report.attempts == 2, played.report.error
+    told = json.dumps(played.asked_as_agent[2]["messages"][-1])
+    assert "ValueError in line 7" in told and "withheld" in told and "bbb" not in told
+    assert played.calls[2].observed == "solution.py\ntests.py", "no file holds rows that may not be seen"
+
+
+def test_an_edit_of_the_person_meets_the_blind_tests_too_and_asks_nobody(play: Play) -> None:
+    first = play.play([WRITES_BOTH, "Done."])
+    (play.root / "total" / first.report.run_id / "solution.py").write_text(WRONG)
+    edited = play.play([])
+    assert not edited.model.requests and edited.report.author == "you" and edited.report.trace is None
+    failed = [test.id for test in edited.report.evidence.tests if test.outcome != "passed"]
+    assert failed == ["test_missing", "blind::test_other_missing"]

@@ -91,11 +91,12 @@ async def at_work(root: Path, script: Any, **changes: Any) -> AsyncIterator[tupl
 
 async def test_an_answer_comes_back_with_its_calls_and_the_key_is_added_on_the_way(tmp_path: Path) -> None:
     answer = Answer("I look.", calls=[Call("mcp__workspace__Bash", {"command": "ls"})])
-    async with at_work(tmp_path, [answer]) as (desk, model):
+    own = {"params": {"extra_headers": {"x-tenant": "mine"}}}
+    async with at_work(tmp_path, [answer], config=own) as (desk, model):
         message = (await desk.ask("hello", metadata={"user_id": "this machine"})).json()
     assert [block["type"] for block in message["content"]] == ["text", "tool_use"]
     assert message["content"][1]["input"] == {"command": "ls"} and message["stop_reason"] == "tool_use"
-    assert model.headers[0]["x-api-key"] == "the-key"
+    assert model.headers[0]["x-api-key"] == "the-key" and model.headers[0]["x-tenant"] == "mine"
     assert "metadata" not in model.requests[0]
     assert "".join(desk.said) == "I look."
     assert desk.exchanges[0].answer == "I look.\n\n[Bash]\ncommand: ls"
