@@ -263,7 +263,7 @@ class Gateway:
         return ModelUnavailable(
             f"{self._service.config.model} did not answer in {tries} tries.",
             why=f"Last: {reason}.",
-            hint="Try again later (%autocode retry); what the agent has done so far is replayed.",
+            hint="Run the cell again later; what the agent has done so far is replayed.",
         )
 
 
