@@ -30,6 +30,7 @@ from autocoder_jupyter.engines.claude.command_names import (
 )
 from autocoder_jupyter.engines.claude.judgement import (
     NETWORK,
+    OTHERS_NOT_RUN,
     SAFE,
     TESTS,
     UNREAD,
@@ -77,7 +78,7 @@ def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Jud
     judge = _Judge(files or {})
     judgement = judge.text(text)
     if judgement == TESTS and judge.others:
-        return Judgement("intercepted", f"{TESTS.reason}; the other commands of the line are not run")
+        return Judgement("intercepted", f"{TESTS.reason}; {OTHERS_NOT_RUN}")
     return judgement
 
 
@@ -106,6 +107,7 @@ class _Judge:
         if command.document is not None:
             self._written |= {file.text.removeprefix("./"): command.document for file in command.files}
         targets = [path_in_a_command(file.text) for file in command.files]
+        self.others |= any(not file.text.startswith("/dev/") for file in command.files)
         return worst([*targets, self._words(command.words, command)])
 
     def _words(self, words: Sequence[Word], command: Command) -> Judgement:

@@ -35,6 +35,7 @@ class Judgement:
 
 SAFE = Judgement("safe", "runs in the sandbox")
 TESTS = Judgement("intercepted", "tests are run by the runner whose report counts")
+OTHERS_NOT_RUN = "the other commands of the line are not run"
 NETWORK = Judgement("denied", "there is no network in the workspace")
 PACKAGES = Judgement("denied", "packages are not installed by hand; name them in packages.txt, one a line")
 RIGHTS = Judgement("denied", "nothing in the workspace needs the rights of another user")

@@ -11,6 +11,7 @@ from typing import Any, cast
 from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude.classify import classify
+from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
 from autocoder_jupyter.engines.claude.session import Tool
 from autocoder_jupyter.errors import AutocodeError
@@ -166,7 +167,7 @@ class Toolbox:
             if tool == "Bash" and (problem := await self._hands.ready()):
                 return Observation(problem, ok=False)
             if use.kind == "intercepted":
-                return await self._hands.test()
+                return _with_note(await self._hands.test(), use)
             return await self._in_workspace(tool, arguments)
         except AutocodeError as error:
             self._hands.failed(error)
@@ -207,6 +208,13 @@ class Toolbox:
             return
         outcome = {"observed": observation.text, "ok": observation.ok, **changed}
         self._work.services.journal.add_step(STEP, key, outcome)
+
+
+def _with_note(tested: Observation, use: ToolUse) -> Observation:
+    """What came of the tests; an agent that wrote them on the same line hears that those were not the ones."""
+    if OTHERS_NOT_RUN not in use.reason:
+        return tested
+    return Observation(f"{tested.text}\n[{OTHERS_NOT_RUN}: call them without pytest]", tested.ok)
 
 
 def _shows_a_failure(use: ToolUse, observation: Observation) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.engines.claude.classify import classify, classify_command
+from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 
 MAIN = b"import pytest\ndef test_it(): ...\nif __name__ == '__main__':\n    raise SystemExit(pytest.main([__file__]))\n"
 FILES = {
@@ -290,11 +291,19 @@ def test_what_reaches_out_is_denied_with_its_reason(reason: str, command: str) -
     assert judged.kind == "denied" and reason in judged.reason, judged
 
 
-def test_the_reason_says_what_is_not_run_beside_the_tests() -> None:
-    assert "not run" not in classify_command("cd . && pytest -q 2>&1 | tail -3").reason
-    assert classify_command("python solution.py && pytest", FILES).reason.endswith(
-        "the other commands of the line are not run"
-    )
+@pytest.mark.parametrize(
+    ("command", "all_of_it"),
+    [
+        ("cd . && pytest -q 2>&1 | tail -3", True),
+        ("pytest > /dev/null; echo $?", True),
+        ("python solution.py && pytest", False),
+        ("cat > tests.py <<'EOF'\nx = 1\nEOF\npytest", False),
+        ("pytest | tee out.txt; pytest > out.txt", False),
+    ],
+)
+def test_the_reason_says_whether_something_is_not_run_beside_the_tests(command: str, all_of_it: bool) -> None:
+    judged = classify_command(command, FILES)
+    assert judged.kind == "intercepted" and (OTHERS_NOT_RUN not in judged.reason) == all_of_it
 
 
 @pytest.mark.parametrize("tool", ["Read", "Write", "Edit"])

@@ -136,3 +136,9 @@ def test_tests_that_were_not_run_or_passed_are_no_failure(bench: Bench) -> None:
     bench.outcomes["grep AssertionError solution.py"] = CommandOutcome(0, "AssertionError", {})
     bench.call("Bash", command="grep AssertionError solution.py")
     assert bench.failures_seen == 0
+
+
+def test_who_writes_tests_and_runs_them_on_one_line_hears_that_these_were_not_run(bench: Bench) -> None:
+    told = bench.call("Bash", command="cat > tests.py <<'EOF'\nx = 1\nEOF\npytest -q")
+    assert told.endswith("[the other commands of the line are not run: call them without pytest]")
+    assert "not run" not in bench.call("Bash", command="pytest -q | tail -5")
