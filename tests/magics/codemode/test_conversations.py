@@ -135,7 +135,7 @@ def strip_outcomes(folder: Path) -> None:
 
 def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
     """Wait until a run asks for a call that says these words."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while words not in str(jobs.current(name).pending_approval or ()) or not jobs.current(name).pending_approval:
         assert time.monotonic() < deadline
         time.sleep(0.02)
