@@ -472,6 +472,7 @@ OPTIONS: tuple[Option, ...] = (
         field="hide",
         rule="asks",
         risk="other columns may be told of than you said",
+        modes=BOTH,
     ),
     Option(
         "mask",
@@ -483,6 +484,7 @@ OPTIONS: tuple[Option, ...] = (
         field="mask",
         rule="asks",
         risk="values of other columns may be told than you said",
+        modes=BOTH,
     ),
     Option(
         "allow_network",

@@ -18,6 +18,8 @@ _SAME = (
     "share",
     "hide",
     "mask",
+    "hide",
+    "mask",
     "cache",
     "locked",
 )
@@ -48,18 +50,11 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _require_privacy(settings: Settings) -> None:
-    """Do not send what a setting keeps back from the model for functions.
+    """Do not send what a setting keeps back from the model.
 
     Raises:
         InvalidRequest: a setting does, and code mode cannot.
     """
-    for name in ("hide", "mask"):
-        if settings[name]:
-            raise InvalidRequest(
-                f"{name} is set ({settings.origins[name]}), and --mode tools knows no hidden or masked columns.",
-                why="Code that is written for you could read them, and the model is told what it prints.",
-                hint="Hand over a frame without these columns, and set it to () for this notebook.",
-            )
     if settings.origins["max_sample_rows"] != "default" and settings["share"] == "rows":
         raise InvalidRequest(
             f"max_sample_rows is set ({settings.origins['max_sample_rows']}), and --mode tools does not count rows.",

@@ -7,6 +7,28 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report
+
+
+def made_function(name: str, expression: str, *, success: bool = True) -> CodeGenEvalResult:
+    """A result of `%%autocode`, of one input `orders` and one output."""
+    inputs = (InputSpec(name="orders", type="DataFrame"),)
+    outputs = (OutputSpec(name="total", type="int"),)
+    report = Report(
+        name=name,
+        run_id="run",
+        prompt="Add up.",
+        success=success,
+        solution=CodeSolution(code=f"def run(orders):\n    return {expression}\n"),
+        plan=CodePlan(description="Adds up the counts.", approach="Sum.", inputs=inputs, outputs=outputs),
+        declared_inputs=inputs,
+        declared_outputs=outputs,
+        sandbox="local",
+    )
+    return CodeGenEvalResult(name, Pending.resolved(Resolution("ready" if success else "failed", report)))
+
 
 PRICES = "```python\nprices = {s: fetch_price(s) for s in ['AAPL', 'MSFT']}\nprint(prices)\nmax(prices.values())\n```"
 CELL = "%%autocode dearest --mode tools --tool fetch_price --wait\nThe price of the dearest of @orders."
@@ -114,3 +136,32 @@ def test_a_terminal_prints_the_calls_and_the_answer(notebook: Any, play: Any, ca
     printed = capsys.readouterr().out
     assert "✓ ok  fetch_price(symbol='AAPL')  2.0" in printed
     assert "MSFT, at 3 dollars." in printed
+
+
+def test_a_hidden_column_is_not_there_for_the_code(notebook: Any, play: Any) -> None:
+    model = play("```python\norders.columns\n```", "Symbols.")
+    notebook.run("%%autocode x --mode tools --hide count --wait\nWhat is in @orders?")
+    assert notebook.value("x.value") == ["symbol"]
+    assert "count" not in model.requests[0]["messages"][-1]["content"]
+
+
+def test_a_limit_on_rows_that_code_cannot_keep_is_said(notebook: Any, play: Any) -> None:
+    play()
+    notebook.run("%config Autocode.max_sample_rows = 3")
+    with pytest.raises(InvalidRequest, match="max_sample_rows is set"):
+        notebook.run("%%autocode x --mode tools\nWhat is in @orders?")
+
+
+@pytest.mark.local_sandbox
+def test_a_function_of_the_notebook_is_reached_by_call(notebook: Any, play: Any) -> None:
+    notebook.shell.user_ns["total"] = made_function("total", "int(orders['count'].sum())")
+    model = play('```python\ncall("total", orders)\n```', "Three.")
+    notebook.run("%%autocode x --mode tools --tool total --wait\nAdd up @orders.")
+    assert notebook.value("x.value") == 3
+    assert 'call("total", orders: Frame) -> int' in model.requests[0]["messages"][0]["content"]
+
+
+def test_a_function_that_failed_cannot_be_a_tool(notebook: Any, play: Any) -> None:
+    notebook.shell.user_ns["total"] = made_function("total", "0", success=False)
+    with pytest.raises(InvalidRequest, match="total cannot be called, because it failed"):
+        notebook.run("%%autocode x --mode tools --tool total\nAdd up @orders.")
