@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import threading
@@ -30,7 +31,7 @@ from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.testing import Testing
 from autocoder_jupyter.sandbox.text import clean, stable
 from autocoder_jupyter.sandbox.verdicts import Verdicts
-from autocoder_jupyter.sandbox.worker.envelope import PING
+from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import TestOutcome
 
@@ -123,7 +124,7 @@ class ChannelWorker:
         """Ask the worker itself whether it can take another program; see `protocol.Worker.in_order`."""
         try:
             with self._lock:
-                self._exchange([PING], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
+                self._ask(PING)
         except SandboxError:
             return False
         return True
@@ -262,7 +263,12 @@ class ChannelWorker:
         deadline = time.monotonic() + self._seconds(seconds)
         pieces = [pack(request), *packed.pieces]
         answer = self._request(pieces, name, again=reuse, keep=reuse or watched, seconds=self._seconds(seconds))
-        if not watched or answer.header["kind"] != "result":
+        if not watched:
+            return answer
+        if answer.header["kind"] != "result":
+            if not reuse:  # nobody asks its process any more, and the sandbox would go on watching it
+                with contextlib.suppress(SandboxError):  # whoever comes next will see
+                    self._ask(DISMISS)
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
         now = self._request(question, name, again=True, keep=reuse, seconds=deadline - time.monotonic())
@@ -296,6 +302,10 @@ class ChannelWorker:
             if not report["finished"] or not talk.goes_on():
                 return report
             begun = True
+
+    def _ask(self, envelope: bytes) -> None:
+        """Send an envelope with nothing in it, and wait until the worker is in order."""
+        self._exchange([envelope], _no_frame, ANSWER_SECONDS, until="ready", patience=ANSWER_SECONDS)
 
     def _start(self, setup: dict[str, Any], seconds: float) -> None:
         try:

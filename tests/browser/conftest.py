@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.lab import EXTENSION, Lab, NotebookPage
+from tests.browser.lab import CLOSE_NOTEBOOKS, EXTENSION, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -93,13 +93,51 @@ def play(model: ScriptedModel) -> Iterator[Play]:
     model._answer = plays.answer
 
 
+class Desk:
+    """The one page that is lent from test to test: to load JupyterLab takes four seconds of a processor."""
+
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+        self._page: Any = None
+
+    def lend(self) -> tuple[Any, bool]:
+        """A page, and whether JupyterLab is loaded in it."""
+        if self._page is not None:
+            return self._page, True
+        self._page = new_context(self._chromium).new_page()
+        return self._page, False
+
+    def clear(self, *, keep: bool) -> None:
+        """Close its notebooks; it is closed itself when it is not to be kept, or cannot be."""
+        if self._page is not None and not (keep and self._is_clear()):
+            self._page.context.close()
+            self._page = None
+
+    def _is_clear(self) -> bool:
+        """Whether the page could be put in order; not where a test closed it, or opened others beside it."""
+        return self._page.context.pages == [self._page] and bool(self._page.evaluate(CLOSE_NOTEBOOKS))
+
+
+def new_context(chromium: Any) -> Any:
+    """A window of its own."""
+    return chromium.new_context(viewport={"width": 1100, "height": 900})
+
+
+@pytest.fixture(scope="package")
+def desk(chromium: Any) -> Desk:
+    return Desk(chromium)
+
+
 @pytest.fixture
-def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
+def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`.
 
-    Its kernel is one that others had before; marked `own_kernel`, a test gets a new one.
+    Its kernel is one that others had before; marked `own_kernel`, a test gets a new one. So is its page where a test is
+    marked `lent_page`; not where it has settings of its own.
     """
-    context = chromium.new_context(viewport={"width": 1100, "height": 900})
+    may_lend = request.node.get_closest_marker("lent_page") and not request.node.get_closest_marker("own_kernel")
+    context = new_context(chromium)
+    failures = request.session.testsfailed
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 
@@ -107,7 +145,9 @@ def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterato
         lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells])
         if not opened and not request.node.get_closest_marker("own_kernel"):
             lab.lend_kernel(name)
-        page = NotebookPage(context.new_page(), lab, name)
+        lent = may_lend and not opened and not lab.own_settings
+        tab, loaded = desk.lend() if lent else (context.new_page(), False)
+        page = NotebookPage(tab, lab, name, loaded=loaded)
         opened.append(page)
         if run_data:
             page.run(0)
@@ -120,4 +160,5 @@ def notebook(chromium: Any, lab: Lab, request: pytest.FixtureRequest) -> Iterato
         if not page.page.is_closed():
             page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
     context.close()
+    desk.clear(keep=request.session.testsfailed == failures)
     lab.take_back_kernels()

@@ -32,10 +32,22 @@ KERNEL_IS_IDLE = """() => {
 }"""
 """What the page shows says "idle" before there is a kernel as well; who types then is asked which one to start."""
 
+CLOSE_NOTEBOOKS = """() => {
+    for (const widget of [...window.jupyterapp.shell.widgets("main")].filter(widget => widget.context)) {
+        widget.context.model.dirty = false;  // or it asks whether to save
+        widget.close();
+    }
+    return document.querySelector(".jp-Dialog") === null;
+}"""
+"""Whether the page could be used for another notebook then."""
+
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
+
+
+THEME = "JupyterLab Light"
 
 
 class Lab:
@@ -47,11 +59,13 @@ class Lab:
         theme: of JupyterLab.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str], theme: str = "JupyterLab Light") -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], theme: str = THEME) -> None:
         self.folder = folder
         self._state = folder.parent / f"{folder.name}-state"
         self._env = env
         self._warm: WarmSession | None = None
+        self.own_settings = False
+        """Whether pages that are opened now differ from those before."""
         self._write_settings(theme)
         self._write_page_config()
         self._link_extension()
@@ -134,17 +148,22 @@ class Lab:
 
     def use_theme(self, theme: str) -> None:
         """For pages that are opened from now on."""
+        self.own_settings = theme != THEME
         self._write_settings(theme)
 
     def use_settings(self, place: str, values: Mapping[str, Any]) -> None:
         """Those of one extension, named `package/plugin`, for pages that are opened from now on."""
+        self.own_settings = bool(values)
+        self._write(place, values)
+
+    def _write(self, place: str, values: Mapping[str, Any]) -> None:
         path = self._state / "settings" / f"{place}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
 
     def _write_settings(self, theme: str) -> None:
         for place, values in {**SETTINGS, "@jupyterlab/apputils-extension/themes": {"theme": theme}}.items():
-            self.use_settings(place, values)
+            self._write(place, values)
 
     def _write_page_config(self) -> None:
         """No page asks whether JupyterLab should be built anew, for which the server would start Node twice a page."""
@@ -234,14 +253,18 @@ class NotebookPage:
         lab: the server.
         name: of the notebook.
         view: `doc` for JupyterLab, `notebooks` for Notebook 7, which the same server has.
+        loaded: the page shows JupyterLab already, without a notebook.
     """
 
-    def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc") -> None:
+    def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc", *, loaded: bool = False) -> None:
         self.page = page
         self.name = name
-        # A workspace of its own: `?reset` may load the page a second time, under the hands of who types already.
-        place = f"{view}/workspaces/{uuid.uuid4().hex}/tree" if view == "doc" else view
-        page.goto(f"{lab.address}/{place}/{urllib.parse.quote(name)}")
+        if loaded:
+            page.evaluate("path => void window.jupyterapp.commands.execute('docmanager:open', { path })", name)
+        else:
+            # A workspace of its own: `?reset` may load the page a second time, under the hands of who types already.
+            place = f"{view}/workspaces/{uuid.uuid4().hex}/tree" if view == "doc" else view
+            page.goto(f"{lab.address}/{place}/{urllib.parse.quote(name)}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         self.wait_until_idle()
 

@@ -13,7 +13,12 @@ from tests.browser.conftest import ARTIFACTS, Open, Play
 from tests.browser.lab import Lab, NotebookPage
 from tests.scripted_model import prompt_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.lent_page,
+    pytest.mark.local_sandbox,
+    pytest.mark.usefixtures("extension"),
+]
 
 PATIENCE = 60_000
 

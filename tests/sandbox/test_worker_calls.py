@@ -282,8 +282,20 @@ def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker, program):
     wanted = program("def run():\n    return 1")
     worker.call(wanted, {}, reuse=True)
     assert worker._process.at_work  # the process is kept, and goes on when it likes
+    assert worker.in_order() and worker._process.at_work
     worker.call(wanted, {})
     assert not worker._process.at_work
+
+
+def test_a_process_that_failed_is_dismissed_unless_it_is_to_be_used_again(worker, program):
+    """It was kept because it may be asked whether it changed its arguments."""
+    wanted = program("def run(x):\n    return 10 // x", "x: int")
+    with pytest.raises(SolutionError):
+        worker.call(wanted, {"x": 0}, watch_inputs=True)
+    assert not worker._process.at_work
+    with pytest.raises(SolutionError):
+        worker.call(wanted, {"x": 0}, watch_inputs=True, reuse=True)
+    assert worker._process.at_work
 
 
 def test_a_reused_child_survives_an_error_of_the_solution(worker, program):

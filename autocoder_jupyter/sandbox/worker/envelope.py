@@ -16,13 +16,16 @@ def pack(size: int, program: bytes, *, again: bool, keep: bool) -> bytes:
         size: bytes of the request behind it; 0 asks whether the worker is in order.
         program: 32 bytes that name what runs.
         again: the request is for the child that was kept, if that runs the same.
-        keep: the child stays when it has answered.
+        keep: the child stays when it has answered. With nothing behind it: the one that was kept stays.
     """
     return _LAYOUT.pack(size, _AGAIN * again | _KEEP * keep, program)
 
 
-PING = pack(0, bytes(32), again=False, keep=False)
+PING = pack(0, bytes(32), again=False, keep=True)
 """Asks whether the worker is in order."""
+
+DISMISS = pack(0, bytes(32), again=False, keep=False)
+"""Ends the child that was kept, and asks whether the worker is in order."""
 
 
 class Envelope:

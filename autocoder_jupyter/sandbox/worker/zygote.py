@@ -63,17 +63,19 @@ class Zygote:
             self.spare = self._spawn()
         if not (self.envelope.taken or self.envelope.take(self.streams.requests)):
             return False
-        if self.envelope.empty:
-            self.report("ready")
-        elif self.kept is not None and not self._is_for(self.kept):
+        if self.kept is not None and not self._is_for(self.kept):
             self._end_kept(self.kept)
             return True  # with the same request
+        if self.envelope.empty:
+            self.report("ready", kept=self.kept is not None)
         else:
             self._pass_on()
         self.envelope.forget()
         return True
 
     def _is_for(self, kept: Child) -> bool:
+        if self.envelope.empty:
+            return self.envelope.keep
         return self.envelope.again and kept.program == self.envelope.program and kept.runs
 
     def _end_kept(self, kept: Child) -> None:
