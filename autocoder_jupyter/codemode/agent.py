@@ -205,7 +205,7 @@ class CodeModeAgent:
         journal = self._journals.setdefault(root, ConversationJournal(root, self.name, self._cache))
         journal.begin(json.dumps([self.model, self._system, messages]))
         shown = Shown(self.limits.observation, self.share)
-        frames = handles.Frames(self._sight, self.limits.crossing, tables)
+        frames = handles.Frames(self._sight, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
         tools = {**self._tools, **self._functions.tools()}
         calls = Calls(

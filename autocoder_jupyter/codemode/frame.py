@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from autocoder_jupyter.codemode.recording import encode
@@ -55,6 +55,31 @@ class Sight:
     mask: frozenset[str] = frozenset()
 
 
+class Room:
+    """The memory that the tables of one run may take together.
+
+    Args:
+        limit: bytes; None for no limit.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        """Note a table that is made.
+
+        Raises:
+            MemoryError: there is no room for it.
+        """
+        if self._limit is not None and self._taken + count > self._limit:
+            raise MemoryError(
+                f"the tables that this run makes would take more than {self._limit // 2**20:,} MiB together. "
+                "Select the columns and filter the rows that are needed, once, and aggregate"
+            )
+        self._taken += count
+
+
 class Withheld(PermissionError):
     """Something that may not be seen at this level of `share`."""
 
@@ -68,6 +93,7 @@ class Frame:
         origin: how it came about, the same in every run of the same code.
         sight: how much of it may be seen.
         smallest: the least number of rows that a figure in it stands for; 1 for a table of rows.
+        room: for the tables that are made of it.
         given: what the person or a tool gave, when that was no DataFrame; it is given back as it was.
     """
 
@@ -75,6 +101,7 @@ class Frame:
     origin: str
     sight: Sight = Sight()
     smallest: int = 1
+    room: Room = field(default_factory=Room, compare=False, repr=False)
     given: Any = None
 
     @property
@@ -161,7 +188,7 @@ class Frame:
             raise ValueError(f"join knows {', '.join(get_args(Join))}, not {how!r}")
         names = self._columns(on)
         other._columns(on)
-        rows = _joined_rows(self.table, other.table, names)
+        rows = _joined_rows(self.table, other.table, names, how)
         most = max(JOINED_ROWS, 2 * len(self.table), 2 * len(other.table))
         if rows > most:
             raise ValueError(f"join would give {rows:,} rows, at most {most:,}: the keys are not unique enough")
@@ -171,6 +198,7 @@ class Frame:
 
     def _derived(self, table: pd.DataFrame, step: str, arguments: Any) -> Frame:
         said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
+        self.room.take(int(table.memory_usage().sum()))
         origin = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
         return replace(self, table=table.reset_index(drop=True), origin=origin, given=None)
 
@@ -222,7 +250,7 @@ METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "
 """What the program may call."""
 
 
-def frame_of(value: Any, origin: str, sight: Sight) -> Frame:
+def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None) -> Frame:
     """A handle for what a person or a tool gave; a Series becomes a frame of one column.
 
     Raises:
@@ -239,7 +267,7 @@ def frame_of(value: Any, origin: str, sight: Sight) -> Frame:
         raise UnsupportedData(f"Two columns of a DataFrame have the name {twins[0]!r}.", hint="Rename one of them.")
     if names != list(table.columns):
         given, table = value, table.set_axis(names, axis=1)
-    return Frame(table, origin, sight, given=given)
+    return Frame(table, origin, sight, room=room or Room(), given=given)
 
 
 def _series_name(series: Any) -> Any:
@@ -299,8 +327,13 @@ def _joined_sight(left: Frame, right: Frame) -> Sight:
     return replace(sight, hide=sight.hide | right.sight.hide | hide, mask=sight.mask | right.sight.mask | mask)
 
 
-def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str]) -> int:
-    """How many rows match, and those that match nothing; without building them."""
+def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str], how: Join) -> int:
+    """How many rows a join gives, without making it."""
     ours = left.groupby(names, dropna=False, observed=True).size()
     theirs = right.groupby(names, dropna=False, observed=True).size()
-    return int((ours * theirs).dropna().sum()) + len(left) + len(right)
+    rows = int((ours * theirs).dropna().sum())
+    if how in ("left", "outer"):
+        rows += int(ours[~ours.index.isin(theirs.index)].sum())
+    if how in ("right", "outer"):
+        rows += int(theirs[~theirs.index.isin(ours.index)].sum())
+    return rows

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
-from autocoder_jupyter.codemode.frame import METHODS, Frame, Sight, frame_of
+from autocoder_jupyter.codemode.frame import METHODS, Frame, Room, Sight, frame_of
+from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.errors import InvalidRequest
 
@@ -65,21 +66,24 @@ class Frames:
 
     Args:
         sight: how much of them may be seen.
-        limit: bytes that one value may take in the sandbox.
+        limits: of values that go into the sandbox, and of tables that are made.
         tables: that the program has from the beginning, by name.
     """
 
-    def __init__(self, sight: Sight, limit: int, tables: Mapping[str, Any]) -> None:
+    def __init__(self, sight: Sight, limits: Limits, tables: Mapping[str, Any]) -> None:
         self._sight = sight
         self._tables = tables
-        self.crossing = Crossing(limit, self._wrap, self._unwrap)
+        self._limits = limits
+        self._room = Room()
+        self.crossing = Crossing(limits.crossing, self._wrap, self._unwrap)
 
     def globals(self) -> dict[str, Any]:
-        """The handles that the program finds by name."""
+        """The handles that the program of a new sandbox finds by name; tables of the one before are gone."""
+        self._room = Room(self._limits.table_bytes)
         return {name: self._wrap(table, name) for name, table in self._tables.items()}
 
     def _wrap(self, table: Any, origin: str) -> Any:
-        return _handle_class()(frame_of(table, origin, self._sight), self.crossing)
+        return _handle_class()(frame_of(table, origin, self._sight, self._room), self.crossing)
 
     @staticmethod
     def _unwrap(value: Any) -> Any:
@@ -111,7 +115,7 @@ def _handle_class() -> Any:
             try:
                 return super().call_method(name, args, kwargs)
             except Exception as error:  # also whatever pandas makes of a wrong argument
-                kinds = (KeyError, PermissionError, AttributeError, TypeError)
+                kinds = (KeyError, PermissionError, AttributeError, TypeError, MemoryError)
                 kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
                 raise kind(str(error.args[0] if error.args else error)[:LONGEST]) from None
 

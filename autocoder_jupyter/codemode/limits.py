@@ -20,6 +20,7 @@ class Limits:
         depth: of calls of functions in each other.
         calls: of tools, in one `run`.
         steps: requests of one run's programs to the notebook: tool calls, operations on frames, reading a name.
+        tables: memory of all tables that operations on frames make in one run; they are in the notebook's process.
         observation: characters of what a block printed and gave that the model is told; beginning and end are kept.
 
     Raises:
@@ -31,6 +32,7 @@ class Limits:
     depth: int = 200
     calls: int = 200
     steps: int = 20_000
+    tables: int | str = "2Gi"
     observation: int = 8_000
 
     def __post_init__(self) -> None:
@@ -38,6 +40,7 @@ class Limits:
         for name, least in (("depth", 10), ("calls", 1), ("steps", 10), ("observation", 200)):
             check.count(f"limits.{name}", getattr(self, name), least=least)
         check.count("limits.memory", self.bytes, least=LEAST_MEMORY)
+        check.count("limits.tables", self.table_bytes, least=1)
 
     @property
     def bytes(self) -> int:
@@ -48,3 +51,8 @@ class Limits:
     def crossing(self) -> int:
         """Bytes that one value may take in the sandbox when it comes in; more of them could end its process."""
         return self.bytes // 4
+
+    @property
+    def table_bytes(self) -> int:
+        """`tables` as a number."""
+        return check.memory("limits.tables", self.tables)

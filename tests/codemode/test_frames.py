@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
+from autocoder_jupyter.codemode import Limits
 from autocoder_jupyter.codemode import frame as module
 from autocoder_jupyter.codemode.frame import Sight, Withheld, frame_of
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
@@ -129,8 +130,26 @@ def test_a_wrong_argument_is_said_with_what_is_right(sales, work, said):
 def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(module, "JOINED_ROWS", 50)
     twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", Sight())
-    with pytest.raises(ValueError, match=r"would give 4\d\d rows, at most 50"):
+    with pytest.raises(ValueError, match="would give 400 rows, at most 50"):
         twins.join(twins, "key")
+
+
+@pytest.mark.parametrize(("how", "rows"), [("inner", 2), ("left", 5), ("right", 3), ("outer", 6)])
+def test_the_rows_of_a_join_are_known_before_it_is_made(sales, how, rows):
+    rates = frame_of(RATES, "rates", Sight())
+    assert module._joined_rows(sales.table, rates.table, ["region"], how) == rows
+    assert sales.join(rates, "region", how).count() == rows
+
+
+def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begins_anew(ask):
+    loop = "    while True:\n        kept.append(big.filter('a', '>=', 0))"
+    code = f"kept = []\ntry:\n{loop}\nexcept MemoryError as error:\n    print(error)"
+    big = pd.DataFrame({"a": range(100_000)})
+    crash = block("[0] * 10**10")
+    limits = Limits(tables="3Mi")
+    result = ask([block(code), crash, block("len(kept)"), "Done."], frames={"big": big}, limits=limits)
+    assert result.value == 3
+    assert "more than 3 MiB together" in result.output
 
 
 def test_no_operation_changes_the_table(sales):
