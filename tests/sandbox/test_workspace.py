@@ -165,6 +165,12 @@ def test_what_a_command_left_takes_the_place_of_the_files_but_not_of_what_is_giv
     assert now(place.read("data/sales.csv")).text == "     1\trows"
 
 
+def test_a_file_in_the_place_of_a_given_folder_is_not_taken() -> None:
+    place, told = after(CommandOutcome(0, "", {"data": b"x", "b.py": b"y"}))
+    assert dict(place.files) == {"solution.py": b"old"}
+    assert "The files are as they were before this command" in told.text
+
+
 @pytest.mark.parametrize(
     ("outcome", "told"),
     [
