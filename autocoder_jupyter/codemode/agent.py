@@ -22,7 +22,7 @@ from autocoder_jupyter.codemode.events import Emit, Event, Finished, LoadingClie
 from autocoder_jupyter.codemode.frame import Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
-from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
+from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.model import CalledModel, CallLLM
 from autocoder_jupyter.codemode.prompt import system_prompt
@@ -131,7 +131,7 @@ class CodeModeAgent:
         prefix = None if system_prompt_prefix is None else check.text("system_prompt_prefix", system_prompt_prefix)
         about = [handles.about(self._sight), self._functions.about()]
         self._system = system_prompt(self._tools, prefix, about, _texts(skills))
-        self._journals: dict[Path, ConversationJournal] = {}
+        self._memories: dict[Path, Memory] = {}
 
     def __repr__(self) -> str:
         return f"CodeModeAgent([{', '.join(self._tools)}], model={self.model!r})"
@@ -202,8 +202,10 @@ class CodeModeAgent:
         self, messages: list[dict[str, str]], tables: Mapping[str, Any], emit: Emit, root: Path
     ) -> AgentResult:
         started = time.monotonic()
-        journal = self._journals.setdefault(root, ConversationJournal(root, self.name, self._cache))
-        journal.begin(json.dumps([self.model, self._system, messages]))
+        memory = self._memories.setdefault(root, Memory())
+        journal = ConversationJournal(root, self.name, self._cache, memory)
+        question = json.dumps([self.model, self._system, messages])
+        await background.call_blocking(lambda: journal.begin(question))
         shown = Shown(self.limits.observation, self.share)
         frames = handles.Frames(self._sight, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from autocoder_jupyter import background
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
 from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
@@ -201,7 +202,9 @@ class Calls:
         outcome: Outcome | None = None
         try:
             outcome = recorded if recorded and self._holds(recorded, call) else await self._made(call)
-            return self._taken(outcome, call)
+            given = outcome
+            # A large value takes its time to be looked through, which others on the loop must not wait for.
+            return await background.call_blocking(lambda: self._taken(given, call))
         except ToolFailed as error:
             if outcome is None or outcome.error is None:
                 outcome = Outcome(error=(error.kind, str(error)))
@@ -253,9 +256,7 @@ class Calls:
             if call.tool.effects:
                 self._journal.add_begun(call.key)
             outcome = await self._answer(call)
-            outcome = self._plain(outcome, call)
-        self._journal.add_outcome(call.key, call.tool.name, outcome)
-        return outcome
+        return await background.call_blocking(lambda: self._recorded(outcome, call))
 
     async def _denial(self, call: _Call) -> str | None:
         """Why the call is not allowed; None when it is.
@@ -286,12 +287,14 @@ class Calls:
         except Exception as error:
             return Outcome(error=_said(error))
 
-    def _plain(self, outcome: Outcome, call: _Call) -> Outcome:
-        """The outcome for the record, with values of pandas and numpy as Python's where that is possible."""
+    def _recorded(self, outcome: Outcome, call: _Call) -> Outcome:
+        """The outcome as it is recorded: values of pandas and numpy as Python's; what cannot cross is an error."""
         try:
-            return replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
+            outcome = replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
         except AutocodeError as error:
-            return Outcome(error=_said(error))
+            outcome = Outcome(error=_said(error))
+        self._journal.add_outcome(call.key, call.tool.name, outcome)
+        return outcome
 
     def _ended(self, call: _Call, outcome: Outcome | None, seconds: float, *, replayed: bool) -> None:
         if call.scope.restoring:

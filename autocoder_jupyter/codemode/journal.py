@@ -15,8 +15,9 @@ import contextlib
 import datetime as dt
 import hashlib
 import json
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,24 +57,35 @@ class Outcome:
     known: bool = True
 
 
+@dataclass
+class Memory:
+    """What an agent remembers of all its runs in one folder, also where nothing is recorded."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    live: dict[str, Outcome] = field(default_factory=dict)
+    blocks: set[str] = field(default_factory=set)
+    clocks: dict[str, dt.datetime] = field(default_factory=dict)
+
+
 class ConversationJournal:
-    """The memory of one name. An `ExchangeStore` for the models.
+    """The record of one run, and the memory of all runs of the same name. An `ExchangeStore` for the models.
 
     Args:
         root: the `.autocode` folder.
         name: of the conversation.
         policy: `auto` looks first and records; `override` records; `disable` does neither, but for this process.
+        memory: shared by the runs of an agent.
     """
 
-    def __init__(self, root: Path, name: str, policy: CachePolicy = "auto") -> None:
+    def __init__(self, root: Path, name: str, policy: CachePolicy = "auto", memory: Memory | None = None) -> None:
+        memory = memory or Memory()
         self.root = root
         self.name = name
         self._policy = policy
+        self._lock = threading.Lock()
         self._exchanges: dict[str, Exchange] = {}
-        self._outcomes: dict[str, Outcome] = {}
-        self._blocks: set[str] = set()
-        self._live: dict[str, Outcome] = {}
-        self._clocks: dict[str, dt.datetime] = {}
+        self._outcomes, self._live = memory.outcomes, memory.live
+        self._blocks, self._clocks = memory.blocks, memory.clocks
         self._mine: set[str] = set()
         self._sent: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}
@@ -86,12 +98,10 @@ class ConversationJournal:
         Args:
             question: all that the run is asked, as one text.
         """
-        self._mine.clear()
         if self._policy == "disable":
             return
         self.run_id = PREFIX + hashlib.sha256(question.encode()).hexdigest()[:12]
         self._run = RunFolder(self.root, self.name, self.run_id)
-        self._sent, self._places = [], {}
         home = f"{self.root.name}/{self.name}"
         for entry in recorded_lines(Folder(self.root.parent), home, FILE, own=self.run_id):
             with contextlib.suppress(ValueError, TypeError, KeyError):
@@ -171,8 +181,8 @@ class ConversationJournal:
         """Record how a call ended. What cannot be written down is kept in memory only."""
         self._mine.add(key)
         self._live[key] = outcome
-        while len(self._live) > MOST_LIVE:
-            del self._live[next(iter(self._live))]
+        for oldest in list(self._live)[:-MOST_LIVE]:
+            self._live.pop(oldest, None)
         record = {"kind": "outcome", "key": key, "tool": tool, "denied": outcome.denied}
         if outcome.error is not None:
             kind, message = outcome.error
@@ -218,7 +228,9 @@ class ConversationJournal:
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._run is not None:
-            self._run.append(FILE, json.dumps(entry, ensure_ascii=False, default=str) + "\n")
+            line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
+            with self._lock:
+                self._run.append(FILE, line)
 
     def take_notes(self) -> tuple[str, ...]:
         """What was put right, or could not be written, since the last time: a sentence each, for the person."""

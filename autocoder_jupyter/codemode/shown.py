@@ -15,7 +15,7 @@ from autocoder_jupyter.visible import visible, visible_block
 LITTLE = 120
 """Characters of an argument list or a value on a card."""
 
-LONGEST = 200_000
+LONGEST = 100_000
 """Characters of a value that are written out at most before it is shortened."""
 
 
@@ -93,8 +93,16 @@ class _Writer(reprlib.Repr):
     """`reprlib` with tables by their shape, or without it."""
 
     shapes = True
+    room = LONGEST
 
     def repr1(self, x: Any, level: int) -> str:
+        if self.room <= 0:  # lists in lists multiply
+            return "..."
+        written = self._written(x, level)
+        self.room -= len(written) if not isinstance(x, list | tuple | dict | set | frozenset) else 4
+        return written
+
+    def _written(self, x: Any, level: int) -> str:
         if not is_frame(x):
             return super().repr1(x, level)
         shape = " × ".join(f"{count:,}" for count in x.shape)

@@ -83,6 +83,22 @@ def test_a_run_on_a_loop_of_its_own_is_awaited(root):
     assert result.usage.input_tokens == 0
 
 
+def test_runs_of_one_agent_go_on_side_by_side_each_with_its_own_record(root):
+    async def answer(model: str, system: str, messages: list[dict[str, str]]) -> str:
+        await asyncio.sleep(0.05)
+        return block(f"plus({messages[0]['content']}, 1)") if len(messages) == 1 else "Done."
+
+    async def both() -> list[AgentResult]:
+        agent = CodeModeAgent([plus], call_llm=answer)
+        return await asyncio.gather(*(agent.run.aio(words, journal_root=root) for words in ("1", "2", "3")))
+
+    results = asyncio.run(both())
+    assert [result.value for result in results] == [2, 3, 4]
+    assert len({result.run_id for result in results}) == 3
+    again = CodeModeAgent([plus], locked=True)
+    assert [again.run(words, journal_root=root).value for words in ("1", "2", "3")] == [2, 3, 4]
+
+
 def test_a_blocking_call_llm_gets_model_system_and_messages(root):
     seen = []
 

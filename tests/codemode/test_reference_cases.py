@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
+from autocoder_jupyter.codemode.shown import Shown
 from tests.codemode.conftest import block
 
 
@@ -186,3 +187,10 @@ def test_an_observation_has_beginning_and_end_and_is_never_longer_than_its_limit
     assert "first" in observed
     assert "characters left out" in observed
     assert "dropped" in result.output
+
+
+def test_lists_in_lists_are_not_written_out_whole():
+    many = [[list(range(1_000))] * 1_000] * 1_000  # a thousand million numbers
+    written = Shown(8_000, "rows").value_for_model(many)
+    assert written.startswith("[[[0, 1, 2,")
+    assert len(written) < 9_000
