@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from autocoder_jupyter.errors import ModelError
@@ -19,14 +20,11 @@ def require_program() -> str:
     Raises:
         ModelError: the SDK is not installed, or there is no program that can be started.
     """
-    spec = importlib.util.find_spec("claude_agent_sdk")
-    if spec is None or spec.origin is None:
-        raise ModelError(
-            "The Claude backend needs the Claude Agent SDK, which is not installed.",
-            hint=f"Install it and restart the kernel: {_PIP}. Or leave out --backend claude.",
-        )
+    origin = _origin()
+    if origin is None:
+        raise not_installed()
     name = "claude.exe" if sys.platform == "win32" else "claude"
-    bundled = Path(spec.origin).parent / "_bundled" / name
+    bundled = Path(origin).parent / "_bundled" / name
     program = str(bundled) if bundled.is_file() else shutil.which(name)
     if program is None:
         raise ModelError(
@@ -41,3 +39,20 @@ def require_program() -> str:
             hint=f"Make it executable (chmod +x), or install it anew: {_PIP} --force-reinstall.",
         )
     return program
+
+
+def not_installed(why: str = "") -> ModelError:
+    """The error where the SDK cannot be imported."""
+    return ModelError(
+        "The Claude backend needs the Claude Agent SDK, which is not installed.",
+        why=why,
+        hint=f"Install it and restart the kernel: {_PIP}. Or leave out --backend claude.",
+    )
+
+
+def _origin() -> str | None:
+    """Where the SDK's package lies; None when there is none."""
+    with suppress(ImportError, ValueError):  # whoever hides a module does it in one of these ways
+        spec = importlib.util.find_spec("claude_agent_sdk")
+        return spec.origin if spec is not None else None
+    return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from autocoder_jupyter.background import call_blocking
 from autocoder_jupyter.engines.claude.gateway import Gateway
-from autocoder_jupyter.engines.claude.installed import require_program
+from autocoder_jupyter.engines.claude.installed import not_installed, require_program
 from autocoder_jupyter.engines.claude.program import home, remove_left
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.visible import visible_block
@@ -60,7 +60,10 @@ async def preload() -> None:
         ModelError: it is not installed, or there is no program.
     """
     await call_blocking(require_program)
-    await call_blocking(lambda: importlib.import_module("claude_agent_sdk"))
+    try:
+        await call_blocking(lambda: importlib.import_module("claude_agent_sdk"))
+    except ImportError as error:  # half of it is there
+        raise not_installed(f"{error}.") from error
 
 
 class Session:

@@ -57,9 +57,13 @@ def test_a_model_of_somebody_else_is_refused_before_anything(play: Play) -> None
     assert "anthropic/claude-" in refused.value.hint
 
 
-def test_without_the_extra_there_is_one_sentence_with_the_pip_line(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "claude_agent_sdk" else found(name))
+@pytest.mark.parametrize("hidden", ["claude_agent_sdk", "mcp"])
+def test_without_the_extra_there_is_one_sentence_with_the_pip_line(
+    hidden: str, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("claude_agent_sdk", "mcp")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, hidden, None)
     with pytest.raises(ModelError, match="needs the Claude Agent SDK, which is not installed") as refused:
         play.play([])
     assert 'pip install "autocoder-jupyter[agent]"' in refused.value.hint
@@ -88,8 +92,9 @@ def test_a_program_that_breaks_off_is_told_with_its_own_words(
     broken.write_text("#!/bin/sh\necho 'no such instruction' >&2\nexit 3\n")
     broken.chmod(0o755)
     monkeypatch.setattr("autocoder_jupyter.engines.claude.session.require_program", lambda: str(broken))
-    with pytest.raises(ModelError, match=r"The program of the Claude Agent SDK"):
+    with pytest.raises(ModelError, match=r"The program of the Claude Agent SDK could not be started") as told:
         play.play([])
+    assert "no such instruction" in told.value.why
 
 
 def test_no_key_is_said_before_the_plan(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
