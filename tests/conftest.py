@@ -16,6 +16,7 @@ from tests.magics.warm import SOURCES, WarmKernel
 
 NEEDS = {
     "chromium": "browser",
+    "theatre": "local_sandbox",
     "lend_kernel": "kernel",
     "kernel": "kernel",
     "executed": "kernel",
@@ -73,7 +74,10 @@ def rank_of(item: pytest.Item) -> int:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of one module stay on one worker, in their order, and so do all that look at one engine or browser."""
+    """Tests of one module stay on one worker, in their order, and so do all that look at one engine or browser.
+
+    There are two browsers, each for half of their tests: together they would take longer than all that runs beside.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Rooms(LoadScopeScheduling):
@@ -87,7 +91,7 @@ def room_of(nodeid: str) -> str:
     """The part of the suite that a test shares its worker with."""
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):
-        return "browser"
+        return f"browser {1 if path < 'tests/browser/test_l' else 2}"
     if path.startswith(("tests/sandbox/docker/", "tests/wheel/")) or ENGINE.search(name):
         return "docker"
     return path
