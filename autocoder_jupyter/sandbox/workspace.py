@@ -1,7 +1,7 @@
 """The workspace of an agent that writes on its own: files held here, commands run in a sandbox, tools that stay inside.
 
-The files are bytes by path in the notebook's memory, and never files on a disk of this machine. A command gets a copy of
-them in a fresh child of a worker, and what lies there afterwards takes their place; so a call leaves nothing in the
+The files are bytes by path in the memory of the notebook, never files on a disk of this machine. A command gets a copy
+of them in a fresh child of a worker, and what lies there afterwards takes their place; so a call leaves nothing in the
 worker, and the files after a call are all that a crashed run needs to go on.
 """
 
