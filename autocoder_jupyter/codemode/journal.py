@@ -67,6 +67,10 @@ class Memory:
     clocks: dict[str, dt.datetime] = field(default_factory=dict)
 
 
+_kept: dict[tuple[Path, str, str], Outcome] = {}
+"""The newest outcomes of this process by record and call: another agent that goes on brings back tables with them."""
+
+
 class ConversationJournal:
     """The record of one run, and the memory of all runs of the same name. An `ExchangeStore` for the models.
 
@@ -169,7 +173,10 @@ class ConversationJournal:
         """
         if not restoring and self._policy != "auto" and key not in self._mine:
             return None
-        return self._live.get(key) or self._outcomes.get(key)
+        found = self._live.get(key)
+        if found is None and restoring:
+            found = _kept.get((self.root, self.name, key))
+        return found or self._outcomes.get(key)
 
     def add_begun(self, key: str) -> None:
         """Record that a call with effects begins; on disk when this returns."""
@@ -180,9 +187,11 @@ class ConversationJournal:
     def add_outcome(self, key: str, tool: str, outcome: Outcome) -> None:
         """Record how a call ended. What cannot be written down is kept in memory only."""
         self._mine.add(key)
-        self._live[key] = outcome
+        self._live[key] = _kept[self.root, self.name, key] = outcome
         for oldest in list(self._live)[:-MOST_LIVE]:
             self._live.pop(oldest, None)
+        for old in list(_kept)[:-MOST_LIVE]:
+            _kept.pop(old, None)
         record = {"kind": "outcome", "key": key, "tool": tool, "denied": outcome.denied}
         if outcome.error is not None:
             kind, message = outcome.error

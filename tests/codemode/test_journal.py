@@ -198,6 +198,7 @@ def test_a_tool_sees_todays_data_unless_it_has_effects(ask):
 
 def test_a_table_of_a_tool_is_there_when_the_conversation_goes_on(root):
     from autocoder_jupyter import CodeModeAgent
+    from autocoder_jupyter.codemode import journal
 
     loaded = []
     answers = iter([block("prices = load()"), "Done.", block("prices.count()"), "Two."])
@@ -211,6 +212,7 @@ def test_a_table_of_a_tool_is_there_when_the_conversation_goes_on(root):
     second = agent.run("Count.", first.history, journal_root=root)
     assert (second.value, loaded) == (2, [1])
     # Another process has not the table, so a tool without effects gives it again.
+    journal._kept.clear()
     third = CodeModeAgent([load], locked=True).run("Count.", first.history, journal_root=root)
     assert (third.value, loaded) == (2, [1, 1])
 

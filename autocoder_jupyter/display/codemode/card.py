@@ -20,6 +20,12 @@ MAX_CHARACTERS = 19_100
 MOST_CALLS = 20
 """Calls that the card lists; of those before there is the number."""
 
+CALLS_CHARACTERS = 7_000
+"""Of HTML for all of them; else fewer are listed."""
+
+MOST_BLOCKS = 10
+"""Blocks of code that fold on the card; of those before there is the number."""
+
 MOST_CHARTS = 4
 
 _LINE = re.compile(r", line (\d+)(?:, in <module>)?$", re.MULTILINE)
@@ -42,7 +48,7 @@ def render_html(state: CodeState) -> str:
         markup.row("Asks", _approval_html(state)),
         markup.row("Now", markup.text("; ".join(held_up(state)))),
         markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
-        markup.row("Answer", _prose(markup.clipped(state.summary, 4_000))),
+        markup.row("Answer", _prose(markup.clipped(state.summary, 3_000))),
         markup.row("Value", glimpse_html(state.value) if state.value else ""),
         markup.row("Calls", _calls_html(state)),
     )
@@ -144,7 +150,12 @@ def _charts_html(state: CodeState) -> str:
 
 
 def _calls_html(state: CodeState) -> str:
-    shown = state.calls[-MOST_CALLS:]
+    listed = (_listed_calls(state, most) for most in (MOST_CALLS, MOST_CALLS // 2, MOST_CALLS // 4))
+    return next((html for html in listed if len(html) <= CALLS_CHARACTERS), _listed_calls(state, 2))
+
+
+def _listed_calls(state: CodeState, most: int) -> str:
+    shown = state.calls[-most:]
     before = len(state.calls) - len(shown)
     entries = "".join(map(_call_html, shown))
     told = f"{counted(before, 'call')} before these"
@@ -184,7 +195,8 @@ def _took(call: CallState) -> str:
 
 def _folds(state: CodeState, room: int) -> str:
     """The blocks of code, each with what was observed of it, and what was sent; the newest code gives way last."""
-    blocks = {block_title(number, block): block for number, block in enumerate(state.blocks, 1)}
+    numbered = list(enumerate(state.blocks, 1))[-MOST_BLOCKS:]
+    blocks = {block_title(number, block): block for number, block in numbered}
     newest = list(blocks)[-1:]
     full = {name: _block(block) for name, block in blocks.items()} | {_SENT: markup.code(state.sent)}
     elsewhere = f"<div>{markup.muted('Too long for a saved notebook.')}</div>"
@@ -198,7 +210,9 @@ def _folds(state: CodeState, room: int) -> str:
         *((name, elsewhere) for name in newest),
     )
     parts = fit(full, shorter, room).items()
-    return "".join(
+    before = len(state.blocks) - len(numbered)
+    told = f"<div>{markup.muted(f'{before} more before these, in {state.name}.blocks')}</div>" if before else ""
+    return told + "".join(
         markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts
     )
 

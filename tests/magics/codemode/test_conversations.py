@@ -139,3 +139,12 @@ def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
     while words not in str(jobs.current(name).pending_approval or ()) or not jobs.current(name).pending_approval:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_table_that_a_tool_gave_is_there_in_the_next_cell_without_a_second_call(notebook: Any, play: Any) -> None:
+    notebook.run("def load(name: str) -> pd.DataFrame:\n    'A table.'\n    calls.append(name)\n    return orders")
+    play("```python\ntable = load('all')\n```", "Loaded.", "```python\ntable.count()\n```", "Two.")
+    notebook.run("%%autocode first --mode tools --tool load --wait\nLoad all.")
+    notebook.run(SECOND)
+    assert notebook.value("second.value") == 2
+    assert notebook.value("calls") == ["all"]

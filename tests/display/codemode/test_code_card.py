@@ -1,0 +1,107 @@
+"""The card of a run of code mode: a pure fold of its events, bounded, and only text of others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+from autocoder_jupyter.codemode import events
+from autocoder_jupyter.display.codemode.card import MAX_CHARACTERS, render_html, render_text
+from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.codemode.strip import render_html as strip_html
+from autocoder_jupyter.display.controls import Controls
+from autocoder_jupyter.types import Usage
+
+
+def after(*told: events.Event, state: CodeState | None = None) -> CodeState:
+    state = state or CodeState("rates", max_cost=0.5)
+    for seconds, event in enumerate(told, 1):
+        state = state.apply(event, float(seconds))
+    return state
+
+
+CALLED = (
+    events.TurnBegun(1, 10),
+    events.CodeStarted(1, "price = fetch('AAPL')"),
+    events.ToolCalled("call-1", 1, "fetch", "symbol='AAPL'", 1),
+)
+ASKED = (*CALLED[:2], events.ToolCalled("call-1", 1, "mail", "to='<email-1>'", 1, ask=True))
+WAITS = events.ApprovalNeeded("call-1", "mail", "to='a@b.org'")
+
+
+def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
+    running = after(*CALLED)
+    assert "◐ runs" in render_html(running)
+    assert "Calling fetch" in render_text(running)
+    assert "The code that runs" in strip_html(running)
+    ended = after(events.ToolEnded("call-1", "ok", "1.5", 0.25), state=running)
+    assert "✓ ok  fetch(symbol='AAPL')  1.5  0.2 s" in render_text(ended)
+    replayed = after(events.ToolEnded("call-1", "ok", "1.5", 0.0, replayed=True), state=running)
+    assert "from the journal" in render_text(replayed)
+
+
+def test_a_failed_block_names_the_error_and_its_line() -> None:
+    error = (
+        'Traceback (most recent call last):\n  File "<python-input-1>", line 3, in <module>\nValueError: no such day'
+    )
+    state = after(*CALLED, events.CodeEnded(1, False, "told", error), events.TurnBegun(2, 10))
+    assert "✗ Code 1: ValueError: no such day (line 3)" in render_html(state)
+
+
+def test_the_question_shows_the_arguments_as_they_are_until_it_is_decided() -> None:
+    asking = after(*ASKED, WAITS)
+    assert asking.phase == "waiting"
+    assert "May it call mail(to=&#x27;a@b.org&#x27;)?" in render_html(asking)
+    assert "a@b.org" in strip_html(asking)
+    decided = after(events.ApprovalGiven("call-1", True), state=asking)
+    assert decided.phase == "running"
+    assert "a@b.org" not in render_html(decided)
+    assert "a@b.org" not in render_html(after(events.Finished("cancelled"), state=asking))
+
+
+def test_the_buttons_are_there_while_it_asks() -> None:
+    done: list[str] = []
+    job = SimpleNamespace(
+        cancel=lambda: done.append("cancel"), approve=lambda: done.append("yes"), decline=lambda: done.append("no")
+    )
+    controls = Controls(job, after(*CALLED))
+    controls(after(*ASKED, WAITS))
+    labels = [button.description for button in controls._buttons.children]
+    assert labels == ["Cancel", "Approve", "Decline"]
+    for button in controls._buttons.children[1:]:
+        button.click()
+    assert done == ["yes", "no"]
+    controls(after(*CALLED))
+    assert [button.description for button in controls._buttons.children] == ["Cancel"]
+    controls.close()
+
+
+def test_a_run_that_ends_leaves_nothing_running() -> None:
+    state = after(*CALLED, events.Finished("cancelled", "Cancelled."))
+    assert [call.outcome for call in state.calls] == ["cancelled"]
+    assert state.block is None
+    assert "Cancelled" in render_text(state)
+
+
+def test_a_card_stays_small_whatever_the_code_did() -> None:
+    told = [
+        event
+        for number in range(1, 40)
+        for event in (
+            events.TurnBegun(number, 50),
+            events.CodeStarted(number, f"x = {'<b>' * 2_000}"),
+            events.ToolCalled(f"call-{number}", number, "fetch", "<i>" * 2_000, 1),
+            events.ToolEnded(f"call-{number}", "ok", "<u>" * 2_000, 0.1),
+            events.CodeEnded(number, True, "&" * 8_000),
+        )
+    ]
+    card = render_html(replace(after(*told, events.Finished("ready")), summary="word " * 5_000, sent="<" * 50_000))
+    assert len(card) < MAX_CHARACTERS + 1_000
+    assert "<b>" not in card
+
+
+def test_tokens_cost_and_turns_are_said() -> None:
+    usage = Usage(input_tokens=900, output_tokens=60, cost=0.004)
+    state = after(*CALLED, events.TokensUsed(1, usage, usage), events.Retrying(1, "too many requests", 2.0))
+    assert "turn 1 of 10 · 1 call · 900 tokens in, 60 out · $0.004 of $0.50" in render_text(state)
+    assert "Too many requests; next try after 2 s" in render_text(state)
