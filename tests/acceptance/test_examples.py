@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.conftest import LendKernel
@@ -23,6 +22,8 @@ DURATION = re.compile(r"(?: ·|  ) ?[\d.]+ s(?: ·|\n|<|$)|>[\d.]+ s<")
 
 
 def code_cells(name: str) -> list[Any]:
+    import nbformat  # takes a second, and every worker collects this
+
     cells = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4).cells
     return [cell for cell in cells if cell.cell_type == "code"]
 
