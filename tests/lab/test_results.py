@@ -41,7 +41,7 @@ from tests.lab.conftest import PlayedJobs
 FIELDS = {
     "name", "phase", "title", "stage", "attempt", "of", "passed", "tests", "tests_changed", "started", "seconds",
     "input_tokens", "output_tokens", "cost", "max_cost", "approval", "reason", "signature", "held", "warnings",
-    "agent", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
+    "agent", "mode", "progress", "step", "cell_id", "run_id", "replayed", "limit", "limit_value",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",
