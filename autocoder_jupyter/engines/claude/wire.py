@@ -14,7 +14,7 @@ from typing import Any
 
 from autocoder_jupyter.types import Usage
 
-_REMINDER = "<system-reminder>"
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 _OF_THE_PROGRAM = "x-anthropic-billing-header"
 
 
@@ -43,8 +43,10 @@ def _plain_message(message: Any) -> Any:
 
 
 def _plain_result(block: Any) -> Any:
-    """The result of a tool: what we answered is its first part."""
+    """The result of a tool: what we answered is its first part, or of a failed call all but what stands at its end."""
     content = block.get("content") if isinstance(block, dict) and block.get("type") == "tool_result" else None
+    if isinstance(content, str) and content.endswith(_REMINDER_END):
+        return {**block, "content": content.rpartition(_REMINDER)[0].rstrip()}
     return {**block, "content": content[:1]} if isinstance(content, list) else block
 
 

@@ -232,6 +232,15 @@ def test_locked_a_recorded_session_is_replayed_and_a_new_one_refused(play: Play)
         play.play([], play.request(constraints=("total is positive",)), locked=True)
 
 
+def test_a_session_with_a_command_that_failed_is_replayed_too(play: Play) -> None:
+    first = play.play([calls(bash("cat nothing.csv")), WRITES_BOTH, "Done."])
+    assert "system-reminder" not in json.dumps([request["messages"] for request in first.asked_as_agent])
+    (play.root / "total" / first.report.run_id / "report.json").unlink()
+    again = play.play([], locked=True)
+    assert again.report.success, again.report.error
+    assert not again.model.requests and [call.outcome for call in again.calls] == ["failed", "ok", "ok"]
+
+
 def test_a_kept_function_that_fails_today_is_mended_in_a_workspace_that_holds_it(play: Play) -> None:
     first = play.play([calls(write("solution.py", PICKY), write("tests.py", TESTS)), "Done."])
     assert first.report.success, first.report.error
