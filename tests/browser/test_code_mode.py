@@ -1,0 +1,38 @@
+"""A cell with `--mode tools` in JupyterLab: the call that asks is allowed by the keyboard."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.browser.conftest import ARTIFACTS, Open, Play
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
+
+PATIENCE = 60_000
+
+TOOL = """\
+import autocoder_jupyter
+
+@autocoder_jupyter.tool(ask=True)
+def remove(name: str) -> str:
+    return name"""
+CELL = "%%autocode gone --mode tools --tool remove\nRemove the old one."
+
+
+def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, play: Play) -> None:
+    answers = itertools.chain(["```python\nremove('old')\n```"], itertools.repeat("Removed."))
+    play(lambda request: next(answers))
+    opened = notebook(TOOL, CELL)
+    page, card = opened.page, opened.card(2)
+    opened.run(1)
+    opened.run(2)
+    card.get_by_text("May it call remove(name='old')?").wait_for(timeout=PATIENCE)
+    page.screenshot(path=str(ARTIFACTS / "code-mode-asks.png"))
+    approve = page.get_by_role("button", name="Approve", exact=True).first
+    approve.focus()
+    page.keyboard.press("Enter")
+    card.get_by_text("Removed.").wait_for(timeout=PATIENCE)
+    page.screenshot(path=str(ARTIFACTS / "code-mode-ready.png"))
+    assert card.get_by_text("● Ready").count() == 1
