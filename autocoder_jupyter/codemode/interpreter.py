@@ -240,7 +240,8 @@ class _Printed:
 
     @property
     def text(self) -> str:
-        more = f"\n[{self._dropped:,} further characters were dropped]" if self._dropped else ""
+        # `…(+12)` says to the masker that a word was cut off, which may be half of a secret.
+        more = f"…(+{self._dropped})\n[so many further characters were dropped]" if self._dropped else ""
         return "".join(self._pieces) + more
 
 

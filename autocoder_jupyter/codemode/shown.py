@@ -55,7 +55,8 @@ class Shown:
 
     def for_model(self, text: str) -> str:
         """Text on its way to the model: bounded, what would hide or steer spelled out, what is private masked."""
-        return bounded(self._masker.mask(visible_block(bounded(text, LONGEST))), self._most)
+        # Cut before it is masked, so that it takes no time, and again after, where no half of a secret stands at a cut.
+        return bounded(self._masker.mask(visible_block(bounded(text, 4 * self._most))), self._most)
 
     def value_for_model(self, value: Any) -> str:
         """A value as Python writes it, of a large one the beginning of each part; tables by their shape at most."""

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
+from autocoder_jupyter.codemode import Limits
 from tests.codemode.conftest import block, told
 from tests.scripted_model import ScriptedModel
 
@@ -146,3 +147,11 @@ def test_secrets_and_addresses_are_masked_on_their_way_to_the_model_and_whole_fo
     assert "anna.schmidt@example.org" not in str(ask.requests)
     assert "<email-1>" in result.blocks[0].observed
     assert result.value == "anna.schmidt"
+
+
+def test_no_half_of_a_secret_is_told_where_an_observation_is_cut(ask):
+    code = "mail = 'anna.schmidt@example.org '\nfor start in range(30):\n    print('x' * start + mail * 3000)"
+    result = ask([block(code), "Done."], limits=Limits(observation=1_000))
+    observed = result.blocks[0].observed
+    assert "characters left out" in observed
+    assert not [part for part in ("anna", "schmidt", "example", "@") if part in observed]
