@@ -58,7 +58,7 @@ class Listener:
 
 
 class Gateway:
-    """The address; an asynchronous context manager.
+    """The address. It answers from `start` to `close`.
 
     Args:
         service: answers what the journal does not.
@@ -101,11 +101,12 @@ class Gateway:
         self.fault: asyncio.Future[AutocodeError] = asyncio.get_running_loop().create_future()
         """Why the session cannot go on."""
 
-    async def __aenter__(self) -> Gateway:
+    async def start(self) -> None:
+        """Begin to answer."""
         await self._server.start()
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def close(self) -> None:
+        """Answer no more; what is asked of the service at this moment is given up."""
         await self._server.close()
         self.fault.cancel()
 

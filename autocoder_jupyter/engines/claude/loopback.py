@@ -32,6 +32,7 @@ class Loopback:
         self._answer = answer
         self._token = token
         self._open: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
         """Begin to listen, on a port that the system chooses."""
@@ -40,12 +41,14 @@ class Loopback:
     @property
     def url(self) -> str:
         """The address."""
+        assert self._server is not None, "start() comes first"
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
     async def close(self) -> None:
         """Listen no more, and give up what is asked at this moment."""
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)

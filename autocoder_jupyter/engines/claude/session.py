@@ -97,7 +97,7 @@ class Session:
 
         program = await call_blocking(require_program)
         await call_blocking(remove_left)
-        await self._stack.enter_async_context(self._gateway)
+        await self._gateway.start()
         address = {"ANTHROPIC_BASE_URL": self._gateway.url, "ANTHROPIC_API_KEY": self._gateway.token}
         place = self._stack.enter_context(home(program, {**_VARIABLES, **address}))
         options = sdk.ClaudeAgentOptions(
@@ -162,6 +162,7 @@ class Session:
     async def close(self) -> None:
         """End the program, and remove what it wrote."""
         self._client = None
+        await self._gateway.close()  # at once: the program takes its time to end, and must ask nothing meanwhile
         await self._stack.aclose()
 
     def _not_started(self, error: Exception) -> ModelError:

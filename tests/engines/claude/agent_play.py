@@ -139,6 +139,7 @@ class Play:
     prompt: str = "The sum of v."
     settings: dict[str, Any] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    on_event: Callable[[Event], None] = lambda event: None
 
     def request(self, **parts: Any) -> Request:
         given = {"samples": {"sales": SALES}, "outputs": (OutputSpec(name="total", type="float"),), **parts}
@@ -159,12 +160,14 @@ class Play:
         journal, events = Journal(self.root, self.name), self.events
         events.clear()
 
+        def emit(event: Event) -> None:
+            events.append(event)
+            self.on_event(event)
+
         async def decline(packages: tuple[str, ...]) -> bool:
             return False
 
-        report = await generate_report(
-            request or self.request(), config, journal=journal, emit=events.append, approve=decline
-        )
+        report = await generate_report(request or self.request(), config, journal=journal, emit=emit, approve=decline)
         return Played(report, list(events), endpoint, journal)
 
     def play(self, agent: Sequence[str | Answer], request: Request | None = None, **settings: Any) -> Played:

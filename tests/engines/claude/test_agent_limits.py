@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.settings import agent_config
-from autocoder_jupyter.engine.events import ApprovalNeeded, Finished, ToolEnded
+from autocoder_jupyter.engine.events import ApprovalNeeded, ToolCalled, ToolEnded
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.errors import (
     AuthenticationFailed,
@@ -106,11 +107,19 @@ def test_no_key_is_said_before_the_plan(play: Play, monkeypatch: pytest.MonkeyPa
 # Limits
 
 
-def test_seconds_end_a_command_and_the_session(play: Play) -> None:
-    played = play.play([calls(bash("sleep 100"))], max_seconds=25)
-    assert played.of(Finished)[-1].limit == "max_seconds"
-    assert [event.outcome for event in played.of(ToolEnded)] == ["cancelled"]
-    assert played.report.trace is not None and played.report.trace.calls[0].outcome == "cancelled"
+def test_a_cancel_ends_the_command_that_runs(play: Play) -> None:
+    async def cancelled(model: ScriptedModel) -> None:
+        called = asyncio.Event()
+        play.on_event = lambda event: called.set() if isinstance(event, ToolCalled) else None
+        job = asyncio.ensure_future(play.run(model))
+        await called.wait()
+        job.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await job
+
+    with ScriptedModel(script([calls(bash("sleep 100"))])) as model:
+        asyncio.run(cancelled(model))
+    assert [event.outcome for event in play.events if isinstance(event, ToolEnded)] == ["cancelled"]
 
 
 # What it must leave

@@ -85,8 +85,11 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 async def at_work(root: Path, script: Any, **changes: Any) -> AsyncIterator[tuple[Desk, ScriptedModel]]:
     with ScriptedModel(script) as model:
         desk = Desk(root, model, **changes)
-        async with desk.gateway:
+        await desk.gateway.start()
+        try:
             yield desk, model
+        finally:
+            await desk.gateway.close()
 
 
 async def test_an_answer_comes_back_with_its_calls_and_the_key_is_added_on_the_way(tmp_path: Path) -> None:
