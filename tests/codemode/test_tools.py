@@ -225,7 +225,7 @@ def task_of(func: Any) -> Any:
 
 
 def real_task_of(func: Any) -> Any:
-    flyte = pytest.importorskip("flyte", reason="flyte is not installed; it is no dependency")
+    flyte = pytest.importorskip("flyte", reason="flyte is not installed")
     return flyte.TaskEnvironment(name="tools").task(func)
 
 
