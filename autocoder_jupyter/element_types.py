@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from autocoder_jupyter.parsing import parse_expression
+
 _SCALARS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 _SAME = {
     "string": "str",
@@ -31,9 +33,9 @@ def elements_of(text: str) -> str:
         text: such as `list[str]`, `dict[str, list[float]]`, `Dict[str, Any]`.
     """
     try:
-        node = ast.parse(text.strip()[: LONGEST + 1], mode="eval").body if len(text) <= LONGEST else None
+        node = parse_expression(text) if len(text) <= LONGEST else None
         return _inner(node, 0) if isinstance(node, ast.Subscript) else ""
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    except (SyntaxError, ValueError):
         return ""
 
 

@@ -27,6 +27,15 @@ def parse(source: str) -> ast.Module:
     return _retried(lambda: ast.parse(source))
 
 
+def parse_expression(source: str) -> ast.expr:
+    """The syntax tree of one expression.
+
+    Raises:
+        SyntaxError: as `parse`.
+    """
+    return _retried(lambda: ast.parse(source.strip(), mode="eval")).body
+
+
 def require_expression(source: str) -> None:
     """See to it that a text is one expression that compiles.
 

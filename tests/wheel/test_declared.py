@@ -19,6 +19,8 @@ ELSEWHERE = {
     "pytest": "of the sandbox's environment",
     "_pytest": "of the sandbox's environment",
     "polars": "only for who asks for tables in its form, or gives one of a library that converts by it",
+    "claude_agent_sdk": "of the extra `agent`; without it one sentence says how to install it",
+    "pydantic_monty": "of the extra `codemode`; the same",
     "openpyxl": "only for Excel files; without it they are described by name and size",
 }
 
