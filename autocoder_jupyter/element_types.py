@@ -84,7 +84,7 @@ def python_type(kind: type, elements: str) -> Any:
     """The class with that of its elements, for a signature: `list[str]`."""
     if not elements:
         return kind
-    inner = _python(ast.parse(elements, mode="eval").body)
+    inner = _python(parse_expression(elements))
     return dict[str, inner] if kind is dict else list[inner]  # type: ignore[valid-type]
 
 
@@ -117,7 +117,7 @@ def misfit(value: Any, elements: str) -> str:
     """
     if not elements:
         return ""
-    node = ast.parse(elements, mode="eval").body
+    node = parse_expression(elements)
     what, items = ("value", value.values()) if isinstance(value, dict) else ("element", value)
     for number, item in enumerate(items, start=1):
         if not _is(item, node):
