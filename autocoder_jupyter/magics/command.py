@@ -13,6 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.codemode.reading import (
     ToolOption,
+    mode_of,
     read_continued,
     read_tools,
     refuse_options_of_the_other_mode,
@@ -83,7 +84,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         return CellCommand(help=True)
     arguments = read_arguments(words, FLAGS)
     given = arguments.given
-    mode = given.get("mode", "function")
+    mode = mode_of(given)
     refuse_options_of_the_other_mode(given, mode)
     name = _the_name(arguments.positional)
     if not prompt.strip():

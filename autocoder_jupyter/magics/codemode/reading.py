@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import OPTIONS, Mode
@@ -21,6 +22,12 @@ class ToolOption:
 
     alias: str
     name: str
+
+
+def mode_of(given: Mapping[str, Any]) -> Mode:
+    """What a cell makes: as `--mode` says; without it, a conversation can only go on in code mode."""
+    mode: Mode = given.get("mode", "tools" if "continue" in given else "function")
+    return mode
 
 
 def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None:

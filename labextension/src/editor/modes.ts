@@ -10,7 +10,8 @@ export function modeProblems(cell: ICell): IProblem[] {
 }
 
 function foreignOptions(cell: ICell): IProblem[] {
-  const mode = values(cell, 'mode')[0]?.text ?? 'function';
+  const usual = values(cell, 'continue').length ? 'tools' : 'function';
+  const mode = values(cell, 'mode')[0]?.text ?? usual;
   return cell.given.flatMap(({ at, option }) => {
     if (!option?.modes || option.modes.includes(mode)) {
       return [];
