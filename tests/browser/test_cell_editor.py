@@ -175,9 +175,9 @@ def test_the_same_is_shown_and_said_by_the_keyboard(notebook: Open) -> None:
 
 def test_what_the_kernel_would_refuse_is_underlined_and_explained(notebook: Open) -> None:
     page = notebook("")
-    cell = write(page, 1, '%%autocode growth --modle x\n-o "a: DataFrme"\nGrowth of @saless.')
+    cell = write(page, 1, '%%autocode growth --moddel x\n-o "a: DataFrme"\nGrowth of @saless.')
     cell.locator(".cm-lintRange-error").nth(1).wait_for(timeout=SOON)
-    assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--modle", "DataFrme"]
+    assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel", "DataFrme"]
     cell.locator(".cm-lintRange-warning", has_text="@saless").wait_for(timeout=SOON)
     cell.locator(".cm-lintRange-error").first.hover()
     page.page.locator(".cm-diagnostic", has_text="Did you mean --model?").wait_for(timeout=SOON)
@@ -188,13 +188,13 @@ def test_what_the_kernel_would_refuse_is_underlined_and_explained(notebook: Open
 
 def test_problems_are_reached_and_read_by_the_keyboard(notebook: Open) -> None:
     page = notebook("")
-    cell = write(page, 1, "%%autocode growth --modle\nDo it.")
+    cell = write(page, 1, "%%autocode growth --moddel\nDo it.")
     cell.locator(".cm-lintRange-error").wait_for(timeout=SOON)
     page.page.keyboard.press("F8")
-    cell.locator(".cm-announced", has_text="There is no option --modle.").wait_for(state="attached", timeout=SOON)
-    assert page.page.evaluate("getSelection().toString()") == "--modle"
+    cell.locator(".cm-announced", has_text="There is no option --moddel.").wait_for(state="attached", timeout=SOON)
+    assert page.page.evaluate("getSelection().toString()") == "--moddel"
     page.page.keyboard.press("Control+Shift+m")
-    listed = cell.locator(".cm-panel-lint li", has_text="There is no option --modle.")
+    listed = cell.locator(".cm-panel-lint li", has_text="There is no option --moddel.")
     listed.wait_for(timeout=SOON)
     assert listed.get_attribute("role") == "option"
 
@@ -307,7 +307,7 @@ def test_prose_is_not_indented_like_python_and_wraps(notebook: Open) -> None:
 def test_it_fits_the_theme(notebook: Open, lab: Lab, theme: str) -> None:
     lab.use_theme(f"JupyterLab {theme}")
     try:
-        page = notebook(plays.CELL, '%%autocode other --modle x -o "a: DataFrme"\nRows of @sales and @saless.')
+        page = notebook(plays.CELL, '%%autocode other --moddel x -o "a: DataFrme"\nRows of @sales and @saless.')
     finally:
         lab.use_theme("JupyterLab Light")
     until_the_data_is_known(page, 1)
