@@ -137,10 +137,10 @@ def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_sent(
 def test_a_limit_in_dollars_is_kept_with_the_persons_own_prices(tmp_path: Path) -> None:
     prices = {"input_cost_per_token": 1e-5, "output_cost_per_token": 1e-5}
     with ScriptedModel(answer) as model:
-        limited = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.025, litellm_params=prices)
+        limited = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.04, litellm_params=prices)
         result = limited.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
-        assert result.state == "over_budget" and "rest of the budget of $0.025 is too small" in str(result.error)
-        assert len(model.requests) >= 1 and result.report.usage.cost < 0.025
+        assert result.state == "over_budget" and "rest of the budget of $0.04 is too small" in str(result.error)
+        assert len(model.requests) >= 1 and result.report.usage.cost < 0.04
         rooms = [request["max_tokens"] for request in model.requests]
         assert rooms[0] < 8000 and rooms == sorted(rooms, reverse=True)  # each may say what the rest can pay
         refused = AutoCoderAgent(**model.settings, sandbox="local", max_cost=0.01, litellm_params=prices)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import select
 import socket
 import sys
@@ -29,10 +30,12 @@ from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Probe
 
 _SECONDS = 20.0
+_LONGEST_SOCKET = 107
+"""Bytes of a path that a socket can have; nobody can connect to a longer one."""
 
 _PROGRAM = """
 import json, os, signal, socket, sys
-canary, beside, path_socket, port, notebook = sys.argv[1:]
+canary, beside, path_socket, name, port, notebook = sys.argv[1:]
 def works(action):
     try:
         action()
@@ -58,7 +61,7 @@ print(json.dumps({
     "empty a file by opening it": works(lambda: os.open(canary, os.O_RDONLY | os.O_TRUNC)),
     "connect to a port": works(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
     "connect to a socket in a folder": works(lambda: connect(socket.AF_UNIX, path_socket)),
-    "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + path_socket)),
+    "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + name)),
     "send a signal to the notebook": works(lambda: os.kill(notebooks(int(notebook)), 0)),
     "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, notebooks(int(notebook)), 0)),
     "see a file of the notebook's user": works(lambda: os.stat(canary)),
@@ -187,12 +190,13 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
     """The program's answers, or None and the reason."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="autocode-canary-"))
-        canary, path_socket = Path(folder, "canary"), str(Path(folder, "socket"))
+        canary, path_socket, name = Path(folder, "canary"), str(Path(folder, "s")), f"autocode-{secrets.token_hex(8)}"
         canary.write_text("nobody may read this", "utf-8")
         port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-        for address in (path_socket, f"\0{path_socket}"):
-            _listen(stack, address)
-        arguments = [str(canary), str(Path(folder, "beside")), path_socket, str(port), str(os.getpid())]
+        _listen(stack, f"\0{name}")
+        if len(os.fsencode(path_socket)) <= _LONGEST_SOCKET:
+            _listen(stack, path_socket)
+        arguments = [str(canary), str(Path(folder, "beside")), path_socket, name, str(port), str(os.getpid())]
         process = start(tier, ["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
         try:
             printed = _read_all(process.data.fileno())

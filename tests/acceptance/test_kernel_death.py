@@ -138,7 +138,7 @@ def test_killed_during_a_question_to_the_model(any_house: House) -> None:
     with any_house.kernel() as kernel:
         begin(kernel)
         any_house.model.wait_for_requests(3)
-        eventually(lambda: len(any_house.journal()) >= 3, any_house.journal, 30)  # plan, tests, environment
+        eventually(lambda: len(any_house.journal()) >= 4, any_house.journal, 30)  # versions, plan, tests, environment
         eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
         dead, processes = kernel.pid, family(kernel)
 

@@ -128,6 +128,15 @@ def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_al
     assert "root could change the kernel's settings" in probe.reason
 
 
+@pytest.mark.usefixtures("forgetful_probe")
+@pytest.mark.local_sandbox
+def test_it_holds_where_the_temporary_folder_has_a_long_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("d" * 120)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    assert LocalSandbox().probe().available
+
+
 @pytest.mark.parametrize(
     ("marked", "words"),
     [(".dockerenv", "seccompProfile"), ("restricted", "apparmor_restrict_unprivileged_userns=0"), ("nothing", "")],
