@@ -237,13 +237,13 @@ def slowly(stage_seconds: float) -> Callable[[dict[str, Any]], Answer]:
     return lambda request: Answer(answer(request), delay=stage_seconds)
 
 
-def holding(stage: str) -> tuple[threading.Event, Any]:
-    """The usual answers, but this stage's waits for the event."""
-    release = threading.Event()
-    marker = next(marker for marker, name in STAGES.items() if name == stage)
+def holding(*stages: str) -> tuple[Any, ...]:
+    """The usual answers, but those of these stages wait, each for its event: the events, then the script."""
+    releases = {marker: threading.Event() for stage in stages for marker, name in STAGES.items() if name == stage}
 
     def script(request: dict[str, Any]) -> Answer:
-        held = release if marker in json.dumps(request["messages"]) else None
+        said = json.dumps(request["messages"])
+        held = next((release for marker, release in releases.items() if marker in said), None)
         return Answer(answer(request), hold=held)
 
-    return release, script
+    return *releases.values(), script

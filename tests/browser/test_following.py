@@ -57,12 +57,13 @@ def result_to_come(page: NotebookPage, number: int) -> Any:
 
 
 def test_a_page_that_is_loaded_anew_follows_to_the_end(notebook: Open, play: Play, lab: Lab) -> None:
-    release, script = holding("code")
+    planned, release, script = holding("plan", "code")
     play(script)
     page = notebook(plays.CELL)
     page.run(1)
     wait_for_title(page, 1, "Planning")
     page.save()
+    planned.set()
     wait_for_title(page, 1, "Writing code and tests")
     page.page.reload()
     wait_for_title(page, 1, "Writing code and tests")
