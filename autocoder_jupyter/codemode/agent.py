@@ -18,7 +18,7 @@ from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
 from autocoder_jupyter.codemode.calls import Calls
 from autocoder_jupyter.codemode.conversation import Conversation, Rules, Talk, checked_history
-from autocoder_jupyter.codemode.events import Emit, Event, Finished, LoadingClient, Noticed, RunState
+from autocoder_jupyter.codemode.events import Emit, EndState, Event, Finished, LoadingClient, Noticed
 from autocoder_jupyter.codemode.frame import Sight
 from autocoder_jupyter.codemode.functions import Functions
 from autocoder_jupyter.codemode.interpreter import Interpreter
@@ -263,7 +263,7 @@ class CodeModeAgent:
             notes=notes,
         )
 
-    async def _ended(self, conversation: Conversation, talk: Talk, emit: Emit) -> tuple[RunState, AutocodeError | None]:
+    async def _ended(self, conversation: Conversation, talk: Talk, emit: Emit) -> tuple[EndState, AutocodeError | None]:
         """Run to the end, and tell what it is."""
         try:
             async with asyncio.timeout(self._max_seconds):
@@ -282,7 +282,7 @@ class CodeModeAgent:
         else:
             emit(Finished("ready"))
             return "ready", None
-        state: RunState = "over_budget" if isinstance(error, BudgetSpent) else "failed"
+        state: EndState = "over_budget" if isinstance(error, BudgetSpent) else "failed"
         emit(Finished(state, error.what, getattr(error, "limit", "")))
         return state, error
 

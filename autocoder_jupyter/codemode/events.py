@@ -1,23 +1,34 @@
-"""What a run of code mode tells while it works: plain frozen records for a listener."""
+"""What a run of code mode tells while it works: plain frozen records for a listener.
+
+What a generation tells alike is the same record; what belongs to a turn in place of a stage is another one here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
+from autocoder_jupyter.engine.events import EndState, Finished, LoadingClient, Noticed, TurnBegun
 from autocoder_jupyter.types import ToolOutcome, Usage
 
-RunState = Literal["ready", "failed", "cancelled", "over_budget"]
-"""How a run can end."""
-
-
-@dataclass(frozen=True)
-class TurnBegun:
-    """The model is asked what to do next; `of` is the most turns that it has."""
-
-    turn: int
-    of: int
+__all__ = [
+    "ApprovalGiven",
+    "ApprovalNeeded",
+    "CodeEnded",
+    "CodeStarted",
+    "Emit",
+    "EndState",
+    "Event",
+    "Finished",
+    "LoadingClient",
+    "Noticed",
+    "Retrying",
+    "TextStreamed",
+    "TokensUsed",
+    "ToolCalled",
+    "ToolEnded",
+    "TurnBegun",
+]
 
 
 @dataclass(frozen=True)
@@ -35,13 +46,6 @@ class Retrying:
     turn: int
     reason: str
     seconds: float
-
-
-@dataclass(frozen=True)
-class LoadingClient:
-    """What speaks to the model is imported, which takes seconds once in a process; `done` when that is over."""
-
-    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,22 +116,6 @@ class CodeEnded:
     ok: bool
     observed: str
     error: str = ""
-
-
-@dataclass(frozen=True)
-class Noticed:
-    """Something that the person should know, in a sentence."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The run ended; `limit` is the setting that ended it, if one did."""
-
-    state: RunState
-    reason: str = ""
-    limit: str = ""
 
 
 Event = (

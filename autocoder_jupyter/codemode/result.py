@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autocoder_jupyter.codemode.events import RunState
+from autocoder_jupyter.codemode.events import EndState
 from autocoder_jupyter.types import Exchange, ToolOutcome, Usage
 
 
@@ -92,7 +92,7 @@ class AgentResult:
     calls: tuple[ToolCall, ...] = field(default=(), repr=False)
     blocks: tuple[Block, ...] = field(default=(), repr=False)
     usage: Usage = Usage()
-    state: RunState = "ready"
+    state: EndState = "ready"
     turns: int = 0
     history: tuple[dict[str, str], ...] = field(default=(), repr=False)
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)

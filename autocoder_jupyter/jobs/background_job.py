@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.engine.events import Finished
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
@@ -49,7 +50,7 @@ class BackgroundJob(ABC, Generic[T, R]):
         self._listeners: list[Listener] = list(listeners)
         self._events: deque[Any] = deque(maxlen=EVENTS_KEPT)
         self._state: State = "running"
-        self._last: Any = None
+        self._last: Finished | None = None
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
 
@@ -66,12 +67,8 @@ class BackgroundJob(ABC, Generic[T, R]):
         """How work that raised, or was cancelled, has ended."""
 
     @abstractmethod
-    def _told_last(self, resolution: R) -> Any:
+    def _told_last(self, resolution: R) -> Finished:
         """The last event, for work that did not tell it itself."""
-
-    @abstractmethod
-    def _is_last(self, event: Any) -> bool:
-        """Whether it is the last event; it is told when the result is there to be read."""
 
     @abstractmethod
     def _is_piece(self, event: Any) -> bool:
@@ -151,7 +148,7 @@ class BackgroundJob(ABC, Generic[T, R]):
         with self._lock:  # a sandbox's thread tells how tests went, and may be late
             if self._last is not None or self.done:
                 return  # nothing comes after the end
-            if self._is_last(event):
+            if isinstance(event, Finished):  # told when the result is there to be read
                 self._last = event
             else:
                 self._tell_all(event)

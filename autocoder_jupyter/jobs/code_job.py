@@ -199,9 +199,6 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         reason = error.what if isinstance(error, AutocodeError) else resolution.result.error or ""
         return Finished(resolution.state, reason)
 
-    def _is_last(self, event: Event) -> bool:
-        return isinstance(event, Finished)
-
     def _is_piece(self, event: Event) -> bool:
         return isinstance(event, TextStreamed)
 

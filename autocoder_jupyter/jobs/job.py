@@ -111,9 +111,6 @@ class Job(BackgroundJob[Report, Resolution]):
         reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         return Finished(resolution.state, reason)
 
-    def _is_last(self, event: Event) -> bool:
-        return isinstance(event, Finished)
-
     def _is_piece(self, event: Event) -> bool:
         return isinstance(event, TextStreamed)
 

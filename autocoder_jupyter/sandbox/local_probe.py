@@ -111,7 +111,7 @@ class Trial:
             if advice := _advice(self.tier):
                 details["for more"] = advice
             details["limits"] = (
-                "memory, disk and threads are watched every 50 ms, not enforced by the kernel; "
+                "memory and disk are watched every 50 ms, not enforced by the kernel; "
                 "buffers of pipes and sockets are not counted"
             )
         return details

@@ -20,7 +20,7 @@ class ExitReason:
         exit_code: its exit code, if it ended by itself.
         text: last words of the sandbox, for a person: an engine's message, a supervisor's note.
         engine_gone: the sandbox itself failed (daemon restarted, container removed), so the program is not to blame.
-        limit: which other limit ended it ("disk", "processes"), or "".
+        limit: which other limit ended it ("disk", "files"), or "".
     """
 
     out_of_memory: bool = False

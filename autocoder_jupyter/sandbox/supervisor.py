@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox import process_tree
-from autocoder_jupyter.sandbox.confinement.process import Command, Held, NotHeld, start
+from autocoder_jupyter.sandbox.confinement.process import Confinement, Held, NotHeld, start
 from autocoder_jupyter.sandbox.confinement.throttle import Throttle
 from autocoder_jupyter.sandbox.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.worker import removal
@@ -50,34 +50,18 @@ hold: a single one does no harm, and no more than that one goes uncounted.
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What the worker is and what it may do. Sizes are bytes.
+class Policy(Confinement):
+    """What the worker is, what it may do and what it may use. Sizes are bytes; `folder` is removed at the end.
 
     Args:
-        command: the worker's command line.
-        environment: all of its environment variables.
-        folder: its private temporary folder, the only one it may write; removed at the end.
-        readable: files and folders that it may read.
-        writable: files beside the folder that it may write.
-        network: whether it may connect to the internet.
-        processes: processes and threads at most.
         memory: of the whole tree.
         disk: under `folder`.
-        cores: numbers of the CPU cores to run on.
         share_of_core: percent of one core, when it is to have less than one.
         tier: name of the `confinement` tier that holds it.
     """
 
-    command: list[str]
-    environment: dict[str, str]
-    folder: str
-    readable: list[str]
-    writable: list[str]
-    network: bool
-    processes: int
     memory: int
     disk: int
-    cores: list[int]
     share_of_core: int | None
     tier: str
 
@@ -87,7 +71,7 @@ class Ending:
     """Why the tree ended.
 
     Args:
-        limit: "memory", "disk", "files" or "processes" when the supervisor killed it for that.
+        limit: "memory", "disk" or "files" when the supervisor killed it for that.
         signal: that ended the worker's first process.
         exit_code: of that process, when it ended by itself.
         text: for a person.
@@ -109,7 +93,7 @@ def main(lifeline: int, report: int, claim: int) -> None:
     policy = Policy(**json.loads(_read_line(lifeline)))
     process_tree.adopt_orphans()
     try:
-        worker = _start(policy)
+        worker = start(policy, tier_named(policy.tier))
     except (NotHeld, OSError) as error:
         ending = Ending(failed=True, text=f"the worker could not be started: {error}")
     else:
@@ -119,20 +103,6 @@ def main(lifeline: int, report: int, claim: int) -> None:
     _tell(report, ending)
     removal.remove(policy.folder)
     os._exit(0)
-
-
-def _start(policy: Policy) -> Held:
-    command = Command(
-        policy.command,
-        policy.environment,
-        policy.folder,
-        policy.readable,
-        policy.writable,
-        policy.network,
-        policy.processes,
-        policy.cores,
-    )
-    return start(command, tier_named(policy.tier))
 
 
 def _release_streams() -> None:
@@ -178,8 +148,6 @@ def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
     pids = process_tree.descendants(os.getpid())
     if process_tree.memory(pids, policy.memory) > policy.memory:
         return Ending("memory", text=f"It used more than {_megabytes(policy.memory)} of memory.")
-    if process_tree.threads(pids) > policy.processes:
-        return Ending("processes", text=f"It had more than {policy.processes} processes and threads.")
     if not with_disk:
         return None
     use = process_tree.disk(Path(policy.folder), pids, MOST_FILES)

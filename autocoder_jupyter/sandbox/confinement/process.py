@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -28,11 +27,11 @@ class NotHeld(Exception):
 
 
 @dataclass(frozen=True)
-class Command:
-    """What is started, and what it may do.
+class Confinement:
+    """A process to be started, and what it may do.
 
     Args:
-        arguments: program and arguments.
+        command: program and arguments.
         environment: all of its environment variables.
         folder: its working folder, which it may write.
         readable: files and folders that it may read.
@@ -42,14 +41,14 @@ class Command:
         cores: numbers of the CPU cores to run on; all when empty.
     """
 
-    arguments: Sequence[str]
+    command: list[str]
     environment: dict[str, str]
     folder: str
-    readable: Sequence[str]
-    writable: Sequence[str] = ()
-    network: bool = False
-    processes: int = 128
-    cores: Sequence[int] = ()
+    readable: list[str]
+    writable: list[str]
+    network: bool
+    processes: int
+    cores: list[int]
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,13 @@ class Held:
     landlock: int
 
 
-def start(command: Command, tier: Tier) -> Held:
+def start(wanted: Confinement, tier: Tier) -> Held:
     """Start it. Its standard streams are this process's, of which no other descriptor is left to it.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
 
     Args:
-        command: what to start.
+        wanted: what to start.
         tier: by what it is held; nothing weaker is tried.
 
     Raises:
@@ -83,7 +82,7 @@ def start(command: Command, tier: Tier) -> Held:
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _child(command, tier, theirs)
+        _child(wanted, tier, theirs)
     theirs.close()
     with ours:
         if tier.namespaces:
@@ -91,7 +90,7 @@ def start(command: Command, tier: Tier) -> Held:
         said, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
     if not descriptors:
         raise _not_held(pid, said)
-    return Held(pid, Notices(descriptors[0], pid, command.processes), int(said))
+    return Held(pid, Notices(descriptors[0], pid, wanted.processes), int(said))
 
 
 def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
@@ -110,45 +109,45 @@ def _not_held(pid: int, said: bytes) -> NotHeld:
     return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
 
 
-def _child(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
+def _child(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
     try:
         if tier.namespaces:
-            _leave_shared(command)
+            _leave_shared(wanted)
             pid = os.fork()
             if pid:
                 parent.send(str(pid).encode())
                 os._exit(0)
             if parent.recv(_MESSAGE) != _GO:
                 os._exit(1)
-        _become(command, tier, parent)
+        _become(wanted, tier, parent)
     except BaseException as error:
         what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
     os._exit(127)
 
 
-def _leave_shared(command: Command) -> None:
+def _leave_shared(wanted: Confinement) -> None:
     try:
-        namespaces.leave_shared(command.readable, command.writable, command.folder, network=command.network)
+        namespaces.leave_shared(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
     except OSError as error:
         raise NotHeld(f"namespaces cannot be made here ({error})") from error
 
 
-def _become(command: Command, tier: Tier, parent: socket.socket) -> NoReturn:
+def _become(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
     """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
     set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    if command.cores:
-        os.sched_setaffinity(0, command.cores)
-    os.chdir(command.folder)
+    if wanted.cores:
+        os.sched_setaffinity(0, wanted.cores)
+    os.chdir(wanted.folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     drop_capabilities()
     set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
     version = 0
     if tier.landlock:
-        version = landlock.restrict(command.readable, [command.folder, *command.writable], network=command.network)
-    rules = filters.rules(network=command.network, landlock=version, namespaces=tier.namespaces)
+        version = landlock.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
+    rules = filters.rules(network=wanted.network, landlock=version, namespaces=tier.namespaces)
     listener = filters.install(rules)
     socket.send_fds(parent, [str(version).encode()], [listener])
     os.closerange(3, _HIGHEST_DESCRIPTOR)
-    os.execve(command.arguments[0], list(command.arguments), command.environment)
+    os.execve(wanted.command[0], wanted.command, wanted.environment)

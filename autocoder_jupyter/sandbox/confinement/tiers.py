@@ -53,4 +53,5 @@ def tier_named(name: str) -> Tier:
     Raises:
         KeyError: there is none.
     """
-    return {tier.name: tier for tier in TIERS}[name]  # type: ignore[index]
+    by_name: dict[str, Tier] = {tier.name: tier for tier in TIERS}
+    return by_name[name]
