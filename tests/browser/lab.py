@@ -50,6 +50,18 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 THEME = "JupyterLab Light"
 
 
+def expect(locator: Any) -> Any:
+    """Playwright's assertions about a place in a page: what is not so yet may become so within 20 seconds.
+
+    A page learns from several sides: a card's text comes with its output, its buttons over the link, each in its time.
+    """
+    from playwright.sync_api import Expect
+
+    waiting = Expect()
+    waiting.set_options(timeout=20_000)
+    return waiting(locator)
+
+
 class Lab:
     """A server with its own settings and nothing of the machine's; a context manager.
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.agent_plays import CELL, FINDING, held_after
 from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import expect
 from tests.browser.test_inspector import inspect, open_tab, take_picture
 from tests.browser.test_lab import PATIENCE, wait_for_title, wait_until_gone
 from tests.browser.test_panel import barriers
@@ -30,13 +31,13 @@ def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: O
     page.output(2).get_by_text(FINDING).wait_for(timeout=PATIENCE)
     card = page.card(2)
     for words in ("turn 5 of 50", "backend: claude", "⊘ denied", "there is no network in the workspace", "✗ failed"):
-        assert card.get_by_text(words).first.is_visible(), words
+        expect(card.get_by_text(words).first).to_be_visible()
     page.page.screenshot(path=ARTIFACTS / "agent_working.png")
     release.set()
     wait_for_title(page, 2, "Ready, with changed tests")
     warning = "Tests changed by the agent after a failure: test_growth_is_over_the_month_before"
     for words in ("7 calls: Bash 4, Write 2, Edit 1; 4 safe, 2 intercepted, 1 denied; 1 failed", warning):
-        assert card.get_by_text(words).is_visible(), words
+        expect(card.get_by_text(words)).to_be_visible()
     assert barriers(page, ".autocode-card") == []
     page.page.screenshot(path=ARTIFACTS / "agent_ready.png")
     page.run(3)
@@ -45,4 +46,4 @@ def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: O
     take_picture(output, "trace")
     output.get_by_label("Show").select_option(label="denied (1)")
     wait_until_gone(output.locator(".autocode-inspector").get_by_text("data/sales.csv"))
-    assert output.get_by_text("curl -s https://example.org/sales.csv").is_visible()
+    expect(output.get_by_text("curl -s https://example.org/sales.csv")).to_be_visible()

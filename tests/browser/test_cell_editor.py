@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open
-from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage
+from tests.browser.lab import KERNEL_IS_IDLE, Lab, NotebookPage, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.lent_page, pytest.mark.usefixtures("extension")]
 
@@ -94,7 +94,7 @@ def test_prose_is_offered_no_python(notebook: Open) -> None:
     write(page, 1, "%%autocode growth\nAdd them up and sal")
     page.page.keyboard.press("Tab")
     page.page.wait_for_timeout(1500)  # longer than JupyterLab waits for a kernel
-    assert not page.page.locator(".jp-Completer-item").first.is_visible()
+    expect(page.page.locator(".jp-Completer-item").first).to_be_hidden()
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_a_cell_says_that_the_extension_is_not_loaded(notebook: Open) -> None:
     page = notebook("%%autocode growth\nGrowth of it.", run_data=False)
     cell = page.cell(1)
     page.page.wait_for_function(KERNEL_IS_IDLE)
-    assert cell.locator(".cm-lintRange-warning").count() == 0  # a cell loads it, that was not run yet
+    expect(cell.locator(".cm-lintRange-warning")).to_have_count(0)  # a cell loads it, that was not run yet
     page.cell(0).locator(".cm-content").click()
     page.page.keyboard.press("Control+a")
     page.page.keyboard.type("x = 1")
@@ -275,7 +275,7 @@ def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook:
         page.page.wait_for_timeout(1000)
         if loaded.is_visible():
             break
-    assert loaded.is_visible()
+    expect(loaded).to_be_visible()
 
 
 def tokens(page: NotebookPage, number: int) -> list[str]:

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("extension")]
 
@@ -35,4 +36,4 @@ def test_a_call_that_asks_is_allowed_by_the_keyboard(notebook: Open, play: Play)
     page.keyboard.press("Enter")
     card.get_by_text("Removed.").wait_for(timeout=PATIENCE)
     page.screenshot(path=str(ARTIFACTS / "code-mode-ready.png"))
-    assert card.get_by_text("● Ready").count() == 1
+    expect(card.get_by_text("● Ready")).to_have_count(1)

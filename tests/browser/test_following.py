@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.plays import holding
 from tests.browser.test_inspector import end_kernel
 from tests.browser.test_lab import wait_for_title, wait_until_gone
@@ -48,8 +48,8 @@ def says_that_it_was_cut_off(page: NotebookPage, number: int = 1) -> None:
     output = page.output(number)
     note = output.get_by_role("status").get_by_text(re.compile("^Cut off: the kernel no longer has this run."))
     note.wait_for(timeout=PATIENCE)  # the page asks for the state of kernels only every so often
-    assert output.locator(".jupyter-widgets").count() == 0
-    assert "model not found" not in output.inner_text()
+    expect(output.locator(".jupyter-widgets")).to_have_count(0)
+    expect(output).not_to_contain_text("model not found", use_inner_text=True)
 
 
 def result_to_come(page: NotebookPage, number: int) -> Any:
@@ -163,7 +163,7 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=10_000)
     release.set()
     page.page.wait_for_timeout(3000)
-    assert "Cut off" not in page.output(1).inner_text()
+    expect(page.output(1)).not_to_contain_text("Cut off", use_inner_text=True)
     broken.clear()
     wait_for_title(page, 1, "Ready")
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser.lab import Lab, NotebookPage, expect
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -126,7 +126,7 @@ def test_it_is_looked_through_by_keyboard_and_nothing_jumps(notebook: Open) -> N
         output.get_by_role("tab", name=title, selected=True).wait_for()
         output.get_by_text(words).locator("visible=true").first.wait_for()
         assert output.bounding_box()["height"] == height
-    assert "min_orders" in output.inner_text()  # the form can be reached by Tab from its tab
+    expect(output).to_contain_text("min_orders", use_inner_text=True)  # the form can be reached by Tab from its tab
     page.page.keyboard.press("Tab")
     assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
 
@@ -137,7 +137,7 @@ def test_attempts_are_compared_side_by_side(notebook: Open) -> None:
     output = inspect(page, 3)
     open_tab(output, "Attempts")
     assert output.locator("del:visible").first.inner_text().startswith("diff")
-    assert "pct_change" in output.locator("ins:visible").first.inner_text()
+    expect(output.locator("ins:visible").first).to_contain_text("pct_change", use_inner_text=True)
     output.get_by_label("Compare").select_option("attempt 2")
     output.get_by_text("attempt 2 and attempt 2 are equal.").wait_for()
 
@@ -149,7 +149,7 @@ def test_the_profile_of_the_sample_comes_from_the_kernel(notebook: Open) -> None
     open_tab(output, "Data")
     output.get_by_text("order_date", exact=True).locator("visible=true").first.wait_for(timeout=PATIENCE)
     bars = output.locator('[role="img"]:visible')
-    assert bars.count() == 2  # a number and a time
+    expect(bars).to_have_count(2)  # a number and a time
     assert re.search(r": \d", bars.last.locator("span").first.get_attribute("title"))
 
 
@@ -158,7 +158,7 @@ def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook:
     run_all(page, 1, 2, 3)
     output = inspect(page, 4)
     open_tab(output, "Run")
-    assert "customers" not in output.get_by_label("sales").inner_text()
+    expect(output.get_by_label("sales")).not_to_contain_text("customers", use_inner_text=True)
     output.get_by_text("1 does not fit").click()
     output.get_by_text(re.compile("customers lacks 'order_date'")).wait_for()
     output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
@@ -172,7 +172,7 @@ def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook:
     output.get_by_text(re.compile("Done after")).wait_for()
     take_picture(output, "run")
     output.get_by_role("button", name="Insert as a cell").locator("visible=true").click()
-    assert line in page.cell(5).inner_text()
+    expect(page.cell(5)).to_contain_text(line, use_inner_text=True)
 
 
 def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, play: Play) -> None:
@@ -225,7 +225,7 @@ def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> Non
     for number in (3, 4):
         form = again.output(number).locator(".autocode-result")
         form.wait_for(timeout=PATIENCE)
-        assert "6 of 6 tests passed" in form.inner_text()
+        expect(form).to_contain_text("6 of 6 tests passed", use_inner_text=True)
         form.locator("summary", has_text="Attempts").first.click()
         form.get_by_text("diff() is divided by the revenue of the same month").locator("visible=true").wait_for()
     assert "model not found" not in again.page.content() and "Loading widget" not in again.page.content()

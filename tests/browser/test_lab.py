@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
-from tests.browser.lab import Lab, NotebookPage
+from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.plays import holding
 from tests.scripted_model import Answer
 
@@ -189,7 +189,7 @@ def test_dollars_are_no_formula(notebook: Open, play: Play) -> None:
     wait_for_title(page, 1, "Ready")
     page.page.wait_for_timeout(1000)
     assert "Between $5 and $6, a month" in page.card(1).inner_text()
-    assert page.card(1).locator("mjx-container").count() == 0
+    expect(page.card(1).locator("mjx-container")).to_have_count(0)
 
 
 def test_notebook_7_shows_the_card_and_the_strip(
@@ -231,7 +231,7 @@ def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, 
     page.page.wait_for_timeout(500)  # the last update of that event
     page.card(1).locator("summary", has_text="Plan").click()
     page.page.wait_for_timeout(2500)  # more than two ticks of the clock
-    assert page.card(1).get_by_text("Add up revenue by calendar month").is_visible()
+    expect(page.card(1).get_by_text("Add up revenue by calendar month")).to_be_visible()
     release.set()
     wait_for_title(page, 1, "Ready")
 
@@ -257,12 +257,12 @@ def test_a_package_is_allowed_or_refused_by_a_click(notebook: Open, button: str)
     page = notebook(f"{plays.CELL} Ask first.")
     page.run(1)
     wait_for_title(page, 1, "Waiting for approval")
-    assert "May it install fiscalmonths?" in page.card(1).inner_text()
+    expect(page.card(1)).to_contain_text("May it install fiscalmonths?", use_inner_text=True)
     page.output(1).get_by_role("button", name=button).click()
     wait_for_title(page, 1, "Ready")
     page.card(1).locator("summary", has_text="Log").click()
     said = {"Approve": "approved: fiscalmonths", "Decline": "declined: fiscalmonths"}[button]
-    assert said in page.card(1).inner_text()
+    expect(page.card(1)).to_contain_text(said, use_inner_text=True)
 
 
 def test_an_interrupt_lets_go_of_the_waiting_cell_only(notebook: Open, play: Play) -> None:
@@ -303,8 +303,8 @@ def test_a_changed_test_and_a_spent_budget_are_said_in_the_title(notebook: Open)
     page = notebook(f"{plays.CELL} Wrong test.", f"%config {prices}", dear)
     page.run(1)
     wait_for_title(page, 1, "Ready, with changed tests")
-    assert "6 of 6 tests passed · 2 attempts" in page.card(1).inner_text()
-    assert "test_growth_is_over_the_month_before" in page.card(1).inner_text()
+    expect(page.card(1)).to_contain_text("6 of 6 tests passed · 2 attempts", use_inner_text=True)
+    expect(page.card(1)).to_contain_text("test_growth_is_over_the_month_before", use_inner_text=True)
     page.run(2)
     page.wait_for_prompt(2)
     page.run(3)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import expect
 from tests.browser.test_lab import wait_for_title
 from tests.scripted_model import prompt_of
 
@@ -44,7 +45,7 @@ def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_requ
     wait_for_title(page, 1, "Ready")
     card = page.card(1)
     card.get_by_text(re.compile(r"Read per order, .* would ")).wait_for()
-    assert card.get_by_text("It hangs on: Growth compares with the month kept before").is_visible()
+    expect(card.get_by_text("It hangs on: Growth compares with the month kept before")).to_be_visible()
     page.page.screenshot(path=ARTIFACTS / "a_reading.png")
     use = card.get_by_role("button", name="Use this reading")
     use.focus()
@@ -53,4 +54,4 @@ def test_a_reading_is_shown_in_numbers_and_one_click_makes_it_a_line_of_the_requ
     added.filter(has_text=f"--refine{LINE}").wait_for()
     model.wait_for_requests(len(model.requests) + 1)
     page.card(2).wait_for()
-    assert page.card(2).get_by_text(LINE).first.is_visible()
+    expect(page.card(2).get_by_text(LINE).first).to_be_visible()

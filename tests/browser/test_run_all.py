@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import Open, Play
-from tests.browser.lab import Lab
+from tests.browser.lab import Lab, expect
 from tests.browser.plays import holding
 from tests.browser.test_lab import wait_for_title
 from tests.browser.test_panel import shown_as_widget
@@ -42,7 +42,7 @@ def test_settings_hold_from_the_first_cell_and_results_appear_where_they_are_nam
     wait_for_title(page, 1, "Ready")
     shown_as_widget(page, 2)
     page.wait_for_prompt(4)
-    assert page.output(3).get_by_text(re.compile("^'2024-")).is_visible()
+    expect(page.output(3).get_by_text(re.compile("^'2024-"))).to_be_visible()
     prompts = [prompt_of(request) for request in model.requests[before:]]
     assert "values and statistics are withheld" in prompts[0]
     assert not any("North" in prompt for prompt in prompts)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
+from tests.browser.lab import expect
 from tests.browser.test_panel import item
 from tests.scripted_model import prompt_of
 
@@ -69,7 +70,7 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     keyboard.press("Enter")
     card = page.card(1)
     card.get_by_text("● Ready").wait_for(timeout=PATIENCE)
-    assert "What is a month? calendar month of order_date" in card.inner_text()
+    expect(card).to_contain_text("What is a month? calendar month of order_date", use_inner_text=True)
     assert "Which growth? over the month before" in prompt_of(model.requests[-1])
 
     line = card.get_by_role("listitem").filter(has_text=ASSUMPTION)
@@ -94,7 +95,7 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     code.fill(MODULE.replace("grew most.", "grew most, by me."))
     inspector.get_by_role("button", name="Re-test").click()
     inspector.locator(".autocode-card").get_by_text("● Ready").wait_for(timeout=PATIENCE)
-    assert "edited by you" in inspector.locator(".autocode-card").inner_text()
+    expect(inspector.locator(".autocode-card")).to_contain_text("edited by you", use_inner_text=True)
     assert len(model.requests) == asked
     inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
 
@@ -111,7 +112,7 @@ def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: O
     page.run(2)
     page.run(3)
     page.card(3).get_by_text("● Ready").wait_for(timeout=PATIENCE)
-    assert "kept: verified on" in page.card(3).inner_text()
+    expect(page.card(3)).to_contain_text("kept: verified on", use_inner_text=True)
     assert len(model.requests) == asked
     page.output(3).screenshot(path=ARTIFACTS / "second-day-kept.png")
 

@@ -6,10 +6,8 @@ import { Signal } from '@lumino/signaling';
 
 import { KernelLink } from './kernelLink';
 import { TARGET } from './messages';
+import { KernelProcess } from './processes';
 import type { IKernelLink, ILink, IUser, Settings } from './tokens';
-
-/** What a kernel does when the process behind it ends or is another one. `starting` is heard of a restart by others. */
-const FORGETTING: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
 
 /** How long a subshell may take to be there, in milliseconds. */
 const SUBSHELL = 1000;
@@ -40,13 +38,18 @@ export class Links implements ILink {
   follow(user: IUser): void {
     const { sessionContext } = user;
     sessionContext.kernelChanged.connect(this._onKernelChanged(user), this);
-    sessionContext.statusChanged.connect((_, status) => this._onStatus(user, status), this);
+    const process = new KernelProcess(sessionContext);
+    process.ended.connect(() => this._linkOf(user)?.forget());
+    process.replaced.connect(() => this._meetAgain(user));
     sessionContext.connectionStatusChanged.connect((_, status) => {
       if (status === 'connected') {
         this._meetAgain(user);
       }
     }, this);
-    user.disposed.connect(() => this._leave(user), this);
+    user.disposed.connect(() => {
+      process.dispose();
+      this._leave(user);
+    }, this);
     this._use(user, sessionContext.session?.kernel ?? null);
   }
 
@@ -55,16 +58,6 @@ export class Links implements ILink {
       this._leave(user);
       this._use(user, kernels.newValue);
     };
-  }
-
-  private _onStatus(user: IUser, status: Kernel.Status): void {
-    if (!FORGETTING.includes(status)) {
-      return;
-    }
-    this._linkOf(user)?.forget();
-    if (status === 'starting') {
-      this._meetAgain(user);
-    }
   }
 
   private _meetAgain(user: IUser): void {

@@ -5,6 +5,8 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Kernel } from '@jupyterlab/services';
 import { Panel } from '@lumino/widgets';
 
+import { KernelProcess } from '../link/processes';
+
 /** A finished result: the id of its widget, beside `text/html` with all that needs no kernel. */
 export const OUR_WIDGET_MIME = 'application/vnd.autocoder-jupyter.widget+json';
 
@@ -17,9 +19,6 @@ const PAUSE = 250;
 
 /** How long a view of a widget may take, in milliseconds. */
 const PATIENCE = 3000;
-
-/** When the widgets of a kernel are gone. */
-const ENDS: readonly Kernel.Status[] = ['starting', 'restarting', 'autorestarting', 'terminating', 'dead'];
 
 /**
  * Shows a result as its widget where the kernel still has it, and as plain HTML everywhere else.
@@ -39,13 +38,17 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
   ) {
     super();
     this.addClass('jp-AutocodeResult');
-    _notebook?.sessionContext.statusChanged.connect(this._onStatus, this);
+    if (_notebook !== null) {
+      this._process = new KernelProcess(_notebook.sessionContext);
+      this._process.ended.connect(this._onKernelChanged, this);
+      this._process.replaced.connect(this._onKernelChanged, this);
+    }
     _notebook?.sessionContext.kernelChanged.connect(this._onKernelChanged, this);
   }
 
   override dispose(): void {
     if (!this.isDisposed) {
-      this._notebook?.sessionContext.statusChanged.disconnect(this._onStatus, this);
+      this._process?.dispose();
       this._notebook?.sessionContext.kernelChanged.disconnect(this._onKernelChanged, this);
       super.dispose();
     }
@@ -135,12 +138,6 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     }
   }
 
-  private _onStatus(_: unknown, status: Kernel.Status): void {
-    if (ENDS.includes(status)) {
-      this._onKernelChanged();
-    }
-  }
-
   /** Another kernel, or another process behind it: what this page has met says nothing any more. */
   private _onKernelChanged(): void {
     if (this._model !== null && !this.isDisposed) {
@@ -156,6 +153,7 @@ export class LivingWidget extends Panel implements IRenderMime.IRenderer {
     return this._notebook?.sessionContext.session?.kernel;
   }
 
+  private readonly _process: KernelProcess | null = null;
   private _model: IRenderMime.IMimeModel | null = null;
   private _turn = 0;
 }

@@ -1,5 +1,5 @@
 import type { NotebookPanel } from '@jupyterlab/notebook';
-import type { Kernel } from '@jupyterlab/services';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
 import { VOCABULARY } from '../../vocabulary';
@@ -67,12 +67,18 @@ class FakeNotebook {
     session: { kernel: null as FakeKernel | null },
     kernelChanged: new Signal<object, { newValue: FakeKernel | null }>({}),
     statusChanged: new Signal<object, Kernel.Status>({}),
+    iopubMessage: new Signal<object, KernelMessage.IIOPubMessage>({}),
     connectionStatusChanged: new Signal<object, Kernel.ConnectionStatus>({})
   };
 
   use(kernel: FakeKernel | null): void {
     this.sessionContext.session = { kernel };
     this.sessionContext.kernelChanged.emit({ newValue: kernel });
+  }
+
+  /** A message of the process that signs with this session. */
+  hear(session: string): void {
+    this.sessionContext.iopubMessage.emit({ header: { session } } as KernelMessage.IIOPubMessage);
   }
 
   get panel(): NotebookPanel {
@@ -162,6 +168,34 @@ describe('the links of a page', () => {
       expect(links.forNotebook(notebook.panel)).toMatchObject({ connected: false, jobs: [] });
     }
   );
+
+  it('forget what a kernel said when another process speaks, whose first words were missed', async () => {
+    const kernel = new FakeKernel('k');
+    const notebook = new FakeNotebook(kernel);
+    const links = new Links();
+    links.follow(notebook.panel);
+    await settled();
+    notebook.hear('first');
+    kernel.load('one').hear({ kind: 'jobs', jobs: [job({})] });
+    notebook.hear('first');
+    await settled();
+    expect(links.forNotebook(notebook.panel)?.jobs).toHaveLength(1);
+    kernel.open = [];
+    notebook.hear('second');
+    await settled();
+    expect(links.forNotebook(notebook.panel)).toMatchObject({ connected: false, jobs: [] });
+  });
+
+  it('look once for each session that a kernel signs with', async () => {
+    const kernel = new FakeKernel('k');
+    const notebook = new FakeNotebook(kernel);
+    new Links().follow(notebook.panel);
+    await settled();
+    const looked = jest.spyOn(kernel, 'requestCommInfo');
+    ['a', 'b', 'a', 'b', 'a', 'b'].forEach(session => notebook.hear(session));
+    await settled();
+    expect(looked).toHaveBeenCalledTimes(1);
+  });
 
   it('keep what a kernel said while it is busy', () => {
     const kernel = new FakeKernel('k');

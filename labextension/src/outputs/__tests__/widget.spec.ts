@@ -2,7 +2,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { MimeModel } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { Kernel } from '@jupyterlab/services';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 import { Panel, Widget } from '@lumino/widgets';
 
@@ -24,6 +24,7 @@ class Kernels {
     ready: Promise.resolve(),
     session: { kernel: this.connection },
     statusChanged: new Signal<object, Kernel.Status>({}),
+    iopubMessage: new Signal<object, KernelMessage.IIOPubMessage>({}),
     kernelChanged: new Signal<object, object>({})
   };
 
@@ -131,6 +132,20 @@ it.each(['restarting', 'autorestarting', 'dead', 'starting'] as const)(
     expect(shown()).toBe('trusted: <b>static</b>');
   }
 );
+
+it('goes back to the HTML when another process speaks, whose first words this page missed', async () => {
+  kernels.met.add('w');
+  await renderer.renderModel(output('w'));
+  const speak = (session: string): void =>
+    kernels.sessionContext.iopubMessage.emit({ header: { session } } as KernelMessage.IIOPubMessage);
+  speak('first');
+  speak('first');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(shown()).toBe('widget w');
+  speak('second');
+  await jest.advanceTimersByTimeAsync(15_000);
+  expect(shown()).toBe('trusted: <b>static</b>');
+});
 
 it('stays with the widget while the kernel is busy', async () => {
   kernels.met.add('w');
