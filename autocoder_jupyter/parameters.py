@@ -1,7 +1,7 @@
 """Checks of what a person passes to `AutoCoderAgent`, `run()` and `as_task()`.
 
 Each takes the value as given, returns a frozen copy in the form the rest of the house uses, and names the parameter
-in its `InvalidRequest`.
+in its `InvalidRequest`. `%load_ext` imports this module, so pydantic is imported where a record is made of a dict.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import Secret, parse_memory
 
-Model = TypeVar("Model", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+Model = TypeVar("Model", bound="BaseModel")
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
@@ -113,6 +115,8 @@ def choice(parameter: str, value: Any, literal: Any) -> Any:
 
 def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) -> Model:
     """A pydantic record, or a dict of its fields."""
+    from pydantic import ValidationError
+
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
@@ -133,10 +137,30 @@ def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) 
 
 def memory(parameter: str, value: int | str) -> int:
     """Bytes of a quantity such as `"512Mi"`."""
+    from autocoder_jupyter.types import parse_memory
+
     try:
         return parse_memory(value)
     except ValueError as error:
         raise InvalidRequest(f"{parameter}: {error}.") from None
+
+
+def resources(parameter: str, value: Resources | Mapping[str, Any] | None) -> Resources:
+    """Limits of a sandbox; None gives the usual ones."""
+    from autocoder_jupyter.types import Resources
+
+    limits = Resources() if value is None else record(parameter, value, Resources)
+    memory(f"{parameter}.memory", limits.memory)
+    return limits
+
+
+def image_config(parameter: str, value: ImageConfig | Mapping[str, Any] | None) -> ImageConfig:
+    """What Docker images are built from; None gives the usual."""
+    from autocoder_jupyter.types import ImageConfig
+
+    image = ImageConfig() if value is None else record(parameter, value, ImageConfig)
+    variable_name(f"{parameter}.registry_secret", image.registry_secret)
+    return image
 
 
 def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
@@ -160,6 +184,8 @@ def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
 
 def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secret, ...]:
     """Secrets by the name of the variable that holds them."""
+    from autocoder_jupyter.types import Secret
+
     if value is None:
         return ()
     if isinstance(value, str | Secret | Mapping) or not isinstance(value, Iterable):

@@ -1,105 +1,21 @@
-"""What a person asked for, and how it is to be done: two frozen records that go down through the house."""
+"""What a person asked for: a frozen record that goes down through the house, with the settings (`settings/config`)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import CodePlan, Evidence, ImageConfig, InputSpec, OutputSpec, Report, Resources, Secret
-
-Share = Literal["rows", "stats", "schema"]
-"""How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
-
-SandboxChoice = Literal["auto", "docker", "local"]
-CachePolicy = Literal["auto", "override", "disable"]
-Backend = Literal["litellm", "claude"]
-Switch = Literal["on", "off"]
-
-ONLY_CLAUDE = frozenset({"agent_max_turns", "blind_tests"})
-"""Fields of `AgentConfig` that have an effect with the backend `claude` only; whoever gives one else is told so."""
-
-
-@dataclass(frozen=True)
-class AgentConfig:
-    """How generations are done. Every field is an option of `AutoCoderAgent`, most are one of the cell too.
-
-    Args:
-        name: what the agent is called, in its `repr` and in the journal.
-        model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"` or `"openai/gpt-5"`.
-        system_prompt: takes the place of our instructions to the writer of code; the output rules are always appended.
-        api_key: NAME of the environment variable that holds the key; never the key itself.
-        api_base: address of the model's service, for proxies and local models.
-        litellm_params: passed to every call, and wins over our own values.
-        base_packages: installed in every environment.
-        packages_from: a pylock.toml (PEP 751): these versions, with these hashes, are in every environment.
-        resources: limits of every sandbox of this agent.
-        image_config: registry, Python version and base image of Docker images.
-        max_iterations: attempts (code, tests, run) at most; 1 when tests are skipped.
-        max_sample_rows: rows, or lines of a text file, that the model may see.
-        skip_tests: write no tests and run none.
-        sandbox_retries: how often a sandbox that died for reasons outside the program is started again.
-        timeout: seconds for one run in the sandbox.
-        env_vars: environment variables of the sandbox.
-        secrets: environment variables of the notebook that the sandbox may see.
-        cache: `auto` replays model answers from the journal, `override` asks anew and records, `disable` does neither.
-        log: file to which the events of generations are written as JSON lines; none by default.
-        locked: ask no model; what is not recorded is an error that names the question.
-        backend: `litellm`, the loop of this package; `claude`, the Claude Agent SDK.
-        agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
-        blind_tests: `on` has tests written that the Claude backend does not see, beside its own; likewise.
-        block_network: no network while generated code runs. Off only by choice.
-        sandbox: `docker`, `local`, or the best that answers.
-        share: how much of the data the model may see.
-        hide: columns of the samples that the model is not told of; they are in the data all the same.
-        mask: columns of the samples of which the model is told no value.
-        max_cost: US dollars at most for one generation.
-        max_tokens: tokens, in and out, at most for one generation.
-        max_seconds: wall-clock seconds at most for one generation.
-        approved_packages: distributions, and Debian packages as `"apt:libpq5"`, that need no further consent.
-        second_opinion: `on` has an independent second solution written and compared with the function.
-        second_model: identifier of the model that writes it; `model` by default. The key, the address and the
-            parameters are its own, unless both are of one provider.
-        ask: whether the plan may ask the person up to three questions before any code.
-    """
-
-    name: str = "auto-coder"
-    model: str = "openai/gpt-4.1"
-    system_prompt: str | None = None
-    api_key: str | None = None
-    api_base: str | None = None
-    litellm_params: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    base_packages: tuple[str, ...] = ()
-    packages_from: str | None = None
-    resources: Resources = Resources()
-    image_config: ImageConfig = ImageConfig()
-    max_iterations: int = 10
-    max_sample_rows: int = 100
-    skip_tests: bool = False
-    sandbox_retries: int = 0
-    timeout: float = 120.0
-    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[Secret, ...] = ()
-    cache: CachePolicy = "auto"
-    locked: bool = False
-    log: str | None = None
-    backend: Backend = "litellm"
-    agent_max_turns: int = 50
-    blind_tests: Switch = "on"
-    block_network: bool = True
-    sandbox: SandboxChoice = "auto"
-    share: Share = "rows"
-    hide: tuple[str, ...] = ()
-    mask: tuple[str, ...] = ()
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-    approved_packages: tuple[str, ...] = ()
-    second_opinion: Switch = "on"
-    second_model: str | None = None
-    ask: bool = False
+from autocoder_jupyter.settings.config import ONLY_CLAUDE as ONLY_CLAUDE
+from autocoder_jupyter.settings.config import AgentConfig as AgentConfig
+from autocoder_jupyter.settings.config import Backend as Backend
+from autocoder_jupyter.settings.config import CachePolicy as CachePolicy
+from autocoder_jupyter.settings.config import SandboxChoice as SandboxChoice
+from autocoder_jupyter.settings.config import Share as Share
+from autocoder_jupyter.settings.config import Switch as Switch
+from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, Report, Secret
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from autocoder_jupyter.codemode.tools import Tool, toolbox
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
-from autocoder_jupyter.request import AgentConfig, CachePolicy, Share
+from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
 from autocoder_jupyter.syncified import Syncified
 
 FOLDER_NAME = "tools"
@@ -106,10 +106,10 @@ class CodeModeAgent:
         """
         self._tools = toolbox(tools)
         self._functions = Functions(functions)
-        self.model = check.model("model", model)
+        self.model = RECORDS["model"].checked(model)
         self.name = check.identifier("name", name)
-        self.share: Share = check.choice("share", share, Share)
-        hidden, masked = check.texts("hide", hide), check.texts("mask", mask)
+        self.share: Share = RECORDS["share"].checked(share)
+        hidden, masked = RECORDS["hide"].checked(hide), RECORDS["mask"].checked(mask)
         self._sight = Sight(self.share, frozenset(hidden), frozenset(masked))
         self.limits = limits or Limits()
         self._rules = Rules(
@@ -119,15 +119,15 @@ class CodeModeAgent:
         self._consent = Consent(approve)
         self._reached = ModelConfig(
             model=self.model,
-            api_key=check.variable_name("api_key", api_key),
-            api_base=None if api_base is None else check.address("api_base", api_base),
-            params=check.mapping("litellm_params", litellm_params),
+            api_key=RECORDS["api_key"].checked(api_key),
+            api_base=RECORDS["api_base"].checked(api_base),
+            params=RECORDS["litellm_params"].checked(litellm_params),
         )
-        self._max_cost = None if max_cost is None else check.positive("max_cost", max_cost)
-        self._max_tokens = None if max_tokens is None else check.count("max_tokens", max_tokens, least=1)
-        self._max_seconds = None if max_seconds is None else check.seconds("max_seconds", max_seconds)
-        self._cache: CachePolicy = check.choice("cache", cache, CachePolicy)
-        self._locked = check.flag("locked", locked)
+        self._max_cost = RECORDS["max_cost"].checked(max_cost)
+        self._max_tokens = RECORDS["max_tokens"].checked(max_tokens)
+        self._max_seconds = RECORDS["max_seconds"].checked(max_seconds)
+        self._cache: CachePolicy = RECORDS["cache"].checked(cache)
+        self._locked = RECORDS["locked"].checked(locked)
         prefix = None if system_prompt_prefix is None else check.text("system_prompt_prefix", system_prompt_prefix)
         about = [handles.about(self._sight), self._functions.about()]
         self._system = system_prompt(self._tools, prefix, about, _texts(skills))

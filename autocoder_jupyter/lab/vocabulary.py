@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
-from autocoder_jupyter.magics.options import OPTIONS, SETTINGS, Option
+from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
+from autocoder_jupyter.settings.config import RECORDS
+from autocoder_jupyter.settings.option import Option
 
 
 def vocabulary() -> dict[str, Any]:
@@ -21,6 +23,7 @@ def vocabulary() -> dict[str, Any]:
         "input_types": list(INPUT_TYPE_NAMES),
         "subcommands": [_subcommand(command) for command in SUBCOMMANDS.values()],
         "settings": list(SETTINGS),
+        "page": [record.name for record in RECORDS.values() if record.page],
     }
 
 

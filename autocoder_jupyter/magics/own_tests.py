@@ -10,7 +10,7 @@ from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.options import Option
+from autocoder_jupyter.settings.option import Option
 
 _CLEAR = Option("clear", "forget all own tests of this function", flags=("--clear",), kind="flag")
 _FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)

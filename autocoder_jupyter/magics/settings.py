@@ -12,9 +12,10 @@ from traitlets import TraitError, TraitType
 from traitlets.config import Configurable
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.options import SETTINGS, Option
+from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import Wish, trust_in
 
 if TYPE_CHECKING:

@@ -27,15 +27,16 @@ export interface ISubcommand {
   flags: string[];
 }
 
-/** All words that have a meaning in our cells. Made from the Python side's tables by `tools/vocabulary.py`. */
+/** All words that have a meaning in our cells. Made from the Python side's records by `tools/generated.py`. */
 export interface IVocabulary {
   options: IOption[];
   /** Of outputs. */
   types: string[];
   input_types: string[];
   subcommands: ISubcommand[];
-  /** Names of options that the settings page offers. */
+  /** Names of all settings, and of those that JupyterLab's settings page offers; older kernels do not say the latter. */
   settings: string[];
+  page?: string[];
 }
 
 /** The vocabulary of the version that this extension was built with. */

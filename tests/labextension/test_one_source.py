@@ -1,30 +1,22 @@
-"""What the TypeScript side repeats of the Python side is the same."""
+"""What repeats a record that stands elsewhere is made from it."""
 
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import autocoder_jupyter
-from autocoder_jupyter.magics.options import SETTINGS
-from tools.vocabulary import PATH, as_json
+from tools.generated import generated
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_vocabulary_is_current() -> None:
-    assert PATH.read_text(encoding="utf-8") == as_json(), "run tools/vocabulary.py"
-
-
-def test_the_settings_page_offers_what_the_kernel_takes() -> None:
-    page = json.loads((ROOT / "labextension" / "schema" / "plugin.json").read_text())["properties"]
-    given = (ROOT / "labextension" / "src" / "settings" / "values.ts").read_text().split("NAMES = [")[1].split("]")[0]
-    assert re.findall(r"'(\w+)'", given) == list(page)  # each is given to the kernel
-    for name, field in page.items():
-        choices = tuple(offered["const"] for offered in field.get("oneOf", ()) if offered["const"])
-        assert choices == SETTINGS[name].choices, name
+@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+def test_what_is_made_from_the_records_is_current(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == generated()[path], "run tools/generated.py"
 
 
 def test_all_parts_have_one_version() -> None:

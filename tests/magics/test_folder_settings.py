@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.magics.options import OPTIONS, SETTINGS, Option
+from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.project import read_project
 from autocoder_jupyter.magics.settings import Settings, defaults, resolve
 from autocoder_jupyter.models.credentials import belongs_to_provider
+from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import agree
 
 WANTED: dict[str, Any] = {
@@ -87,7 +88,7 @@ def test_every_setting_says_what_a_folder_may_do_with_it_and_why_not() -> None:
 
 
 def test_what_is_free_cannot_hurt() -> None:
-    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["wait", "ask"]
+    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["ask", "wait"]
 
 
 @pytest.mark.parametrize("option", STRICTER, ids=name_of)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.options import OPTIONS, Mode
+from autocoder_jupyter.magics.options import OPTIONS
+from autocoder_jupyter.settings.option import Mode
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.settings import Settings
-
-_SAME = (
-    "model",
-    "api_key",
-    "api_base",
-    "litellm_params",
-    "max_cost",
-    "max_tokens",
-    "max_seconds",
-    "share",
-    "hide",
-    "mask",
-    "hide",
-    "mask",
-    "cache",
-    "locked",
-)
+from autocoder_jupyter.settings.config import RECORDS
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
@@ -31,11 +16,12 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     Raises:
         InvalidRequest: a value that a setting cannot have.
     """
-    from autocoder_jupyter.codemode import Limits
+    from autocoder_jupyter.codemode import CodeModeAgent, Limits
 
     _require_privacy(settings)
     config = settings.agent_config()
-    arguments: dict[str, Any] = {name: getattr(config, name) for name in _SAME}
+    shared = RECORDS.keys() & signature(CodeModeAgent).parameters.keys() - {"name"}
+    arguments: dict[str, Any] = {name: getattr(config, name) for name in shared}
     arguments["system_prompt_prefix"] = config.system_prompt
     if settings.origins["max_iterations"] != "default":
         arguments["max_retries"] = config.max_iterations - 1

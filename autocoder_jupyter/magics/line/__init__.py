@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autocoder_jupyter.magics.options import BOTH, FUNCTION, Mode, Option
+from autocoder_jupyter.settings.option import BOTH, FUNCTION, Mode, Option
 
 
 @dataclass(frozen=True)

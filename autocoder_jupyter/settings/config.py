@@ -1,0 +1,499 @@
+"""`AgentConfig`: every setting, said once.
+
+The constructor of `AutoCoderAgent`, its docstring and checks, the options of `%%autocode`, `%config`,
+`[tool.autocode]`, the environment and JupyterLab's page of settings are made from the annotations here, some of them
+by `tools/generated.py`. A setting has a type and a default like any field; `Setting` says what it is, each `Option` how
+it is written, `Page` how JupyterLab shows it.
+
+Nothing here imports pydantic, because `%load_ext` needs the options. That is why the annotations are evaluated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from autocoder_jupyter import parameters as check
+from autocoder_jupyter.settings.option import BOTH, Option
+from autocoder_jupyter.settings.setting import Page, Setting, records
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+Share = Literal["rows", "stats", "schema"]
+"""How much of the data the model may see: sample rows too, only statistics, or only names and dtypes."""
+
+SandboxChoice = Literal["auto", "docker", "local"]
+CachePolicy = Literal["auto", "override", "disable"]
+Backend = Literal["litellm", "claude"]
+Switch = Literal["on", "off"]
+
+
+def _resources() -> "Resources":
+    return check.resources("resources", None)
+
+
+def _image_config() -> "ImageConfig":
+    return check.image_config("image_config", None)
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """How generations are done. Every field is an option of `AutoCoderAgent`, most are one of the cell too."""
+
+    name: Annotated[str, Setting("what the agent is called, in its `repr` and in the journal")] = "auto-coder"
+
+    # How it is made
+    model: Annotated[
+        str,
+        Setting('identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`', check.model),
+        Option(
+            help="the language model",
+            flags=("-m", "--model"),
+            placeholder="MODEL",
+            rule="asks",
+            risk="your requests, and what is shared of your data, go to this model, and you pay for it",
+            modes=BOTH,
+        ),
+        Page(
+            "Model",
+            "The language model, as litellm calls it: anthropic/claude-sonnet-4-5, openai/gpt-4.1, "
+            "ollama/qwen3-coder. Empty: not set here.",
+        ),
+    ] = "openai/gpt-4.1"
+    api_key: Annotated[
+        str | None,
+        Setting(
+            "NAME of the environment variable that holds the key; the provider's usual one by default",
+            check.variable_name,
+        ),
+        Option(
+            help="NAME of the environment variable that holds the model's key",
+            kind="variable",
+            rule="asks",
+            risk="the value of this environment variable is sent as the key of the model",
+        ),
+        Page(
+            "Key variable",
+            "NAME of the environment variable that holds the model's key, never the key itself. Empty: the usual one "
+            "of the model's provider.",
+        ),
+    ] = None
+    backend: Annotated[
+        Backend,
+        Setting("who writes: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK"),
+        Option(
+            help="who writes code and tests: our own steps with any model, or Claude as an agent with tools in the "
+            "sandbox",
+            flags=("--backend",),
+            rule="asks",
+            risk="another program does the work, with your keys, and asks more often",
+        ),
+        Page(
+            "Who writes code and tests",
+            'The agent needs pip install "autocoder-jupyter[agent]" and a model of Anthropic. What it does runs in the '
+            "sandbox; it asks more often than our own steps.",
+            {
+                "litellm": "Our own steps, with any model",
+                "claude": "Claude as an agent with tools in the sandbox",
+            },
+        ),
+    ] = "litellm"
+    agent_max_turns: Annotated[
+        int,
+        Setting("turns of the Claude backend; without effect on the loop of this package", minimum=1, only="claude"),
+        Option(
+            help="turns at most for the agent of --backend claude",
+            flags=("--agent-max-turns",),
+            placeholder="N",
+            rule="stricter",
+            risk="more turns cost more",
+        ),
+        Page(
+            "Turns of the agent",
+            "The most that it may take for one function; {default} by default. Empty: not set here.",
+        ),
+    ] = 50
+    blind_tests: Annotated[
+        Switch,
+        Setting("`on` has tests written that the Claude backend does not see, beside its own; likewise", only="claude"),
+        Option(
+            help="with --backend claude, have tests written that the agent does not see, and run them beside its own",
+            flags=("--blind-tests",),
+            rule="asks",
+            risk="switched off, only the tests of who wrote the code are run; switched on, more are paid for",
+        ),
+        Page(
+            "Tests that the agent does not see",
+            "Written from the request alone, and run beside the agent's own: who wrote the code wrote those too.",
+            {"on": "Written and run", "off": "Only the agent's own tests"},
+        ),
+    ] = "on"
+    base_packages: Annotated[
+        tuple[str, ...],
+        Setting(
+            'installed in every environment, such as `"scikit-learn>=1.5"`',
+            check.requirements,
+            takes="Iterable[str] | None",
+        ),
+        Option(
+            "packages",
+            "install this distribution without asking; apt:NAME allows a Debian package",
+            flags=("-p", "--package"),
+            kind="names",
+            placeholder="PACKAGE",
+            repeatable=True,
+            field="base_packages",
+            rule="asks",
+            risk="these are installed without asking you",
+        ),
+    ] = ()
+    packages_from: Annotated[
+        str | None,
+        Setting("path of a pylock.toml (PEP 751); its versions and hashes are in every environment"),
+        Option(
+            help="a pylock.toml; its versions, with their hashes, are in every environment",
+            flags=("--packages-from",),
+            placeholder="FILE",
+            rule="asks",
+            risk="the packages that this file names are installed",
+        ),
+    ] = None
+    max_iterations: Annotated[
+        int,
+        Setting("attempts (code, tests, run) at most; 1 when tests are skipped", minimum=1),
+        Option(
+            help="attempts at most",
+            flags=("--max-iterations",),
+            placeholder="N",
+            rule="stricter",
+            risk="more attempts cost more",
+            modes=BOTH,
+        ),
+    ] = 10
+    max_cost: Annotated[
+        float | None,
+        Setting("US dollars at most for one generation", check.positive),
+        Option(
+            help="US dollars at most",
+            flags=("--max-cost",),
+            placeholder="DOLLARS",
+            minimum=0,
+            rule="stricter",
+            risk="a generation may cost you more",
+            modes=BOTH,
+        ),
+        Page("Budget in US dollars", "The most that one function may cost. Empty: not set here."),
+    ] = None
+    timeout: Annotated[
+        float,
+        Setting(
+            "seconds (or a timedelta) for one run in the sandbox; {default} by default",
+            check.seconds,
+            takes="float | dt.timedelta | None",
+        ),
+        Option(
+            help="seconds for one run in the sandbox",
+            flags=("--timeout",),
+            placeholder="SECONDS",
+            minimum=0.1,
+            rule="stricter",
+            risk="generated code may run longer",
+            modes=BOTH,
+        ),
+    ] = 120.0
+    resources: Annotated[
+        "Resources",
+        Setting(
+            'cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict',
+            check.resources,
+            takes="Resources | Mapping[str, Any] | None",
+        ),
+        Option(
+            "memory",
+            "memory of the sandbox at most, such as 2Gi",
+            flags=("--memory",),
+            kind="size",
+            placeholder="SIZE",
+            field="resources.memory",
+            rule="stricter",
+            risk="generated code may use more memory",
+            modes=BOTH,
+        ),
+        Option(
+            "cpu",
+            "processor cores of the sandbox at most",
+            flags=("--cpu",),
+            kind="number",
+            placeholder="CORES",
+            field="resources.cpu",
+            minimum=0.1,
+            rule="stricter",
+            risk="generated code may use more processor cores",
+        ),
+    ] = field(default_factory=_resources)
+    skip_tests: Annotated[
+        bool,
+        Setting("write no tests and run none"),
+        Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="what is written is not tested"),
+    ] = False
+    second_opinion: Annotated[
+        Switch,
+        Setting("`on` has an independent second solution written and compared with the function"),
+        Option(
+            help="have a second solution written from the request and the data alone, and show where it differs",
+            flags=("--second-opinion",),
+            rule="asks",
+            risk="switched off, no second solution is compared with the function; switched on, one is paid for",
+        ),
+    ] = "on"
+    cache: Annotated[
+        CachePolicy,
+        Setting("`auto` replays model answers from the journal, `override` asks anew, `disable` records nothing"),
+        Option(
+            help="replay the answers in the journal, ask anew, or keep none",
+            flags=("--cache",),
+            rule="asks",
+            risk="answers are asked for, and paid for, anew",
+            modes=BOTH,
+        ),
+    ] = "auto"
+    locked: Annotated[
+        bool,
+        Setting("ask no model; what the journal has no answer to raises `Locked`"),
+        Option(
+            help="ask no model: what is not recorded in .autocode is an error",
+            flags=("--locked",),
+            rule="stricter",
+            order=(False, True),
+            risk="the model is asked although it was not to be",
+            modes=BOTH,
+        ),
+    ] = False
+
+    # What it may touch
+    sandbox: Annotated[
+        SandboxChoice,
+        Setting("`docker`, `local`, or `auto` for the best that answers"),
+        Option(
+            help="where generated code runs",
+            flags=("--sandbox",),
+            rule="stricter",
+            order=("local", "auto", "docker"),
+            risk="generated code runs in the sandbox of fewer walls",
+        ),
+        Page(
+            "Sandbox",
+            "Where generated code runs. It never runs in the notebook's own kernel.",
+            {"auto": "Docker if it is there, else local", "docker": "Docker", "local": "Local"},
+        ),
+    ] = "auto"
+    share: Annotated[
+        Share,
+        Setting("`rows`, `stats` or `schema`: how much of the data the model may see"),
+        Option(
+            help="how much of the data the model may see",
+            flags=("--share",),
+            rule="stricter",
+            order=("rows", "stats", "schema"),
+            risk="the model sees more of your data",
+            modes=BOTH,
+        ),
+        Page(
+            "What the model may see of the data",
+            "Secrets, e-mail addresses and card numbers are masked in any case.",
+            {
+                "rows": "A profile and a few sample rows",
+                "stats": "Statistics only: no rows, no single texts",
+                "schema": "Names and types of columns only",
+            },
+        ),
+    ] = "rows"
+    hide: Annotated[
+        tuple[str, ...],
+        Setting(
+            "columns of the samples that the model is not told of; the function gets them all the same",
+            takes="Iterable[str] | None",
+        ),
+        Option(
+            help="a column that the model is not told of; the function gets it all the same",
+            flags=("--hide",),
+            kind="columns",
+            placeholder="COLUMN",
+            repeatable=True,
+            rule="asks",
+            risk="other columns may be told of than you said",
+            modes=BOTH,
+        ),
+    ] = ()
+    mask: Annotated[
+        tuple[str, ...],
+        Setting("columns of the samples of which the model is told no value", takes="Iterable[str] | None"),
+        Option(
+            help="a column of which the model is told no value",
+            flags=("--mask",),
+            kind="columns",
+            placeholder="COLUMN",
+            repeatable=True,
+            rule="asks",
+            risk="values of other columns may be told than you said",
+            modes=BOTH,
+        ),
+    ] = ()
+    block_network: Annotated[
+        bool,
+        Setting("no network while generated code runs"),
+        Option(
+            "allow_network",
+            "let generated code reach the network",
+            flags=("--allow-network",),
+            kind="flag",
+            rule="stricter",
+            order=(True, False),
+            risk="generated code may send your data anywhere",
+        ),
+    ] = True
+    ask: Annotated[
+        bool,
+        Setting("let the plan put up to three questions before any code; `generate(answer=…)` answers them"),
+        Option(
+            help="let the plan ask you up to three questions before any code is written",
+            flags=("--ask",),
+            rule="free",
+        ),
+    ] = False
+
+    # Without a flag
+    second_model: Annotated[
+        str | None,
+        Setting("identifier of the model that writes the second solution; `model` by default", check.model),
+        Option(
+            help="the language model that writes the second solution; the first one's by default",
+            rule="asks",
+            risk="your requests, and what is shared of your data, go to this model too, and you pay for it",
+        ),
+    ] = None
+    api_base: Annotated[
+        str | None,
+        Setting("address of the model's service, for proxies and local models", check.address),
+        Option(
+            rule="asks",
+            risk="your requests, what is shared of your data, and the key of the model go to this address",
+        ),
+    ] = None
+    litellm_params: Annotated[
+        Mapping[str, Any],
+        Setting(
+            "passed to every call of the model; wins over our own values",
+            takes="Mapping[str, Any] | None",
+        ),
+        Option(
+            help="passed to every call of the model",
+            rule="asks",
+            risk="these go with every request; an address or a key among them takes the place of yours",
+        ),
+    ] = field(default_factory=dict, repr=False)
+    log: Annotated[
+        str | None,
+        Setting("file to which the events of generations are written as JSON lines, masked; none by default"),
+        Option(rule="asks", risk="a file of this name is written"),
+    ] = None
+    system_prompt: Annotated[
+        str | None,
+        Setting("takes the place of our instructions to the writer of code; the output rules are appended"),
+        Option(
+            help="instructions to the writer of code, in place of ours",
+            rule="asks",
+            risk="these instructions take the place of ours",
+        ),
+    ] = None
+    max_sample_rows: Annotated[
+        int,
+        Setting("rows (of a table 8 in a question), or lines of a text file, that the model may see", minimum=0),
+        Option(
+            help="rows of a sample that the model may see",
+            rule="stricter",
+            risk="the model sees more rows of your data",
+        ),
+    ] = 100
+    max_tokens: Annotated[
+        int | None,
+        Setting("tokens, in and out, at most for one generation", minimum=1),
+        Option(help="tokens at most, in and out", rule="stricter", risk="a generation may cost you more"),
+    ] = None
+    max_seconds: Annotated[
+        float | None,
+        Setting("wall-clock seconds at most for one generation", check.seconds, takes="float | dt.timedelta | None"),
+        Option(
+            help="wall-clock seconds at most",
+            minimum=1,
+            rule="stricter",
+            risk="a generation may take longer",
+        ),
+    ] = None
+    env_vars: Annotated[
+        Mapping[str, str],
+        Setting("environment variables of the sandbox", check.env_vars, takes="Mapping[str, str] | None"),
+        Option(
+            kind="mapping",
+            rule="asks",
+            risk="these environment variables change what programs in the sandbox do",
+        ),
+    ] = field(default_factory=dict, repr=False)
+    secrets: Annotated[
+        tuple["Secret", ...],
+        Setting(
+            "names of environment variables of the notebook, or `Secret`, that the sandbox may see",
+            check.secrets,
+            takes="Iterable[Secret | str] | None",
+        ),
+        Option(
+            help="NAMES of environment variables of the notebook that the sandbox may see",
+            kind="variables",
+            rule="asks",
+            risk="generated code reads the values of these variables of yours",
+        ),
+    ] = ()
+    image_config: Annotated[
+        "ImageConfig",
+        Setting(
+            "registry, Python version and base image of Docker images",
+            check.image_config,
+            takes="ImageConfig | Mapping[str, Any] | None",
+        ),
+        Option(
+            "python_version",
+            "Python inside the sandbox; the notebook's own by default",
+            kind="version",
+            field="image_config.python_version",
+            rule="asks",
+            risk="this Python is fetched and used",
+        ),
+        Option(
+            "base_image",
+            "Docker image to build upon",
+            field="image_config.base_image",
+            rule="asks",
+            risk="this Docker image is fetched, and generated code runs in it",
+        ),
+    ] = field(default_factory=_image_config)
+
+    # Of agents in a program only
+    approved_packages: Annotated[
+        tuple[str, ...],
+        Setting(
+            'distributions, and Debian packages as `"apt:libpq5"`, that need no further consent',
+            check.consents,
+            takes="Iterable[str] | None",
+        ),
+    ] = ()
+    sandbox_retries: Annotated[
+        int,
+        Setting("how often a sandbox that died for reasons outside the program is started again", minimum=0),
+    ] = 0
+
+
+RECORDS = records(AgentConfig)
+"""The settings by name."""
+
+ONLY_CLAUDE = frozenset(name for name, record in RECORDS.items() if record.setting.only == "claude")
+"""Fields of `AgentConfig` that have an effect with the backend `claude` only; whoever gives one else is told so."""

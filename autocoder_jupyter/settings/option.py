@@ -1,0 +1,212 @@
+"""An option of `%%autocode`: how it is written, what it takes, and what a folder may do with it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal[
+    "text",
+    "integer",
+    "number",
+    "choice",
+    "flag",
+    "names",
+    "columns",
+    "mapping",
+    "variable",
+    "variables",
+    "size",
+    "version",
+]
+
+Rule = Literal["free", "stricter", "asks"]
+"""What a folder that nobody agreed to may do with a setting: use it, because it can hurt nobody; make it stricter than
+what holds otherwise, and nothing else; or only ask for it."""
+
+Mode = Literal["function", "tools"]
+"""What a cell makes: a tested function, or one answer by code that calls the person's own functions."""
+
+FUNCTION: tuple[Mode, ...] = ("function",)
+TOOLS: tuple[Mode, ...] = ("tools",)
+BOTH: tuple[Mode, ...] = ("function", "tools")
+
+TRUE_WORDS = ("1", "true", "yes", "on")
+FALSE_WORDS = ("0", "false", "no", "off", "")
+
+_LONGEST_QUOTE = 200
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}")
+_PYTHON = re.compile(r"3\.\d{1,2}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Args:
+        name: its name as a trait, as a key in pyproject.toml and, upper-cased after `AUTOCODE_`, in the environment.
+            Within the record of a setting, "" is the setting's own name.
+        help: what it does, one line; likewise.
+        flags: how it is written in a cell; empty for what only makes sense as a setting.
+        kind: what its value is; `names` is a tuple of words, `columns` of names with
+            blanks, `mapping` a dictionary, `variable` an environment
+            variable's name, `variables` a tuple of them, `size` an amount of memory, `version` a Python as `3.12`.
+        placeholder: what stands for its value in the help text.
+        choices: the values of a `choice`.
+        repeatable: whether a cell may give it more than once.
+        is_setting: whether it can be set outside of a cell.
+        field: the field of `AgentConfig` that holds it and its default, dotted within a record of it; empty when there
+            is no such field.
+        minimum: the smallest number allowed.
+        rule: what a folder that nobody agreed to may do with it; None for what no folder can set.
+        order: of a `stricter` choice or flag its values, from the one that allows most. Of numbers and sizes, the
+            smaller is the stricter, and none at all allows most.
+        risk: what it means to let a folder have it, in words for a person; empty for what is free.
+        modes: the kinds of cells that it can be written in.
+    """
+
+    name: str = ""
+    help: str = ""
+    flags: tuple[str, ...] = ()
+    kind: Kind = "text"
+    placeholder: str = ""
+    choices: tuple[str, ...] = ()
+    repeatable: bool = False
+    is_setting: bool = True
+    field: str = ""
+    minimum: float | None = None
+    rule: Rule | None = None
+    order: tuple[str | bool, ...] = ()
+    risk: str = ""
+    modes: tuple[Mode, ...] = FUNCTION
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether something must follow the flag."""
+        return self.kind != "flag"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"AUTOCODE_{self.name.upper()}"
+
+    @property
+    def expects(self) -> str:
+        """What a value of it looks like, in words."""
+        if self.kind == "choice":
+            return " or ".join(self.choices)
+        words = {
+            "text": "text",
+            "integer": "a whole number",
+            "number": "a number",
+            "flag": "true or false",
+            "names": "a list of names",
+            "columns": "a list of columns",
+            "mapping": "a dictionary",
+            "variable": "the name of an environment variable",
+            "variables": "a list of names of environment variables",
+            "size": "an amount of memory such as 512Mi or 2Gi",
+            "version": "a version of Python such as 3.12, as text",
+        }[self.kind]
+        return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
+
+    def quoted(self, value: object) -> str:
+        """A value for an error message; what may be a secret, put in the wrong place, is not repeated."""
+        if self.kind in ("variable", "variables", "mapping"):
+            return "what is set"
+        try:
+            shown = repr(value)
+        except ValueError:  # Python writes no number of thousands of digits
+            return "what is set"
+        return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]} …"
+
+    def from_text(self, text: str) -> Any:
+        """The value that a word on the command line or in the environment stands for.
+
+        Raises:
+            ValueError: it stands for none.
+        """
+        if self.kind == "integer":
+            return self.check(int(text))
+        if self.kind == "number":
+            return self.check(float(text))
+        if self.kind == "flag":
+            folded = text.strip().casefold()
+            if folded not in TRUE_WORDS + FALSE_WORDS:
+                raise ValueError(self.expects)
+            return folded in TRUE_WORDS
+        if self.kind in ("names", "variables"):
+            return self.check(tuple(text.replace(",", " ").split()))
+        if self.kind == "columns":
+            return self.check(tuple(name.strip() for name in text.split(",") if name.strip()))
+        if self.kind == "mapping":
+            raise ValueError("a dictionary cannot be written as text; use %config or pyproject.toml")
+        return self.check(text)
+
+    def check(self, value: Any) -> Any:
+        """A value of the right Python type, as `%config` and TOML give it, made canonical.
+
+        Raises:
+            ValueError: it is not of this option's kind.
+        """
+        if self.kind == "flag" and isinstance(value, bool):
+            return value
+        if self.kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
+            return self._at_least(value)
+        if self.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise ValueError(self.expects)
+            return self._at_least(float(value))
+        if self.kind == "choice" and value in self.choices:
+            return value
+        if self.kind == "text" and isinstance(value, str) and value.strip():
+            return value
+        if self.kind == "variable" and isinstance(value, str) and _VARIABLE.fullmatch(value):
+            return value
+        if self.kind == "variables" and isinstance(value, list | tuple) and all(map(_is_variable, value)):
+            return tuple(value)
+        if self.kind == "size" and isinstance(value, int | str) and not isinstance(value, bool):
+            return self._size(value)
+        if self.kind == "version" and isinstance(value, str) and _PYTHON.fullmatch(value):
+            return value
+        if self.kind in ("names", "columns") and isinstance(value, list | tuple) and all(map(_is_text, value)):
+            return tuple(value)
+        if self.kind == "mapping" and isinstance(value, Mapping):
+            return dict(value)
+        raise ValueError(self.expects)
+
+    def allows_more(self, value: Any, other: Any) -> bool:
+        """Whether one value of a `stricter` option allows more than another."""
+        if self.order:
+            return self.order.index(value) < self.order.index(other)
+        if value is None or other is None:
+            return other is not None
+        return self._amount(value) > self._amount(other)
+
+    def _amount(self, value: Any) -> float:
+        from autocoder_jupyter.types import parse_memory
+
+        return parse_memory(value) if self.kind == "size" else value
+
+    def _size(self, value: int | str) -> int | str:
+        from autocoder_jupyter.types import parse_memory
+
+        parse_memory(value)
+        return value
+
+    def _at_least(self, value: Any) -> Any:
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(self.expects)
+        return value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_variable(value: object) -> bool:
+    return isinstance(value, str) and _VARIABLE.fullmatch(value) is not None

@@ -1,0 +1,142 @@
+"""Write what is made from records that stand elsewhere: `python tools/generated.py`, after a change of an option, a
+setting, a type or a subcommand. A test asserts that these files are current.
+
+- `vocabulary.json`: the words of our cells, for the lab extension, which has them even before a kernel says them.
+- `properties` of `schema/plugin.json`: JupyterLab's page of settings.
+- `agent/constructor.py`: the parameters of `AutoCoderAgent`, with types, defaults and docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.lab.vocabulary import vocabulary
+from autocoder_jupyter.settings import config
+from autocoder_jupyter.settings.config import RECORDS, AgentConfig
+from autocoder_jupyter.settings.setting import Record
+
+ROOT = Path(__file__).parents[1]
+
+_WIDTH = 120
+
+
+def generated() -> dict[Path, str]:
+    """The text of each file that is made, by its path."""
+    page = ROOT / "labextension" / "schema" / "plugin.json"
+    return {
+        ROOT / "labextension" / "src" / "vocabulary.json": _as_json(vocabulary()),
+        page: _with_properties(page.read_text(encoding="utf-8")),
+        ROOT / "autocoder_jupyter" / "agent" / "constructor.py": _constructor(),
+    }
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _with_properties(schema: str) -> str:
+    """The schema with the properties that the records say, in prettier's style; all else in it is written by hand."""
+    fields = {record.name: _property(record) for record in RECORDS.values() if record.page}
+    text = textwrap.indent(json.dumps(fields, indent=2, ensure_ascii=False), "  ").strip()
+    text = re.sub(r'\{\n\s+("const": .*),\n\s+("title": .*)\n\s+\}', r"{ \1, \2 }", text)
+    text = re.sub(r'\[\n\s+("\w+"),\n\s+("null")\n\s+\]', r"[\1, \2]", text)
+    by_hand = schema.partition('"properties": ')[0]
+    return f'{by_hand}"properties": {text}\n}}\n'
+
+
+def _property(record: Record) -> dict[str, Any]:
+    assert record.page is not None
+    kind = {int: "integer", float: "number"}.get(record.plain_type)
+    unset = None if kind else ""
+    described = {
+        "type": [kind, "null"] if kind else "string",
+        "title": record.page.title,
+        "description": record.description,
+        "default": unset,
+    }
+    if not record.choices:
+        return described
+    titles = {"": "Not set here", **{choice: record.page.choices[choice] for choice in record.choices}}
+    return {**described, "oneOf": [{"const": choice, "title": title} for choice, title in titles.items()]}
+
+
+def _constructor() -> str:
+    types = _written_types()
+    body = "\n".join(
+        (
+            *(_parameter(record, types[record.name]) for record in RECORDS.values()),
+            "    ) -> None:",
+            '        """Check and freeze the settings.',
+            "",
+            "        Args:",
+            *(line for record in RECORDS.values() for line in _argument(record)),
+        )
+    )
+    own = ", ".join(("AgentConfig", *sorted({*types.values()} & {*vars(config)})))
+    return _MODULE.replace("OWN", own).replace("BODY", body)
+
+
+def _written_types() -> dict[str, str]:
+    """The type of each field as it is written in the source."""
+    tree = ast.parse(inspect.getsource(AgentConfig))
+    fields = [node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    return {ast.unparse(node.target): ast.unparse(node.annotation.slice.elts[0]) for node in fields}  # type: ignore[attr-defined]
+
+
+def _parameter(record: Record, held: str) -> str:
+    """A parameter of the constructor, of the field's type unless it takes more."""
+    takes = record.setting.takes or held
+    default = None if takes.endswith("None") else record.default
+    return f"        {record.name}: {takes} = {json.dumps(default) if isinstance(default, str) else repr(default)},"
+
+
+def _argument(record: Record) -> Iterator[str]:
+    """A setting in the docstring, a line or more."""
+    yield from textwrap.wrap(
+        f"{record.name}: {record.help}.",
+        _WIDTH,
+        initial_indent=" " * 12,
+        subsequent_indent=" " * 16,
+        break_on_hyphens=False,
+    )
+
+
+_MODULE = '''\
+"""The constructor of `AutoCoderAgent`, made from `settings/config.py` by `tools/generated.py`. Change it there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autocoder_jupyter.agent.settings import freeze
+from autocoder_jupyter.settings.config import OWN
+from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+
+class Constructor(AgentConfig):
+    """Takes settings in the forms that people write, and says what they are."""
+
+    def __init__(
+        self,
+        *,
+BODY
+
+        Raises:
+            InvalidRequest: a value that a setting cannot have; it names the setting.
+        """
+        freeze(self, locals())
+'''
+
+
+if __name__ == "__main__":
+    for path, text in generated().items():
+        path.write_text(text, encoding="utf-8")
