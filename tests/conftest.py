@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -31,6 +32,11 @@ NEEDS = {
 gc.set_threshold(50_000, 10, 10)
 """Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
 
+SEVERAL_PROCESSES = ("browser", "kernel")
+"""A page, a server and a kernel on a loaded machine: in CI, what fails is run once more, and listed at the end.
+
+What needs none of them, the hostile programs above all, has one chance."""
+
 LONGEST_FIRST = ("browser", "kernel", "docker", "local_sandbox", "slow")
 """What takes most of the time begins first, so that the workers end together."""
 
@@ -44,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         for marker in {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}:
             item.add_marker(marker)
+        if os.environ.get("CI") == "true" and any(item.get_closest_marker(marker) for marker in SEVERAL_PROCESSES):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     yield
     ranks: dict[str, int] = {}
     for item in items:
