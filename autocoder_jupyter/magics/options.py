@@ -23,6 +23,7 @@ _FUNCTION = (
         placeholder='"NAME: TYPE"',
         repeatable=True,
         is_setting=False,
+        example='"monthly: DataFrame"',
     ),
     Option(
         "input",
@@ -31,6 +32,7 @@ _FUNCTION = (
         placeholder='"NAME: TYPE [= DEFAULT]"',
         repeatable=True,
         is_setting=False,
+        example='"min_orders: int = 5"',
     ),
     Option(
         "sample",
@@ -40,6 +42,7 @@ _FUNCTION = (
         repeatable=True,
         is_setting=False,
         modes=BOTH,
+        example="sales=orders[orders.year==2024]",
     ),
     Option(
         "constraint",
@@ -48,6 +51,7 @@ _FUNCTION = (
         placeholder='"SENTENCE"',
         repeatable=True,
         is_setting=False,
+        example='"revenue is never negative"',
     ),
     Option(
         "check",
@@ -56,6 +60,7 @@ _FUNCTION = (
         placeholder='"EXPRESSION"',
         repeatable=True,
         is_setting=False,
+        example='"len(monthly) <= 12"',
     ),
     Option(
         "example",
@@ -64,6 +69,7 @@ _FUNCTION = (
         placeholder='"[NAME=]INPUT, … -> [NAME=]OUTPUT, …"',
         repeatable=True,
         is_setting=False,
+        example='"orders=@few, min_orders=3 -> @expected"',
     ),
     Option(
         "schema",
@@ -71,6 +77,7 @@ _FUNCTION = (
         flags=("--schema",),
         placeholder="TEXT|@NAME",
         is_setting=False,
+        example="@column_notes",
     ),
 )
 """What this function is."""
@@ -84,6 +91,7 @@ _CODE_MODE = (
         choices=BOTH,
         is_setting=False,
         modes=BOTH,
+        example="tools",
     ),
     Option(
         "tool",
@@ -93,6 +101,7 @@ _CODE_MODE = (
         repeatable=True,
         is_setting=False,
         modes=TOOLS,
+        example="prices=fetch_prices",
     ),
     Option(
         "continue",
@@ -101,6 +110,7 @@ _CODE_MODE = (
         placeholder="NAME",
         is_setting=False,
         modes=TOOLS,
+        example="rates",
     ),
 )
 """Code that calls functions of the notebook."""

@@ -53,6 +53,7 @@ class AgentConfig:
             rule="asks",
             risk="your requests, and what is shared of your data, go to this model, and you pay for it",
             modes=BOTH,
+            example="anthropic/claude-sonnet-4-5",
         ),
         Page(
             "Model",
@@ -71,6 +72,7 @@ class AgentConfig:
             kind="variable",
             rule="asks",
             risk="the value of this environment variable is sent as the key of the model",
+            example='"TEAM_OPENAI_KEY"',
         ),
         Page(
             "Key variable",
@@ -87,6 +89,7 @@ class AgentConfig:
             flags=("--backend",),
             rule="asks",
             risk="another program does the work, with your keys, and asks more often",
+            example="claude",
         ),
         Page(
             "Who writes code and tests",
@@ -107,6 +110,7 @@ class AgentConfig:
             placeholder="N",
             rule="stricter",
             risk="more turns cost more",
+            example="20",
         ),
         Page(
             "Turns of the agent",
@@ -121,6 +125,7 @@ class AgentConfig:
             flags=("--blind-tests",),
             rule="asks",
             risk="switched off, only the tests of who wrote the code are run; switched on, more are paid for",
+            example="off",
         ),
         Page(
             "Tests that the agent does not see",
@@ -145,6 +150,7 @@ class AgentConfig:
             field="base_packages",
             rule="asks",
             risk="these are installed without asking you",
+            example="scikit-learn",
         ),
     ] = ()
     packages_from: Annotated[
@@ -156,6 +162,7 @@ class AgentConfig:
             placeholder="FILE",
             rule="asks",
             risk="the packages that this file names are installed",
+            example="pylock.toml",
         ),
     ] = None
     max_iterations: Annotated[
@@ -168,6 +175,7 @@ class AgentConfig:
             rule="stricter",
             risk="more attempts cost more",
             modes=BOTH,
+            example="5",
         ),
     ] = 10
     max_cost: Annotated[
@@ -181,6 +189,7 @@ class AgentConfig:
             rule="stricter",
             risk="a generation may cost you more",
             modes=BOTH,
+            example="0.50",
         ),
         Page("Budget in US dollars", "The most that one function may cost. Empty: not set here."),
     ] = None
@@ -199,6 +208,7 @@ class AgentConfig:
             rule="stricter",
             risk="generated code may run longer",
             modes=BOTH,
+            example="300",
         ),
     ] = 120.0
     resources: Annotated[
@@ -218,6 +228,7 @@ class AgentConfig:
             rule="stricter",
             risk="generated code may use more memory",
             modes=BOTH,
+            example="4Gi",
         ),
         Option(
             "cpu",
@@ -229,6 +240,7 @@ class AgentConfig:
             minimum=0.1,
             rule="stricter",
             risk="generated code may use more processor cores",
+            example="2",
         ),
     ] = field(default_factory=_resources)
     skip_tests: Annotated[
@@ -244,6 +256,7 @@ class AgentConfig:
             flags=("--second-opinion",),
             rule="asks",
             risk="switched off, no second solution is compared with the function; switched on, one is paid for",
+            example="off",
         ),
     ] = "on"
     cache: Annotated[
@@ -255,6 +268,7 @@ class AgentConfig:
             rule="asks",
             risk="answers are asked for, and paid for, anew",
             modes=BOTH,
+            example="override",
         ),
     ] = "auto"
     locked: Annotated[
@@ -280,6 +294,7 @@ class AgentConfig:
             rule="stricter",
             order=("local", "auto", "docker"),
             risk="generated code runs in the sandbox of fewer walls",
+            example="docker",
         ),
         Page(
             "Sandbox",
@@ -297,6 +312,7 @@ class AgentConfig:
             order=("rows", "stats", "schema"),
             risk="the model sees more of your data",
             modes=BOTH,
+            example="stats",
         ),
         Page(
             "What the model may see of the data",
@@ -323,6 +339,7 @@ class AgentConfig:
             rule="asks",
             risk="other columns may be told of than you said",
             modes=BOTH,
+            example="customer_name",
         ),
     ] = ()
     mask: Annotated[
@@ -337,6 +354,7 @@ class AgentConfig:
             rule="asks",
             risk="values of other columns may be told than you said",
             modes=BOTH,
+            example="salary",
         ),
     ] = ()
     block_network: Annotated[
@@ -370,6 +388,7 @@ class AgentConfig:
             help="the language model that writes the second solution; the first one's by default",
             rule="asks",
             risk="your requests, and what is shared of your data, go to this model too, and you pay for it",
+            example='"openai/gpt-4.1-mini"',
         ),
     ] = None
     api_base: Annotated[
@@ -378,6 +397,7 @@ class AgentConfig:
         Option(
             rule="asks",
             risk="your requests, what is shared of your data, and the key of the model go to this address",
+            example='"http://localhost:4000"',
         ),
     ] = None
     litellm_params: Annotated[
@@ -390,12 +410,13 @@ class AgentConfig:
             help="passed to every call of the model",
             rule="asks",
             risk="these go with every request; an address or a key among them takes the place of yours",
+            example='{"temperature": 0.2}',
         ),
     ] = field(default_factory=dict, repr=False)
     log: Annotated[
         str | None,
         Setting("file to which the events of generations are written as JSON lines, masked; none by default"),
-        Option(rule="asks", risk="a file of this name is written"),
+        Option(rule="asks", risk="a file of this name is written", example='"autocode.jsonl"'),
     ] = None
     system_prompt: Annotated[
         str | None,
@@ -404,6 +425,7 @@ class AgentConfig:
             help="instructions to the writer of code, in place of ours",
             rule="asks",
             risk="these instructions take the place of ours",
+            example='"Write NumPy docstrings."',
         ),
     ] = None
     max_sample_rows: Annotated[
@@ -413,12 +435,15 @@ class AgentConfig:
             help="rows of a sample that the model may see",
             rule="stricter",
             risk="the model sees more rows of your data",
+            example="20",
         ),
     ] = 100
     max_tokens: Annotated[
         int | None,
         Setting("tokens, in and out, at most for one generation", minimum=1),
-        Option(help="tokens at most, in and out", rule="stricter", risk="a generation may cost you more"),
+        Option(
+            help="tokens at most, in and out", rule="stricter", risk="a generation may cost you more", example="200_000"
+        ),
     ] = None
     max_seconds: Annotated[
         float | None,
@@ -428,6 +453,7 @@ class AgentConfig:
             minimum=1,
             rule="stricter",
             risk="a generation may take longer",
+            example="900",
         ),
     ] = None
     env_vars: Annotated[
@@ -437,6 +463,7 @@ class AgentConfig:
             kind="mapping",
             rule="asks",
             risk="these environment variables change what programs in the sandbox do",
+            example='{"TZ": "Europe/Berlin"}',
         ),
     ] = field(default_factory=dict, repr=False)
     secrets: Annotated[
@@ -451,6 +478,7 @@ class AgentConfig:
             kind="variables",
             rule="asks",
             risk="generated code reads the values of these variables of yours",
+            example='["FX_TOKEN"]',
         ),
     ] = ()
     image_config: Annotated[
@@ -467,6 +495,7 @@ class AgentConfig:
             field="image_config.python_version",
             rule="asks",
             risk="this Python is fetched and used",
+            example='"3.12"',
         ),
         Option(
             "base_image",
@@ -474,6 +503,7 @@ class AgentConfig:
             field="image_config.base_image",
             rule="asks",
             risk="this Docker image is fetched, and generated code runs in it",
+            example='"python:3.12-slim"',
         ),
     ] = field(default_factory=_image_config)
 

@@ -67,6 +67,8 @@ class Option:
             smaller is the stricter, and none at all allows most.
         risk: what it means to let a folder have it, in words for a person; empty for what is free.
         modes: the kinds of cells that it can be written in.
+        example: a value for the documentation: what follows the flag in a cell, or, where there is no flag, what
+            `%config` gets. Empty for a `flag`.
     """
 
     name: str = ""
@@ -83,6 +85,7 @@ class Option:
     order: tuple[str | bool, ...] = ()
     risk: str = ""
     modes: tuple[Mode, ...] = FUNCTION
+    example: str = ""
 
     @property
     def takes_value(self) -> bool:

@@ -1,0 +1,154 @@
+"""Pages of the documentation that are made from records: options, settings, line commands.
+
+`docs/conf.py` writes them into `docs/generated/` whenever the site is built, so they are never out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import MISSING
+from typing import Any
+
+from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
+from autocoder_jupyter.magics.options import OPTIONS
+from autocoder_jupyter.settings.config import RECORDS
+from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.settings.setting import Record
+
+_ABOUT_CELLS = """\
+These say what one function is, or what its cell does. They stand in a `%%autocode` cell only, in its first line or in lines of
+options below it; [settings](settings.md) can stand there too."""
+
+_ABOUT_SETTINGS = """\
+These say how functions are made. The first place that has a value decides: the cell, `%config`, `[tool.autocode]` in `pyproject.toml`,
+JupyterLab's page of settings, the environment, the default. `%autocode config` shows every effective value and where it comes from.
+With each stands what a folder's `pyproject.toml` may do before you agreed to it with `%autocode trust`."""
+
+_FOLDERS = {
+    "free": "it may set this.",
+    "stricter": "it may make this stricter, and no looser, because then {risk}.",
+    "asks": "it may only ask for this, because then {risk}.",
+    None: "it cannot set this.",
+}
+
+
+def pages() -> dict[str, str]:
+    """MyST text by file name."""
+    return {"cell-options.md": _cell_options(), "settings.md": _settings(), "commands.md": _commands()}
+
+
+def value_of(option: Option) -> Any:
+    """The value that the example of an option stands for.
+
+    Raises:
+        ValueError: the example is not one that the option takes.
+    """
+    if option.kind == "flag":
+        return True
+    if not option.flags:
+        return option.check(ast.literal_eval(option.example))
+    (word,) = shlex.split(option.example)
+    return option.from_text(word)
+
+
+def _cell_options() -> str:
+    parts = ["# Options of a cell", _ABOUT_CELLS]
+    for option in OPTIONS:
+        if not option.is_setting:
+            parts += [
+                f"## `{option.flags[-1]}`",
+                _sentence(option.help),
+                *_facts(option),
+                _code("", _cell_line(option)),
+            ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _settings() -> str:
+    parts = ["# Settings", _ABOUT_SETTINGS]
+    fields = {option.name: record for record in RECORDS.values() for option in record.options}
+    for option in OPTIONS:
+        if option.is_setting:
+            parts += _setting(option, fields.get(option.name))
+    parts += [
+        "## Only in a program",
+        "Parameters of [`AutoCoderAgent`](api.md) that have no place in a cell:",
+        *(f"`{each.name}`\n: {_sentence(each.help)}" for each in RECORDS.values() if not each.options),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _setting(option: Option, record: Record | None) -> Iterator[str]:
+    yield f"## `{option.name}`"
+    yield _sentence(option.help)
+    yield from _facts(option, record)
+    value = value_of(option)
+    if option.flags:
+        yield _code("", _cell_line(option))
+    yield _code("python", f"%config Autocode.{option.name} = {value!r}")
+    toml = f"[tool.autocode]\n{option.name} = {_toml(value)}"
+    yield _code("toml", toml)
+    if option.kind != "mapping":
+        yield _code("bash", f"export {option.variable}={shlex.quote(_word(value))}")
+    yield f"*A folder you did not agree to:* {_FOLDERS[option.rule].format(risk=option.risk)}"
+
+
+def _facts(option: Option, record: Record | None = None) -> Iterator[str]:
+    said = []
+    if len(option.flags) > 1:
+        said.append(f"also `{option.flags[0]}`")
+    if option.takes_value:
+        said.append(f"takes {option.expects}")
+    if option.repeatable:
+        said.append("may be given more than once")
+    if record is not None and record.default not in (MISSING, None, (), "") and record.name == option.name:
+        said.append(f"default `{_word(record.default)}`")
+    if said:
+        yield _sentence("; ".join(said))
+
+
+def _cell_line(option: Option) -> str:
+    name = "growth" if "function" in option.modes else "rates"
+    base = "" if "function" in option.modes or option.name == "mode" else "--mode tools "
+    flag = option.flags[-1] if option.kind == "flag" else f"{option.flags[-1]} {option.example}"
+    asked = "Monthly revenue growth from @sales." if "function" in option.modes else "What is @orders worth in euros?"
+    return f"%%autocode {name} {base}{flag}\n{asked}"
+
+
+def _commands() -> str:
+    parts = ["# Line commands", "`%autocode COMMAND …`, in a cell or a terminal. `%autocode help` lists them too."]
+    for command in SUBCOMMANDS.values():
+        parts += [f"## `%autocode {command.name}`", _sentence(command.help), _code("", _usage(command))]
+        parts += [f"`{option.flags[0]}`\n: {_sentence(option.help)}" for option in command.options]
+    return "\n\n".join(parts) + "\n"
+
+
+def _usage(command: Subcommand) -> str:
+    return f"%autocode {command.name} {command.usage}".rstrip()
+
+
+def _sentence(text: str) -> str:
+    text = inspect.cleandoc(text)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _code(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
