@@ -20,13 +20,14 @@ from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.settings.setting import Record
 
 _ABOUT_CELLS = """\
-These say what one function is, or what its cell does. They stand in a `%%autocode` cell only, in its first line or in lines of
-options below it; [settings](settings.md) can stand there too."""
+These say what one function is, or what its cell does. They stand in a `%%autocode` cell only, in its first line or in
+lines of options below it; [settings](settings.md) can stand there too."""
 
 _ABOUT_SETTINGS = """\
-These say how functions are made. The first place that has a value decides: the cell, `%config`, `[tool.autocode]` in `pyproject.toml`,
-JupyterLab's page of settings, the environment, the default. `%autocode config` shows every effective value and where it comes from.
-With each stands what a folder's `pyproject.toml` may do before you agreed to it with `%autocode trust`."""
+These say how functions are made. The first place that has a value decides: the cell, `%config`, `[tool.autocode]` in
+`pyproject.toml`, JupyterLab's page of settings, the environment, the default. `%autocode config` shows every effective
+value and where it comes from. With each stands what a folder's `pyproject.toml` may do before you agreed to it with
+`%autocode trust`."""
 
 _FOLDERS = {
     "free": "it may set this.",
