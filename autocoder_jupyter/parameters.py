@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -255,6 +256,13 @@ def consents(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
     items = texts(parameter, value)
     requirements(parameter, [item for item in items if not item.startswith(SYSTEM)])
     return items
+
+
+def sandbox_minimum(parameter: str, value: MinimumTier | SandboxMinimum) -> SandboxMinimum:
+    """What a sandbox must hold at least, and who demands it."""
+    if isinstance(value, SandboxMinimum):
+        return value
+    return SandboxMinimum(choice(parameter, value, MinimumTier), by=f"{parameter}={value!r}")
 
 
 def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:

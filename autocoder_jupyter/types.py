@@ -589,6 +589,7 @@ class Report(_Record):
     was made for, `parent` the version that it was made from ("" for none), `change` why it was made, in one line.
     `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
     says on what: "5,061 rows".
+    `sandbox_tier` is by what that sandbox held, one of `tiers.WORDS`; None in reports of before that was recorded.
     `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
     `trace` is what an agent did that wrote on its own; None for the staged loop. `blind_tests` are the tests that such
     an agent did not see.
@@ -622,6 +623,7 @@ class Report(_Record):
     python_version: tuple[int, int] | None = None
     image: str | None = None
     sandbox: str | None = None
+    sandbox_tier: str | None = None
     declared_inputs: tuple[InputSpec, ...] = ()
     declared_outputs: tuple[OutputSpec, ...] = ()
     data_context: str | None = None

@@ -61,9 +61,9 @@ def _property(record: Record) -> dict[str, Any]:
         "description": record.description,
         "default": unset,
     }
-    if not record.choices:
+    if not record.page.choices:
         return described
-    titles = {"": "Not set here", **{choice: record.page.choices[choice] for choice in record.choices}}
+    titles = {"": "Not set here", **record.page.choices}
     return {**described, "oneOf": [{"const": choice, "title": title} for choice, title in titles.items()]}
 
 
@@ -79,7 +79,8 @@ def _constructor() -> str:
             *(line for record in RECORDS.values() for line in _argument(record)),
         )
     )
-    own = ", ".join(("AgentConfig", *sorted({*types.values()} & {*vars(config)})))
+    taken = {record.setting.takes or types[record.name] for record in RECORDS.values()}
+    own = ", ".join(("AgentConfig", *sorted(taken & {*vars(config)})))
     return _MODULE.replace("OWN", own).replace("BODY", body)
 
 
@@ -119,6 +120,7 @@ from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
 from autocoder_jupyter.settings.config import OWN
+from autocoder_jupyter.tiers import MinimumTier
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
 from autocoder_jupyter.settings.config import AgentConfig, Backend, CachePolicy, SandboxChoice, Share, Switch
+from autocoder_jupyter.tiers import MinimumTier
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 
@@ -34,6 +35,7 @@ class Constructor(AgentConfig):
         cache: CachePolicy = "auto",
         locked: bool = False,
         sandbox: SandboxChoice = "auto",
+        sandbox_minimum: MinimumTier | None = None,
         share: Share = "rows",
         hide: Iterable[str] | None = None,
         mask: Iterable[str] | None = None,
@@ -73,6 +75,8 @@ class Constructor(AgentConfig):
             cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
             locked: ask no model; what the journal has no answer to raises `Locked`.
             sandbox: `docker`, `local`, or `auto` for the best that answers.
+            sandbox_minimum: `docker`, `full`, `landlock`, `namespaces` or `any`: in a sandbox that holds less, nothing
+                runs.
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
             hide: columns of the samples that the model is not told of; the function gets them all the same.
             mask: columns of the samples of which the model is told no value.

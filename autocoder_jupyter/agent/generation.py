@@ -78,11 +78,14 @@ async def generate_report(
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.services import nobody
 
-    runtime = await background.call_blocking(lambda: runtime_for(config.sandbox, config.image_config))
+    runtime = await background.call_blocking(
+        lambda: runtime_for(config.sandbox, config.image_config, config.sandbox_minimum)
+    )
     services = engine.Services(
         model=ReplayingModel(model, journal, config.cache),
         sandbox=runtime.sandbox,
         pool=runtime.pool,
+        tier=runtime.tier,
         journal=journal,
         emit=emit,
         approve=approve,

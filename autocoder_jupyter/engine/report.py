@@ -112,6 +112,7 @@ def build_report(
         python_version=work.bench.python_version,
         image=environment.image if environment else None,
         sandbox=work.services.sandbox.name,
+        sandbox_tier=work.services.tier,
         declared_inputs=plan.inputs if plan else work.prepared.inputs,
         declared_outputs=plan.outputs if plan else work.request.outputs,
         data_context=work.context or None,

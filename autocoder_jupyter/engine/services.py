@@ -11,6 +11,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
+from autocoder_jupyter.tiers import Tier
 from autocoder_jupyter.types import PlanQuestion
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Services:
         second_model: asks for the second opinion; `model` does when there is none.
         ask: puts the questions of a plan to a person; an answer for each, "" for what is left to the plan, or None
             where there is nobody.
+        tier: by what that sandbox holds; None where it is not known.
         writer: makes who writes and mends; the stages of this package do when there is none.
     """
 
@@ -51,4 +53,5 @@ class Services:
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: LanguageModel | None = None
     ask: Ask = nobody
+    tier: Tier | None = None
     writer: Callable[[Work, Packages], Writer] | None = None

@@ -17,6 +17,7 @@ from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import Wish, trust_in
+from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig
@@ -101,6 +102,7 @@ class Settings:
         """
         from autocoder_jupyter.agent.settings import agent_config
         from autocoder_jupyter.parameters import SYSTEM
+        from autocoder_jupyter.tiers import SandboxMinimum
         from autocoder_jupyter.types import ImageConfig, Resources
 
         values = self.values
@@ -114,9 +116,22 @@ class Settings:
             **fields,
             resources=Resources(cpu=values["cpu"], memory=values["memory"]),
             image_config=ImageConfig(python_version=python_version, base_image=values["base_image"]),
+            sandbox_minimum=SandboxMinimum(values["sandbox_minimum"], by=self._place_of("sandbox_minimum")),
             block_network=not values["allow_network"],
             approved_packages=tuple(values["packages"]),
         )
+
+    def _place_of(self, name: str) -> str:
+        """Where a setting is written, for a person who wants to change it."""
+        option = SETTINGS[name]
+        places = {
+            "flag": f"{option.flags[0] if option.flags else name} of the cell",
+            "%config": f"%config Autocode.{name}, or a configuration of IPython",
+            NAME: f"[tool.autocode] in {visible(self.folder / NAME)}",
+            "JupyterLab": "JupyterLab's settings of Autocode",
+            "environment": f"the environment variable {option.variable}",
+        }
+        return places.get(self.origins[name], "the default")
 
 
 def resolve(

@@ -21,6 +21,7 @@ from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions, Tables
 from autocoder_jupyter.tasks.task import Task
+from autocoder_jupyter.tiers import MinimumTier
 from autocoder_jupyter.types import Report, Resources, Secret
 
 
@@ -259,6 +260,7 @@ class CodeGenEvalResult(ReportFields):
         reuse: bool | None = None,
         output_dir: str | os.PathLike[str] | None = None,
         tables: Tables | None = None,
+        sandbox_minimum: MinimumTier | None = None,
     ) -> CodeGenEvalResult:
         """The same result, called with other options. What is None stays as it is; everything else is shared.
 
@@ -273,6 +275,7 @@ class CodeGenEvalResult(ReportFields):
             reuse: run in the process of the previous call: faster, less separate.
             output_dir: where `File` and `Dir` outputs go.
             tables: `same` gives tables back as what the first one given is (polars, PyArrow); `pandas` as pandas.
+            sandbox_minimum: what the sandbox must hold at least, besides what is demanded already.
 
         Raises:
             InvalidRequest: a value that an option cannot have.
@@ -288,6 +291,7 @@ class CodeGenEvalResult(ReportFields):
             "reuse": reuse,
             "output_dir": output_dir,
             "tables": tables,
+            "sandbox_minimum": sandbox_minimum,
         }
         view = copy.copy(self)
         view._options = self._options.changed({option: value for option, value in given.items() if value is not None})
@@ -305,6 +309,7 @@ class CodeGenEvalResult(ReportFields):
         cache: CachePolicy | None = None,
         reuse: bool | None = None,
         tables: Tables | None = None,
+        sandbox_minimum: MinimumTier | None = None,
     ) -> Task:
         """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
 
@@ -323,6 +328,7 @@ class CodeGenEvalResult(ReportFields):
             cache=cache,
             reuse=reuse,
             tables=tables,
+            sandbox_minimum=sandbox_minimum,
         )
         return Task(name, self.wait()._built(), configured._options)
 

@@ -167,6 +167,7 @@ def _held_inside(options: CallOptions) -> CallOptions:
         network=usual.network,
         output_dir=usual.output_dir,
         image_config=usual.image_config,
+        sandbox_minimum=replace(options.sandbox_minimum, by="the file that the result was loaded from"),
         sandbox=usual.sandbox if options.sandbox == "local" else options.sandbox,
         reuse=usual.reuse,
         retries=min(options.retries, usual.retries),

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from autocoder_jupyter.tiers import Tier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
 class Probe:
     """Whether a sandbox can be used here, from a real run and not from a guess.
 
-    `reason` says why not, or what is weaker than it could be; `details` are facts for `%autocode doctor`.
+    `reason` says why not, or what is weaker than it could be; `details` are facts for `%autocode doctor`; `tier` is
+    by what it holds, None where it does not.
     """
 
     name: Literal["docker", "local"]
     available: bool
     reason: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
+    tier: Tier | None = None
 
 
 @dataclass(frozen=True)

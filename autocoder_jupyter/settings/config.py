@@ -10,11 +10,12 @@ Nothing here imports pydantic, because `%load_ext` needs the options. That is wh
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from autocoder_jupyter import parameters as check
 from autocoder_jupyter.settings.option import BOTH, Option
 from autocoder_jupyter.settings.setting import Page, Setting, records
+from autocoder_jupyter.tiers import ANY, MET_BY, MinimumTier, SandboxMinimum
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ImageConfig, Resources, Secret
@@ -302,6 +303,38 @@ class AgentConfig:
             {"auto": "Docker if it is there, else local", "docker": "Docker", "local": "Local"},
         ),
     ] = "auto"
+    sandbox_minimum: Annotated[
+        SandboxMinimum,
+        Setting(
+            "`docker`, `full`, `landlock`, `namespaces` or `any`: in a sandbox that holds less, nothing runs",
+            check.sandbox_minimum,
+            takes="MinimumTier | None",
+        ),
+        Option(
+            "sandbox_minimum",
+            "what the sandbox must hold at least, a container or a tier of the local sandbox; else nothing runs",
+            flags=("--sandbox-minimum",),
+            kind="choice",
+            choices=get_args(MinimumTier),
+            field="sandbox_minimum.tier",
+            rule="stricter",
+            order=get_args(MinimumTier),
+            allowed=MET_BY,
+            risk="generated code may run in a sandbox of fewer walls",
+            modes=BOTH,
+        ),
+        Page(
+            "What the sandbox must hold at least",
+            "Where no sandbox holds as much, nothing runs. A minimum of an administrator holds besides.",
+            {
+                "any": "Any sandbox that works",
+                "namespaces": "Namespaces: your other files and processes are hidden",
+                "landlock": "Landlock: your other files cannot be read, but seen to exist",
+                "full": "Landlock and namespaces, or a container",
+                "docker": "A container of Docker or Podman",
+            },
+        ),
+    ] = ANY
     share: Annotated[
         Share,
         Setting("`rows`, `stats` or `schema`: how much of the data the model may see"),

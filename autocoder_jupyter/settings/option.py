@@ -65,6 +65,7 @@ class Option:
         rule: what a folder that nobody agreed to may do with it; None for what no folder can set.
         order: of a `stricter` choice or flag its values, from the one that allows most. Of numbers and sizes, the
             smaller is the stricter, and none at all allows most.
+        allowed: of a `stricter` choice in whose order some values stand beside each other, what each of them allows.
         risk: what it means to let a folder have it, in words for a person; empty for what is free.
         modes: the kinds of cells that it can be written in.
         example: a value for the documentation: what follows the flag in a cell, or, where there is no flag, what
@@ -83,6 +84,7 @@ class Option:
     minimum: float | None = None
     rule: Rule | None = None
     order: tuple[str | bool, ...] = ()
+    allowed: Mapping[str, frozenset[str]] | None = None
     risk: str = ""
     modes: tuple[Mode, ...] = FUNCTION
     example: str = ""
@@ -184,6 +186,8 @@ class Option:
 
     def allows_more(self, value: Any, other: Any) -> bool:
         """Whether one value of a `stricter` option allows more than another."""
+        if self.allowed:
+            return not self.allowed[value] <= self.allowed[other]
         if self.order:
             return self.order.index(value) < self.order.index(other)
         if value is None or other is None:

@@ -139,7 +139,10 @@ class _Call:
             runtime: Runtime | None = None
             try:
                 runtime = runtime_for(
-                    self._options.sandbox, self._options.image_config, built_in=self._function.sandbox
+                    self._options.sandbox,
+                    self._options.image_config,
+                    self._options.sandbox_minimum,
+                    built_in=self._function.sandbox,
                 )
                 has_worked = has_worked or runtime.worked
                 values = self._attempt_in_a_whole_environment(runtime)

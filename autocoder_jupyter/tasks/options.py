@@ -11,6 +11,7 @@ from typing import Any, Literal
 from autocoder_jupyter import parameters
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
+from autocoder_jupyter.tiers import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 Tables = Literal["pandas", "same"]
@@ -37,6 +38,7 @@ class CallOptions:
         tables: `pandas`, or `same`: each table that comes back is of the library that the first table given is of.
         network: whether the program has a network.
         sandbox: which sandbox.
+        sandbox_minimum: what it must hold at least; in a weaker one no call is made.
         image_config: for Docker.
         withheld: packages that a stranger's file wants and nobody agreed to; while there are any, no call is made.
         worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
@@ -54,6 +56,7 @@ class CallOptions:
     tables: Tables = "pandas"
     network: bool = False
     sandbox: SandboxChoice = "auto"
+    sandbox_minimum: SandboxMinimum = SandboxMinimum()
     image_config: ImageConfig = ImageConfig()
     withheld: tuple[str, ...] = ()
     worker_seconds: float = 120.0
@@ -69,6 +72,7 @@ class CallOptions:
             secrets=config.secrets,
             network=not config.block_network,
             sandbox=config.sandbox,
+            sandbox_minimum=config.sandbox_minimum,
             image_config=config.image_config,
             worker_seconds=config.timeout,
         )
@@ -85,7 +89,10 @@ class CallOptions:
                     f"There is no option {option!r}.",
                     hint=parameters.did_you_mean(option, OPTION_CHECKS) or f"Options: {', '.join(OPTION_CHECKS)}.",
                 )
-        return dataclasses.replace(self, **{option: OPTION_CHECKS[option](value) for option, value in options.items()})
+        checked = {option: OPTION_CHECKS[option](value) for option, value in options.items()}
+        if "sandbox_minimum" in checked:
+            checked["sandbox_minimum"] = self.sandbox_minimum.narrowed_by(checked["sandbox_minimum"])
+        return dataclasses.replace(self, **checked)
 
 
 def _resources(value: Any) -> Resources:
@@ -104,6 +111,7 @@ OPTION_CHECKS: dict[str, Callable[[Any], Any]] = {
     "cache": lambda value: parameters.choice("cache", value, CachePolicy),
     "reuse": lambda value: parameters.flag("reuse", value),
     "output_dir": lambda value: parameters.folder("output_dir", value),
+    "sandbox_minimum": lambda value: parameters.sandbox_minimum("sandbox_minimum", value),
     "tables": lambda value: parameters.choice("tables", value, Tables),
 }
 """The options that a person can set, each with its check."""

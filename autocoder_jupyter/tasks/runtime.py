@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
+from autocoder_jupyter.tiers import ANY, SandboxMinimum, Tier
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Runtime:
-    """A sandbox with its pool, and the environments already built in it."""
+    """A sandbox with its pool, by what it holds, and the environments already built in it."""
 
     sandbox: Sandbox
     pool: Pool
+    tier: Tier | None = None
     worked: bool = False
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 
@@ -43,16 +45,23 @@ class Runtime:
 
 
 _lock = threading.Lock()
-_runtimes: dict[tuple[int, str, ImageConfig], Runtime] = {}
+_runtimes: dict[tuple[int, str, ImageConfig, SandboxMinimum], Runtime] = {}
 """By process: one that was forked must leave the workers of its parent alone."""
 
 
-def runtime_for(choice: SandboxChoice, image_config: ImageConfig, *, built_in: str | None = None) -> Runtime:
+def runtime_for(
+    choice: SandboxChoice,
+    image_config: ImageConfig,
+    minimum: SandboxMinimum = ANY,
+    *,
+    built_in: str | None = None,
+) -> Runtime:
     """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
 
     Args:
         choice: what the person wants.
         image_config: for Docker.
+        minimum: what it must hold at least.
         built_in: the sandbox that the function was tested in; with `auto` it comes first.
 
     Raises:
@@ -63,24 +72,25 @@ def runtime_for(choice: SandboxChoice, image_config: ImageConfig, *, built_in: s
     tested_in = next((name for name in ORDER if name == built_in), None)
     if choice == "auto" and tested_in is not None:
         try:
-            return _found(tested_in, image_config)
+            return _found(tested_in, image_config, minimum)
         except SandboxUnavailable:
-            return _found("auto", image_config)
-    return _found(choice, image_config)
+            return _found("auto", image_config, minimum)
+    return _found(choice, image_config, minimum)
 
 
-def _found(choice: SandboxChoice, image_config: ImageConfig) -> Runtime:
+def _found(choice: SandboxChoice, image_config: ImageConfig, minimum: SandboxMinimum) -> Runtime:
     from autocoder_jupyter.sandbox.choice import choose
     from autocoder_jupyter.sandbox.pool import shared_pool
 
-    key = os.getpid(), choice, image_config
+    key = os.getpid(), choice, image_config, minimum
     with _lock:
         known = _runtimes.get(key)
     if known is not None:
         return known
-    sandbox = choose(choice, image_config)
+    sandbox = choose(choice, image_config, minimum)
+    tier = sandbox.probe().tier
     with _lock:
-        return _runtimes.setdefault(key, Runtime(sandbox, shared_pool(sandbox)))
+        return _runtimes.setdefault(key, Runtime(sandbox, shared_pool(sandbox), tier))
 
 
 def forget(runtime: Runtime) -> None:

@@ -32,6 +32,7 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     yield from (("an input", spec.name) for spec in inputs if not _is_name(spec.name))
     yield from (("an output", spec.name) for spec in outputs if not is_output_name(spec.name))
     words = [("the name", report.name), ("the run", report.run_id), ("the sandbox", report.sandbox or "")]
+    words += [("the tier of the sandbox", report.sandbox_tier or "")]
     words += [("the request's key", report.request_key), ("the parent", report.parent), ("the change", report.change)]
     words += [("what it was verified on", report.kept or "")]
     words += [("a model", exchange.model) for exchange in report.conversation_history]

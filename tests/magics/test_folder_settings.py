@@ -161,6 +161,16 @@ def test_a_hostile_folder_leaves_everything_as_if_it_were_not_there(tmp_path: Pa
     assert held.agent_config().block_network
 
 
+def test_a_folders_minimum_takes_the_place_of_one_only_where_it_allows_nothing_more(tmp_path: Path) -> None:
+    write(tmp_path, {"sandbox_minimum": "landlock"})
+    beside = settings(tmp_path, {"sandbox_minimum": "namespaces"})
+    assert (beside["sandbox_minimum"], beside.origins["sandbox_minimum"]) == ("namespaces", "JupyterLab")
+    weaker = settings(tmp_path, {"sandbox_minimum": "any"})
+    assert (weaker["sandbox_minimum"], weaker.origins["sandbox_minimum"]) == ("landlock", "pyproject.toml")
+    demanded = weaker.agent_config().sandbox_minimum
+    assert (demanded.tier, demanded.by) == ("landlock", f"[tool.autocode] in {tmp_path / 'pyproject.toml'}")
+
+
 def test_one_change_withdraws_the_yes_to_all(tmp_path: Path) -> None:
     wanted = {"api_key": "OPENAI_API_KEY", "api_base": "https://one.example/v1", "share": "stats"}
     write(tmp_path, wanted)

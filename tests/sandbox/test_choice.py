@@ -11,6 +11,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
+from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum, Tier
 from autocoder_jupyter.types import ImageConfig
 
 
@@ -18,9 +19,10 @@ from autocoder_jupyter.types import ImageConfig
 class Answering:
     name: choice.Name
     works: bool
+    tier: Tier | None = None
 
     def probe(self) -> Probe:
-        return Probe(self.name, self.works, "" if self.works else f"{self.name} is asleep")
+        return Probe(self.name, self.works, "" if self.works else f"{self.name} is asleep", tier=self.tier)
 
 
 Machine = Callable[..., None]
@@ -30,8 +32,9 @@ Machine = Callable[..., None]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine on which these sandboxes work."""
 
-    def has(*names: str) -> None:
-        monkeypatch.setattr(choice, "get", lambda name, _config=None: Answering(name, name in names))
+    def has(*names: str, local: Tier = "full") -> None:
+        tiers: dict[str, Tier] = {"docker": "docker", "local": local}
+        monkeypatch.setattr(choice, "get", lambda name, _config=None: Answering(name, name in names, tiers[name]))
 
     return has
 
@@ -79,3 +82,73 @@ def test_a_sandbox_is_made_once() -> None:
     assert get("local") is get("local")
     assert get("docker", ImageConfig(base_image="a")) is get("docker", ImageConfig(base_image="a"))
     assert get("docker", ImageConfig(base_image="a")) is not get("docker", ImageConfig(base_image="b"))
+
+
+DEMANDED = "[tool.autocode] in /home/me/pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("demanded", "held_by"),
+    [
+        ("docker", ["docker"]),
+        ("full", ["docker", "full"]),
+        ("landlock", ["docker", "full", "landlock"]),
+        ("namespaces", ["docker", "full", "namespaces"]),
+        ("any", ["docker", "full", "landlock", "namespaces"]),
+    ],
+)
+def test_a_minimum_is_met_by_what_holds_as_much(machine: Machine, demanded: MinimumTier, held_by: list[str]) -> None:
+    minimum = SandboxMinimum(demanded)
+    assert [tier for tier in ("docker", "full", "landlock", "namespaces") if minimum.met_by(tier)] == held_by
+    for tier in ("full", "landlock", "namespaces"):
+        machine("local", local=tier)
+        if tier in held_by:
+            assert choose("auto", None, minimum).name == "local"
+        else:
+            with pytest.raises(SandboxUnavailable, match=f"held by '{tier}'"):
+                choose("auto", None, minimum)
+
+
+def test_a_tier_that_is_not_known_meets_no_demand() -> None:
+    assert SandboxMinimum("any").met_by(None)
+    assert not SandboxMinimum("landlock").met_by(None)
+
+
+def test_a_minimum_that_nothing_meets_names_what_was_found_what_is_demanded_and_by_whom(machine: Machine) -> None:
+    machine("local", local="landlock")
+    with pytest.raises(SandboxUnavailable) as caught:
+        choose("auto", None, SandboxMinimum("docker", DEMANDED))
+    assert "sandbox_minimum 'docker'" in caught.value.what
+    assert f"'docker' is demanded by {DEMANDED}." in caught.value.why
+    assert "docker is asleep" in caught.value.why
+    assert "local: works, held by 'landlock', which is not enough." in caught.value.why
+    assert "Start Docker or Podman" in caught.value.hint
+
+
+def test_the_sandbox_that_was_asked_for_is_not_replaced_by_one_that_meets_the_minimum(machine: Machine) -> None:
+    machine("docker", "local")
+    with pytest.raises(SandboxUnavailable, match="held by 'full'") as caught:
+        choose("local", None, SandboxMinimum("docker"))
+    assert "Leave out sandbox='local'" in caught.value.hint
+
+
+def test_where_no_sandbox_works_at_all_the_minimum_is_not_blamed(machine: Machine) -> None:
+    machine()
+    with pytest.raises(SandboxUnavailable, match="No sandbox works here"):
+        choose("auto", None, SandboxMinimum("docker"))
+
+
+def test_the_words_of_who_demands_cannot_hide_others(machine: Machine) -> None:
+    machine("local")
+    with pytest.raises(SandboxUnavailable) as caught:
+        choose("auto", None, SandboxMinimum("docker", "a file\x1b[2K"))
+    assert "\x1b" not in str(caught.value)
+
+
+def test_two_minimums_together_are_what_meets_both() -> None:
+    landlock, namespaces, full = SandboxMinimum("landlock"), SandboxMinimum("namespaces"), SandboxMinimum("full")
+    assert landlock.narrowed_by(SandboxMinimum("any")) == landlock
+    assert SandboxMinimum("any").narrowed_by(landlock) == landlock
+    assert full.narrowed_by(landlock) == full
+    assert full.narrowed_by(SandboxMinimum("docker")).tier == "docker"
+    assert landlock.narrowed_by(namespaces).tier == "full"

@@ -89,7 +89,7 @@ class StandInSandbox:
 def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInPool:
     pool = StandInPool()
     runtime = runtime_module.Runtime(StandInSandbox(), pool)  # type: ignore[arg-type]
-    monkeypatch.setattr(runtime_module, "_found", lambda choice, image_config: runtime)
+    monkeypatch.setattr(runtime_module, "_found", lambda choice, image_config, minimum: runtime)
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
     return pool
 

@@ -173,7 +173,7 @@ class DockerSandbox:
             details["warnings"] = "; ".join(warnings)
         if done.breaches:
             return Probe("docker", False, f"A container is not closed here: {', '.join(done.breaches)}.", details)
-        return Probe("docker", True, "; ".join(done.weaknesses), details)
+        return Probe("docker", True, "; ".join(done.weaknesses), details, tier="docker")
 
 
 def _present(engine: Engine, name: str) -> bool:
