@@ -320,6 +320,7 @@ class AgentConfig:
             rule="stricter",
             order=get_args(MinimumTier),
             allowed=MET_BY,
+            example="full",
             risk="generated code may run in a sandbox of fewer walls",
             modes=BOTH,
         ),
