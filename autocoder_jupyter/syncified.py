@@ -15,24 +15,37 @@ R = TypeVar("R")
 
 
 class BoundSyncified(Generic[P, R]):
-    """The method on an instance. A plain call works where a loop is already running, as in a notebook."""
+    """The method on an instance. A plain call works where a loop is already running, as in a notebook.
+
+    Attributes:
+        aio: the same, to be awaited. An interrupt of the kernel cancels it.
+    """
+
+    aio: Callable[P, Coroutine[Any, Any, R]]
 
     def __init__(self, method: Callable[P, Coroutine[Any, Any, R]]) -> None:
         functools.update_wrapper(self, method)
         self._method = method
         self.__signature__ = inspect.signature(method)
+        self.aio = _interruptible(method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run it on the background loop and wait. An interrupt cancels it."""
         return background.run(self._method(*args, **kwargs))
 
-    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same, to be awaited. An interrupt of the kernel cancels it."""
-        with background.interruptible():
-            return await self._method(*args, **kwargs)
-
     def __repr__(self) -> str:
         return f"<{getattr(self._method, '__qualname__', 'method')}, also .aio>"
+
+
+def _interruptible(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """The method with its signature and docstring; an interrupt of the kernel cancels it."""
+
+    @functools.wraps(method)
+    async def aio(*args: P.args, **kwargs: P.kwargs) -> R:
+        with background.interruptible():
+            return await method(*args, **kwargs)
+
+    return aio
 
 
 class Syncified(Generic[Owner, P, R]):

@@ -152,6 +152,8 @@ def test_shift_tab_and_tab_show_the_function_before_it_is_ready_and_after(kernel
     assert kernel.printed("growth(sales.head(1)), growth()") == "10 30"
     assert "Total of the amounts." in kernel.inspected("growth.run.aio")
     assert "sum of all amounts" in kernel.inspected("growth")
+    kernel.run("from autocoder_jupyter import AutoCoderAgent; agent = AutoCoderAgent()")
+    assert "prompt: 'str'," in kernel.inspected("agent.generate.aio")
     assert "sales=" in kernel.completed("growth(sa") & kernel.completed("growth.run.aio(sa")
 
 
