@@ -23,7 +23,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox import process_tree
+from autocoder_jupyter.sandbox import process_tree, usage
 from autocoder_jupyter.sandbox.confinement.process import Confinement, Held, NotHeld, start
 from autocoder_jupyter.sandbox.confinement.throttle import Throttle
 from autocoder_jupyter.sandbox.confinement.tiers import tier_named
@@ -39,7 +39,7 @@ AT_WORK, AT_REST = b"+", b"-"
 """What the notebook says over the lifeline."""
 
 DISK_EVERY = 4
-"""Files are counted at every so manieth look, because counting them takes longer."""
+"""Files and descriptors are counted at every so manieth look, because counting them takes longer."""
 
 MOST_FILES = 20_000
 """Files and folders that one worker may have at a time.
@@ -145,12 +145,17 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
 
 def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
     """The limit that the tree is over. The words name the limit and not the use, which is never twice the same."""
-    pids = process_tree.descendants(os.getpid())
-    if process_tree.memory(pids, policy.memory) > policy.memory:
+    processes = process_tree.views(process_tree.descendants(os.getpid()))
+    held = usage.descriptors(processes) if with_disk else usage.Descriptors()
+    buffers = held.buffers()
+    if usage.memory(processes, policy.memory - buffers) + buffers > policy.memory:
         return Ending("memory", text=f"It used more than {_megabytes(policy.memory)} of memory.")
     if not with_disk:
         return None
-    use = process_tree.disk(Path(policy.folder), pids, MOST_FILES)
+    use = usage.disk(Path(policy.folder), processes, held, MOST_FILES)
+    if use.moved:
+        with process_tree.stopped(os.getpid()):
+            use = usage.disk(Path(policy.folder), processes, held, MOST_FILES)
     if use.bytes + use.unmeasured * policy.disk // 2 > policy.disk:
         return Ending("disk", text=f"It wrote more than {_megabytes(policy.disk)} of files.")
     if use.entries > MOST_FILES:

@@ -10,7 +10,9 @@ import struct
 from dataclasses import dataclass
 
 _EPERM = 1
+_EINVAL = 22
 _ENOSYS = 38
+_EOPNOTSUPP = 95
 _PRETEND = 0  # answers success and does nothing
 ASK = -1
 """In place of an errno: the kernel asks who listens to the filter."""
@@ -18,6 +20,9 @@ _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SET_DUMPABLE = 4
 _SHARED_WITHOUT_FILE = 0x21  # MAP_SHARED | MAP_ANONYMOUS
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
+_SO_SNDBUF = 7
+_OFD_LOCKS = (37, 38)  # F_OFD_SETLK and F_OFD_SETLKW
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -42,6 +47,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "clone3": (435, 435),
     "connect": (42, 203),
     "delete_module": (176, 106),
+    "fallocate": (285, 47),
     "fanotify_init": (300, 262),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -73,6 +79,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
+    "landlock_create_ruleset": (444, 444),
     "lchown": (94, None),
     "listen": (50, 201),
     "lremovexattr": (198, 15),
@@ -113,6 +120,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "reboot": (169, 142),
     "removexattr": (197, 14),
     "request_key": (249, 218),
+    "sendfile": (40, 71),
     "sendmmsg": (307, 269),
     "sendmsg": (46, 211),
     "rt_sigqueueinfo": (129, 138),
@@ -129,14 +137,17 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "setpriority": (141, 140),
     "setpgid": (109, 154),
     "setsid": (112, 157),
+    "setsockopt": (54, 208),
     "settimeofday": (164, 170),
     "setxattr": (188, 5),
     "shmget": (29, 194),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "splice": (275, 76),
     "swapoff": (168, 225),
     "swapon": (167, 224),
     "syslog": (103, 116),
+    "tee": (276, 77),
     "tgkill": (234, 131),
     "tkill": (200, 130),
     "truncate": (76, 45),
@@ -148,6 +159,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "utimes": (235, None),
     "vfork": (58, None),
     "vhangup": (153, 58),
+    "vmsplice": (278, 75),
 }
 
 _NEVER = (
@@ -303,12 +315,24 @@ def watched_rules(*, network: bool) -> tuple[Rule, ...]:
     """What a program may not do either where its use is counted from outside: hold what nobody can count.
 
     Shared memory without a file belongs to no process once its pages are let go of, and a removed file that is on its
-    way through a socket to none at all. A process that is not dumpable cannot be looked into.
+    way through a socket to none at all. A process that is not dumpable cannot be looked into. The errors are those
+    after which libraries take the plain way.
     """
     return (
         Rule("mmap", argument=3, all_bits=_SHARED_WITHOUT_FILE),
         Rule("prctl", argument=0, values=(_PR_SET_DUMPABLE,)),
         *(() if network else (Rule("sendmsg"), Rule("sendmmsg"))),
+        # A pipe that refers to a page keeps it, and with it the huge page that it is a part of.
+        *(Rule(call, _EINVAL) for call in ("vmsplice", "splice", "tee", "sendfile")),
+        # Descriptors are counted once a process, so its threads share one table of them.
+        Rule("clone", argument=0, mask=_CLONE_THREAD | _CLONE_FILES, values=(_CLONE_THREAD,)),
+        # Sockets count as large as they are made.
+        Rule("setsockopt", _PRETEND, argument=2, values=(_SO_SNDBUF,)),
+        # Blocks of the disk without writing: more of them in a moment than anybody can look away.
+        Rule("fallocate", _EOPNOTSUPP),
+        # Objects of the kernel of which there may be any number.
+        Rule("landlock_create_ruleset", _ENOSYS),
+        Rule("fcntl", _EINVAL, argument=1, values=_OFD_LOCKS),
     )
 
 

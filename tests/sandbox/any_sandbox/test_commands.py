@@ -115,7 +115,7 @@ def test_only_plain_files_that_fit_are_taken_and_the_others_are_named(worker: Wo
         echo fine > fine.txt; ln fine.txt same.txt
         ln -s /etc/passwd link.txt; ln -s / root; ln -s . here; ln -s fine.txt inside.txt
         mkdir -p {deep} __pycache__; echo x > {deep}/x; echo x > __pycache__/x.pyc
-        head -c 2000000 /dev/zero > large.bin
+        head -c 2000000 /dev/urandom > large.bin
         touch "$(printf 'odd\\nname')" "$(printf 'un\\377readable')"
         """,
     )
@@ -278,9 +278,9 @@ def test_the_environment_cannot_be_changed(worker: Worker) -> None:
     "command",
     [
         "kill -9 -1; kill -9 $PPID",
-        "for fd in /proc/$PPID/fd/*; do head -c 64 /dev/zero > $fd; done",
+        "for fd in /proc/$PPID/fd/*; do head -c 64 /dev/urandom > $fd; done",
         ":(){ :|:& };: ; sleep 1",
-        "for i in $(seq 40); do head -c 4000000 /dev/zero > f$i; done",
+        "for i in $(seq 40); do head -c 4000000 /dev/urandom > f$i; done",
         "mkdir d; cd d; for i in $(seq 1500); do mkdir d; cd d; done; chmod 0 . $HOME",
     ],
 )
