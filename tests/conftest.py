@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -60,8 +61,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     items.sort(key=lambda item: ranks[room_of(item.nodeid)])
 
 
-def pytest_collection_finish() -> None:
+SLOW_TO_IMPORT = {"altair", "claude_agent_sdk", "jsonschema", "litellm", "matplotlib", "mcp", "nbformat", "sklearn"}
+
+IMPORTED = pytest.StashKey[set[str]]()
+"""What of these was imported when all tests were collected."""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was collected stays until the end, and is no garbage."""
+    session.stash[IMPORTED] = SLOW_TO_IMPORT & sys.modules.keys()
     gc.collect()
     gc.freeze()
 

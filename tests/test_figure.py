@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
 import pytest
 
@@ -14,6 +13,9 @@ from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
 from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
 from autocoder_jupyter.types import Figure
+
+if TYPE_CHECKING:
+    import altair as alt
 
 PICTURE = Figure(b"\x89PNG\r\n", 640, 480)
 
@@ -44,15 +46,22 @@ def test_a_figure_of_plotly_is_shown_by_the_page_and_saved_as_data(tmp_path: Pat
 
 
 def altair_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    return json.loads(chart.to_json())
+    return dict(json.loads(chart.to_json()))
 
 
 SALES = pd.DataFrame({"month": ["Jan", "Feb"], "revenue": [1.5, 2.0]})
-BARS = alt.Chart(SALES, title="Sales").mark_bar(color="teal").encode(x="month:N", y=alt.Y("sum(revenue)", title="EUR"))
 
 
-def test_a_chart_of_altair_is_built_anew_for_the_page() -> None:
-    figure = Figure(b"", 0, 0, kind="altair", spec=altair_spec(BARS), data=[{"month": "Jan"}])
+@pytest.fixture(scope="module")
+def bars() -> alt.Chart:
+    import altair as alt
+
+    revenue = alt.Y("sum(revenue)", title="EUR")
+    return alt.Chart(SALES, title="Sales").mark_bar(color="teal").encode(x="month:N", y=revenue)
+
+
+def test_a_chart_of_altair_is_built_anew_for_the_page(bars: alt.Chart) -> None:
+    figure = Figure(b"", 0, 0, kind="altair", spec=altair_spec(bars), data=[{"month": "Jan"}])
     assert figure._repr_png_() is None
     assert figure._repr_mimebundle_() == {
         VEGALITE: {
@@ -68,13 +77,13 @@ def test_a_chart_of_altair_is_built_anew_for_the_page() -> None:
     }
 
 
-def test_layers_rows_and_charts_that_move_are_shown_too() -> None:
+def test_layers_rows_and_charts_that_move_are_shown_too(bars: alt.Chart) -> None:
     for chart in (
-        BARS + BARS.mark_line(),
-        BARS | BARS,
-        BARS & BARS,
-        BARS.interactive(),
-        BARS.encode(tooltip=["month"]),
+        bars + bars.mark_line(),
+        bars | bars,
+        bars & bars,
+        bars.interactive(),
+        bars.encode(tooltip=["month"]),
     ):
         shown = harmless_chart(altair_spec(chart))
         assert shown is not None and "params" not in json.dumps(shown)
@@ -107,13 +116,15 @@ def test_layers_rows_and_charts_that_move_are_shown_too() -> None:
         {"data": {"values": [{"a": {"b": 1}}]}},
     ],
 )
-def test_a_chart_that_needs_more_than_marks_fields_and_rows_is_data_alone(more: dict[str, Any]) -> None:
-    assert harmless_chart({**altair_spec(BARS), **more}) is None
+def test_a_chart_that_needs_more_than_marks_fields_and_rows_is_data_alone(
+    bars: alt.Chart, more: dict[str, Any]
+) -> None:
+    assert harmless_chart({**altair_spec(bars), **more}) is None
 
 
-def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out() -> None:
+def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out(bars: alt.Chart) -> None:
     hostile = {
-        **altair_spec(BARS),
+        **altair_spec(bars),
         "usermeta": {"embedOptions": {"loader": {"target": "_top"}, "editorUrl": "https://evil.example"}},
         "params": [{"name": "x", "expr": "alert(1)"}],
         "config": {"axis": {"labelExpr": "alert(1)"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from autocoder_jupyter.types import OutputSpec, Report, ToolUse
 from tests.scripted_model import Answer, Call, ScriptedModel, Unforeseen, prompt_of
 from tests.theatre import MARKERS, fenced
 
-pytest.importorskip("claude_agent_sdk", reason="the extra [agent] is not installed")
+if importlib.util.find_spec("claude_agent_sdk") is None:
+    pytest.skip("the extra [agent] is not installed", allow_module_level=True)
 
 SALES = pd.DataFrame({"v": [1.0, 2.0, None], "kind": ["a", "b", "a"]})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import fcntl
+import importlib.util
 import json
 import os
 import platform
@@ -18,9 +19,11 @@ from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.program import home, remove_left
 from tests.scripted_model import ScriptedModel
 
-sdk = pytest.importorskip("claude_agent_sdk", reason="the extra [agent] is not installed")
+SDK = importlib.util.find_spec("claude_agent_sdk")
+if SDK is None or SDK.origin is None:
+    pytest.skip("the extra [agent] is not installed", allow_module_level=True)
 
-PROGRAM = str(Path(sdk.__file__).parent / "_bundled" / "claude")
+PROGRAM = str(Path(SDK.origin).parent / "_bundled" / "claude")
 CANARY = "canary-5f2c9d"
 KEY = "sk-of-this-session"
 
@@ -47,6 +50,8 @@ def canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_nothing_of_the_kernel_reaches_the_program_or_its_requests(canaries: None) -> None:
     """Also where the session's options would let the program look for settings."""
+    import claude_agent_sdk as sdk
+
     with ScriptedModel(["done"] * 3) as model:
         place = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.root}
         with home(PROGRAM, place) as own:
@@ -68,6 +73,8 @@ async def test_nothing_of_the_kernel_reaches_the_program_or_its_requests(canarie
 
 @pytest.mark.parametrize("name", ["claude-sonnet-4-5", "claude-opus-5", "claude-of-tomorrow"])
 async def test_nothing_that_the_program_tells_of_this_machine_and_day_goes_on(name: str) -> None:
+    import claude_agent_sdk as sdk
+
     """To each kind of model it tells them in another place."""
     with ScriptedModel(["done"] * 3) as model:
         place = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.root}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 from tests.conftest import LendKernel
@@ -45,6 +43,9 @@ ANSWERS = [
 
 
 def run_all(folder: Path, model: ScriptedModel) -> Any:
+    import nbclient
+    import nbformat
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     place = {"metadata": {"path": str(folder)}}
     nbclient.NotebookClient(notebook, timeout=120, resources=place).execute()
