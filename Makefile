@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension format bench labextension without-node lock clean
+.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension docs format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -57,6 +57,11 @@ check-python: $(STAMP)
 check-labextension: $(MODULES)
 	$(JLPM) lint:check
 	$(JLPM) test
+
+# The site, with the tutorial executed in a kernel; a warning, a dead link among them, is an error.
+docs: $(STAMP)
+	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb --copy docs/_build/tutorial.ipynb >/dev/null
+	$(BIN)/python -m sphinx -q -W --keep-going -E -b html docs docs/_build/html
 
 format: $(STAMP) $(if $(NODE),$(MODULES),without-node)
 	$(BIN)/ruff check --fix .
@@ -100,5 +105,5 @@ $(STAMP): $(VENV)/bin/uv requirements/all.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-* build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf labextension/lib labextension/node_modules labextension/*.tsbuildinfo $(dir $(BUILT))

@@ -6,6 +6,7 @@ sees the same text in an ordinary exception.
 
 from __future__ import annotations
 
+from autocoder_jupyter.version import DOCUMENTATION
 from autocoder_jupyter.visible import visible_block
 
 
@@ -31,8 +32,14 @@ class AutocodeError(Exception):
         # The arguments are keywords, which an exception does not pickle by itself.
         return _revived, (type(self), self.args, self.__dict__)
 
+    @classmethod
+    def documentation(cls) -> str:
+        """The address of the part of *Troubleshooting* about this kind of error."""
+        return f"{DOCUMENTATION}/troubleshooting.html#{cls.__name__.lower()}"
+
     def _render_traceback_(self) -> list[str]:
-        said = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in (self.why, self.hint) if line))
+        lines = (self.why, self.hint, f"More: {self.documentation()}")
+        said = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))
         # What a text of others holds beyond its first line is indented, so that it begins no line of ours.
         return [visible_block(text).replace("\n", "\n    ") for text in said]
 

@@ -77,7 +77,7 @@ def _settings() -> str:
             parts += _setting(option, fields.get(option.name))
     parts += [
         "## Only in a program",
-        "Parameters of [`AutoCoderAgent`](api.md) that have no place in a cell:",
+        "Parameters of [`AutoCoderAgent`](../api.md) that have no place in a cell:",
         *(f"`{each.name}`\n: {_sentence(each.help)}" for each in RECORDS.values() if not each.options),
     ]
     return "\n\n".join(parts) + "\n"

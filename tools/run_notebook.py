@@ -1,6 +1,6 @@
 """Execute a notebook in a real kernel and print what each cell gives; the notebook is changed only with --save.
 
-python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html] [--save]
+python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html] [--save | --copy FILE]
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("notebook", type=Path)
     parser.add_argument("--html", type=Path, help="also write the executed notebook as HTML")
     parser.add_argument("--save", action="store_true", help="keep the outputs in the notebook, without times")
+    parser.add_argument("--copy", type=Path, metavar="FILE", help="write the notebook with its outputs there instead")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
     options = parser.parse_args()
     notebook = nbformat.read(options.notebook, as_version=4)
@@ -45,8 +46,8 @@ def main() -> int:
     except CellExecutionError as error:
         print(_ESCAPES.sub("", str(error)), file=sys.stderr)
         failed = True
-    if options.save and not failed:
-        _save(notebook, options.notebook)
+    if (options.save or options.copy) and not failed:
+        _save(notebook, options.copy or options.notebook)
     if options.html:
         _write_html(notebook, options.html)
     print(f"\n{'FAILED' if failed else 'done'} in {time.monotonic() - began:.1f} s")
@@ -87,6 +88,7 @@ def _save(notebook: Any, path: Path) -> None:
                     data[kind] = _DURATION.sub("", data[kind])
     notebook.metadata.pop("widgets", None)
     notebook.metadata.language_info = {"name": "python"}
+    path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
 
 

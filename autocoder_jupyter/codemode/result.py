@@ -68,7 +68,7 @@ class AgentResult:
         summary: the final answer in words.
         error: why there is no final answer, in a few lines; None when there is one.
         attempts: blocks of code that were run.
-        value: what the last good block ended with; frames are real `DataFrame`s. Treat it as read-only.
+        value: what the last good block ended with; frames are real frames of pandas. Treat it as read-only.
         output: all that the blocks printed.
         calls: every call of a tool, in the order in which they began.
         blocks: every block, the failed ones too.

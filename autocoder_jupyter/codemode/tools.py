@@ -96,9 +96,10 @@ def tool(
 ) -> Any:
     """Mark a function as a tool for code mode; it stays the function that it is.
 
+    ::
+
         @tool(ask=True, effects=True)
-        def send_mail(to: str, text: str) -> None:
-            ...
+        def send_mail(to: str, text: str) -> None: ...
 
     Args:
         target: the function, when it is marked without any of the other arguments.

@@ -1,0 +1,37 @@
+"""Every error that a person can meet has a part in *Troubleshooting*, and names it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+from autocoder_jupyter import errors
+from autocoder_jupyter.version import DOCUMENTATION
+
+ROOT = Path(__file__).parents[1]
+KINDS = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, Exception)]
+
+
+def test_every_kind_of_error_has_its_part_and_no_part_is_about_another() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == sorted(
+        kind.__name__ for kind in KINDS if kind is not errors.AutocodeError
+    )
+
+
+def test_an_error_names_its_part() -> None:
+    error = errors.SandboxUnavailable("No sandbox works here.", why="There is no engine.", hint="Start one.")
+    assert error._render_traceback_() == [
+        "SandboxUnavailable: No sandbox works here.",
+        "  There is no engine.",
+        "  Start one.",
+        f"  More: {DOCUMENTATION}/troubleshooting.html#sandboxunavailable",
+    ]
+    assert str(error).splitlines() == ["No sandbox works here.", "There is no engine.", "Start one."]
+
+
+def test_the_address_of_the_documentation_is_the_projects() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    assert urls["Documentation"] == DOCUMENTATION

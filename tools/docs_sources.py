@@ -1,0 +1,42 @@
+"""Pages of the site whose source stands elsewhere: records, files of the repository's root, executed notebooks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tools import reference
+
+_TREE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+"""The other pages of a folder, for the site's navigation."""
+
+_FROM_ROOT = ("SECURITY.md", "PRIVACY.md", "CHANGELOG.md", "CONTRIBUTING.md")
+
+
+def write(root: Path, target: Path) -> None:
+    """Write all pages into `target`, an empty folder below `docs/` that is not kept.
+
+    Raises:
+        FileNotFoundError: the tutorial was not executed before; `make docs` does it.
+    """
+    target.mkdir()
+    for name, text in reference.pages().items():
+        (target / name).write_text(text, encoding="utf-8")
+    for name in _FROM_ROOT:
+        (target / name).write_text(_links_from_generated((root / name).read_text(encoding="utf-8")), encoding="utf-8")
+    tutorial = root / "docs" / "_build" / "tutorial.ipynb"
+    if not tutorial.exists():
+        raise FileNotFoundError(f"{tutorial} is not there: `make docs` executes the tutorial first")
+    shutil.copy(tutorial, target)
+    examples = target / "examples"
+    examples.mkdir()
+    for source in sorted((root / "notebooks" / "examples").glob("*.ipynb")):
+        shutil.copy(source, examples)
+    index = (root / "notebooks" / "examples" / "README.md").read_text(encoding="utf-8")
+    (examples / "README.md").write_text(f"{index}\n{_TREE}", encoding="utf-8")
+
+
+def _links_from_generated(text: str) -> str:
+    """Links of a file of the root to `docs/…`, as they are from a folder below it."""
+    return re.sub(r"\]\(docs/", "](../", text)
