@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension docs format bench labextension without-node lock clean
+.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension docs release format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -62,6 +62,13 @@ check-labextension: $(MODULES)
 docs: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb --copy docs/_build/tutorial.ipynb >/dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -E -b html docs docs/_build/html
+
+# Both distributions, and what must be true of them: contents, metadata, an install into an empty environment, the
+# quickstart from there. Nothing is uploaded.
+release: $(STAMP) check docs
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	AUTOCODE_WHEEL=$$(echo dist/*.whl) $(PYTEST) tests/wheel
 
 format: $(STAMP) $(if $(NODE),$(MODULES),without-node)
 	$(BIN)/ruff check --fix .

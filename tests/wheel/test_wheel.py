@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 from uv import find_uv_bin
 
 import autocoder_jupyter
@@ -58,10 +60,26 @@ def test_it_holds_the_package_and_the_extension_and_nothing_of_the_machine(wheel
 
 
 @pytest.mark.slow
+def test_its_metadata_is_what_an_index_takes(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA")))
+    metadata = Metadata.from_email(text, validate=True)
+    assert str(metadata.version) == autocoder_jupyter.__version__
+    assert metadata.license_expression == "Apache-2.0" and metadata.description_content_type == "text/markdown"
+    assert {"Documentation", "Source", "Issues", "Changelog"} <= set(metadata.project_urls or {})
+
+
+@pytest.mark.slow
 def test_an_sdist_makes_the_wheel_without_node(wheel: Path, tmp_path: Path) -> None:
     build(ROOT, "--sdist", tmp_path, dict(os.environ)).check_returncode()
     shutil.unpack_archive(next(tmp_path.glob("*.tar.gz")), tmp_path / "unpacked", filter="data")
-    build(next((tmp_path / "unpacked").iterdir()), "--wheel", tmp_path / "again", WITHOUT_NODE).check_returncode()
+    unpacked = next((tmp_path / "unpacked").iterdir())
+    build(unpacked, "--wheel", tmp_path / "again", WITHOUT_NODE).check_returncode()
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*")}
+    assert {"tests/conftest.py", "docs/conf.py", "requirements/all.txt", "SECURITY.md", "LICENSE"} <= names
+    assert not [
+        name for name in names if re.search(r"(^|/)(node_modules|_build|generated|\.venv|__pycache__)(/|$)", name)
+    ]
     with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(next((tmp_path / "again").iterdir())) as second:
         assert sorted(second.namelist()) == sorted(first.namelist())
 
