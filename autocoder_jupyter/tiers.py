@@ -16,26 +16,63 @@ Tier = Literal["docker", "full", "landlock", "namespaces"]
 MinimumTier = Literal["any", "namespaces", "landlock", "full", "docker"]
 """What can be demanded; `any` is whatever a trial program proved to hold."""
 
-WORDS: Mapping[str, str] = {
-    "docker": (
-        "a container without privileges: your other files and processes are hidden; "
-        "it shares the kernel of the machine that its engine runs on"
+
+@dataclass(frozen=True)
+class TierWords:
+    """A tier for a person.
+
+    Args:
+        made_of: by what it holds.
+        holds: what a program in it cannot do.
+        lacks: what it does not hold.
+    """
+
+    made_of: str
+    holds: str
+    lacks: str
+
+
+_LIMITS = "limits of memory and disk may be passed for a moment"
+
+WORDS: Mapping[str, TierWords] = {
+    "docker": TierWords(
+        "a container without privileges",
+        "your files and processes are hidden",
+        "it shares the kernel of the machine that its engine runs on",
     ),
-    "full": (
-        "Landlock and namespaces: your other files and processes are hidden; "
-        "limits of memory and disk may be passed for a moment"
+    "full": TierWords("Landlock and namespaces", "your files and processes are hidden", _LIMITS),
+    "landlock": TierWords(
+        "Landlock alone",
+        "your files cannot be read or changed, nor your processes reached",
+        f"it can see whether a file exists and how large it is; {_LIMITS}",
     ),
-    "landlock": (
-        "Landlock without namespaces: your other files cannot be read or changed, nor your processes reached; "
-        "whether a file exists and how large it is can be seen, "
-        "and limits of memory and disk may be passed for a moment"
-    ),
-    "namespaces": (
-        "namespaces without Landlock: your other files and processes are hidden, by one wall instead of two; "
-        "limits of memory and disk may be passed for a moment"
+    "namespaces": TierWords(
+        "namespaces alone",
+        "your files and processes are hidden",
+        f"there is one wall, where `full` has two; {_LIMITS}",
     ),
 }
-"""Of each tier, what it holds; what it does not hold."""
+"""Of each tier what it holds and what it does not. That a program has no network holds in all of them."""
+
+
+def sandbox_line(sandbox: str, tier: str | None) -> str:
+    """A sandbox in one line: its tier, what that holds, and what it does not hold.
+
+    Args:
+        sandbox: `docker` or `local`; "" gives "".
+        tier: by what it held; None where that was not recorded. A stranger may have written it.
+    """
+    words = WORDS.get(tier or sandbox)
+    if words is None:
+        return sandbox and f"{sandbox}; by what it held was not recorded"
+    name = sandbox if tier in (None, sandbox) else f"{sandbox}, tier {tier}"
+    return f"{name} ({words.made_of}): {words.holds}; {words.lacks}"
+
+
+def sandbox_fact(sandbox: str, tier: str | None) -> str:
+    """The same in a word or two."""
+    return f"{sandbox}, {tier}" if tier in WORDS and tier != sandbox else sandbox
+
 
 MET_BY: Mapping[str, frozenset[str]] = {
     "any": frozenset({"docker", "full", "landlock", "namespaces"}),

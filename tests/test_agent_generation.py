@@ -15,8 +15,9 @@ from autocoder_jupyter.agent import generation
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.agent.generation import reached
 from autocoder_jupyter.engine.events import Event, Finished
-from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError
+from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.sandbox.choice import get
 from tests.scripted_model import Answer, ScriptedModel
 
 pytestmark = pytest.mark.local_sandbox
@@ -70,7 +71,12 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
         assert {"TokensUsed", "EnvironmentReady", "TestReported"} <= {record["event"] for record in logged}
         assert (result.success, result.error) == (True, None)
         assert [result.run(), result.run(pd.DataFrame({"v": [10.0]}))] == [3.5, 10.0]
+        assert (result.report.sandbox, result.report.sandbox_tier) == ("local", get("local").probe().tier)
         asked = len(model.requests)
+        with pytest.raises(SandboxUnavailable, match="holds less than the sandbox_minimum 'docker'"):
+            AutoCoderAgent(**model.settings, sandbox="local", sandbox_minimum="docker").generate(
+                "The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path
+            )
         request = build_request("The sum of v in sales", samples={"sales": sales}, name="total")
         job = jobs.submit(request, agent, journal_root=tmp_path)
         assert job.result.wait(120).code == result.code

@@ -267,6 +267,8 @@ class CodeModeAgent:
         """Run to the end, and tell what it is."""
         try:
             async with asyncio.timeout(self._max_seconds):
+                for tool in (*self._tools.values(), *self._functions.generated):
+                    await tool.require_sandbox()
                 await conversation.run(talk)
         except TimeoutError:
             error: AutocodeError = BudgetSpent(

@@ -47,6 +47,11 @@ class Functions:
         signature = inspect.signature(self._call)
         return {CALL: Tool(CALL, self._call, signature, "Run a generated function.", "generated")}
 
+    @property
+    def generated(self) -> tuple[Tool, ...]:
+        """The functions themselves."""
+        return tuple(self._tools.values())
+
     def about(self) -> str:
         """What can be called, for the model; "" when there is nothing."""
         if not self._tools:

@@ -65,6 +65,18 @@ class Tool:
         """Whether the program awaits it."""
         return self.kind == "async" or (self.kind == "flyte" and inspect.iscoroutinefunction(_function(self.target)))
 
+    async def require_sandbox(self) -> None:
+        """See to it that a generated function can be called before a model is paid for asking for that.
+
+        Raises:
+            SandboxUnavailable: no sandbox works here, or none that holds what is demanded.
+        """
+        if self.kind == "generated" and getattr(
+            self.target, "done", True
+        ):  # one to come is waited for when it is called
+            called: Any = getattr(self.target, "run", self.target)
+            await called.require_sandbox()
+
     async def answer(self, arguments: inspect.BoundArguments) -> Any:
         """Make a call. What blocks is called in a thread of its own; cancelling does not wait for it."""
         args, kwargs = arguments.args, arguments.kwargs

@@ -82,6 +82,7 @@ def render_html(state: CardState) -> str:
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
         markup.row("Your tests", parts.own(state.evidence)),
         _evidence_html(state),
+        markup.row("Sandbox", markup.muted(state.sandbox) if state.sandbox else ""),
         parts.refining(state.name) if _refinable(state) else "",
         next_steps_html(state),
     )
@@ -120,6 +121,8 @@ def render_text(state: CardState) -> str:
         label = "rests on" if state.phase == "ready" else "holds"
         lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence, state.trace))
+    if state.finished and state.sandbox:
+        lines.append(f"  sandbox: {state.sandbox}")
     lines.extend(f"  {line}" for line in agent_part.agent_lines(state))
     if said := next_steps_line(state):
         lines.append(f"  {said}")

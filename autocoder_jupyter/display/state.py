@@ -10,6 +10,7 @@ from autocoder_jupyter.display import tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
+from autocoder_jupyter.tiers import sandbox_line
 from autocoder_jupyter.types import (
     Author,
     Changes,
@@ -108,6 +109,7 @@ class CardState:
         backend: who writes it, where that is not the usual one; else "".
         agent: what an agent that writes on its own has done; None where none does.
         packages: distributions in the sandbox beside those that are always there.
+        sandbox: where code runs, and by what it is held, in one line; "" until that is known.
     """
 
     name: str
@@ -151,6 +153,7 @@ class CardState:
     backend: str = ""
     agent: AgentState | None = None
     packages: tuple[str, ...] = ()
+    sandbox: str = ""
     log: tuple[LogLine, ...] = ()
     sent: str = ""
 
@@ -356,7 +359,8 @@ def _(event: events.EnvironmentProgress, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.EnvironmentReady, state: CardState) -> CardState:
-    state = replace(state, environment=event.image, packages=event.requested, building=())
+    where = sandbox_line(event.sandbox, event.tier)
+    state = replace(state, environment=event.image, packages=event.requested, sandbox=where, building=())
     return _noted(state, f"environment ready after {event.seconds:.1f} s")
 
 

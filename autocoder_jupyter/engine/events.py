@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
+from autocoder_jupyter.tiers import Tier
 from autocoder_jupyter.types import (
     Author,
     Changes,
@@ -166,13 +167,16 @@ class EnvironmentProgress:
 class EnvironmentReady:
     """The packages are there; `seconds` is what it took, `image` names the environment.
 
-    `packages` is the lock, `requested` what was asked for beside the distributions that are always there.
+    `packages` is the lock, `requested` what was asked for beside the distributions that are always there. `sandbox`
+    and `tier` say where code runs and by what it is held.
     """
 
     image: str
     packages: tuple[str, ...]
     seconds: float
     requested: tuple[str, ...] = ()
+    sandbox: str = ""
+    tier: Tier | None = None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,8 @@ class Workbench:
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
         self.environment, self._packages = environment, packages
         seconds = time.monotonic() - started
-        self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds, packages))
+        sandbox, tier = self._services.sandbox.name, self._services.tier
+        self._services.emit(EnvironmentReady(environment.image, environment.lock, seconds, packages, sandbox, tier))
         return environment
 
     async def heal(self, environment: Environment | None) -> bool:

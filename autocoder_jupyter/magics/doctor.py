@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.amounts import amount
+from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.magics.doctor_claude import claude_rows
 from autocoder_jupyter.visible import visible
 
@@ -58,19 +59,34 @@ def examine(settings: Settings) -> list[Row]:
 
 
 def _sandboxes(settings: Settings) -> Iterable[Row]:
-    from autocoder_jupyter.sandbox.choice import probe_all
+    from autocoder_jupyter.sandbox.choice import demands, probe_all, unmet_by
+    from autocoder_jupyter.tiers import sandbox_line
 
     wanted = settings["sandbox"]
     probes = probe_all()
-    used = next((probe.name for probe in probes if probe.available and wanted in ("auto", probe.name)), None)
+    try:
+        demanded = demands(settings.sandbox_minimum)
+    except SandboxUnavailable as error:
+        yield ("sandbox", "none will be used: nothing will run", visible(" ".join(str(error).split())))
+        return
+    allowed = [
+        probe
+        for probe in probes
+        if probe.available and wanted in ("auto", probe.name) and not unmet_by(probe, demanded)
+    ]
+    used = allowed[0].name if allowed else None
     yield (
         "sandbox",
         f"{used} will be used" if used else "none can be used: nothing will run",
         f"{wanted!r} is set ({settings.origins['sandbox']})",
     )
+    for demand in demanded:
+        met = any(demand.met_by(probe.tier) for probe in probes if probe.available)
+        yield ("  minimum", f"{demand.tier}{'' if met else ': nothing here holds as much'}", f"by {visible(demand.by)}")
     for probe in probes:
         details = "; ".join(f"{key}: {value}" for key, value in probe.details.items())
-        notes = "; ".join(note for note in (probe.reason, details) if note)
+        holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
+        notes = "; ".join(note for note in (holds, probe.reason, details) if note)
         yield (f"  {probe.name}", "works" if probe.available else "does not work here", notes)
 
 

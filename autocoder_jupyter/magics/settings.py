@@ -16,6 +16,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
+from autocoder_jupyter.tiers import SandboxMinimum
 from autocoder_jupyter.trust import Wish, trust_in
 from autocoder_jupyter.visible import visible
 
@@ -102,7 +103,6 @@ class Settings:
         """
         from autocoder_jupyter.agent.settings import agent_config
         from autocoder_jupyter.parameters import SYSTEM
-        from autocoder_jupyter.tiers import SandboxMinimum
         from autocoder_jupyter.types import ImageConfig, Resources
 
         values = self.values
@@ -116,10 +116,15 @@ class Settings:
             **fields,
             resources=Resources(cpu=values["cpu"], memory=values["memory"]),
             image_config=ImageConfig(python_version=python_version, base_image=values["base_image"]),
-            sandbox_minimum=SandboxMinimum(values["sandbox_minimum"], by=self._place_of("sandbox_minimum")),
+            sandbox_minimum=self.sandbox_minimum,
             block_network=not values["allow_network"],
             approved_packages=tuple(values["packages"]),
         )
+
+    @property
+    def sandbox_minimum(self) -> SandboxMinimum:
+        """What is demanded of the sandbox, and where that is written."""
+        return SandboxMinimum(self.values["sandbox_minimum"], by=self._place_of("sandbox_minimum"))
 
     def _place_of(self, name: str) -> str:
         """Where a setting is written, for a person who wants to change it."""

@@ -21,7 +21,7 @@ from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions, Tables
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.tiers import MinimumTier
+from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum
 from autocoder_jupyter.types import Report, Resources, Secret
 
 
@@ -260,7 +260,7 @@ class CodeGenEvalResult(ReportFields):
         reuse: bool | None = None,
         output_dir: str | os.PathLike[str] | None = None,
         tables: Tables | None = None,
-        sandbox_minimum: MinimumTier | None = None,
+        sandbox_minimum: MinimumTier | SandboxMinimum | None = None,
     ) -> CodeGenEvalResult:
         """The same result, called with other options. What is None stays as it is; everything else is shared.
 
@@ -309,7 +309,7 @@ class CodeGenEvalResult(ReportFields):
         cache: CachePolicy | None = None,
         reuse: bool | None = None,
         tables: Tables | None = None,
-        sandbox_minimum: MinimumTier | None = None,
+        sandbox_minimum: MinimumTier | SandboxMinimum | None = None,
     ) -> Task:
         """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
 

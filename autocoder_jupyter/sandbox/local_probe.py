@@ -106,7 +106,6 @@ class Trial:
     def _details(self) -> dict[str, str]:
         details = {"landlock": str(self.landlock), "milliseconds": f"{self.seconds * 1000:.0f}"}
         if self.tier is not None:
-            details = {"tier": f"{self.tier.name} ({self.tier.words})"} | details
             details |= {f"not {name}": reason for name, reason in self.refusals.items()}
             if advice := _advice(self.tier):
                 details["for more"] = advice

@@ -7,11 +7,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from autocoder_jupyter import background
+from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.tasks.binding import split
 from autocoder_jupyter.tasks.call import call
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.tasks.warned import warn_of, warn_once
 
 Owner = TypeVar("Owner")
@@ -103,6 +105,23 @@ class Called:
         aio.__doc__ = self.__doc__
         aio.__signature__ = self.interface.signature()  # type: ignore[attr-defined]
         return aio
+
+    async def require_sandbox(self) -> None:
+        """See to it that there is a sandbox to call it in; for who would pay for something before the call.
+
+        Raises:
+            SandboxUnavailable: there is none, or none that holds what is demanded.
+        """
+        options = self.options
+        try:
+            function = await self._function()
+        except AutocodeError:  # there is no function, and a call says why
+            return
+        await background.call_blocking(
+            lambda: runtime_for(
+                options.sandbox, options.image_config, options.sandbox_minimum, built_in=function.sandbox
+            )
+        )
 
     async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]) -> tuple[Any, str]:
         """The outputs, and what whoever calls the function should know each time."""

@@ -10,7 +10,7 @@ from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
-from autocoder_jupyter.engine.events import Event, Finished, KeptHolds, SampleOutputs, VersionBegun
+from autocoder_jupyter.engine.events import EnvironmentReady, Event, Finished, KeptHolds, SampleOutputs, VersionBegun
 from autocoder_jupyter.overview import Excerpt, Glimpse
 from autocoder_jupyter.types import (
     Changes,
@@ -80,6 +80,7 @@ def hostile_state() -> CardState:
         agent=AgentState(trace, (("a", use),), HOSTILE),
         packages=(HOSTILE,),
         environment=HOSTILE,
+        sandbox=HOSTILE,
         name=HOSTILE,
         notice=(HOSTILE,),
         why=HOSTILE,
@@ -257,6 +258,18 @@ def test_each_state_says_what_it_is_in_html_and_in_text(
 def test_what_cost_more_than_it_might_is_not_green() -> None:
     green, dear = (render_html(replace(RUNNING, phase="ready", reason=reason)) for reason in ("", "It cost $0.62."))
     assert COLOURS["ready"] in green.split("growth")[0] and COLOURS["ready"] not in dear.split("growth")[0]
+
+
+def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
+    ready = EnvironmentReady("local:abc", (), 1.0, (), "local", "landlock")
+    state = replace(RUNNING.apply(ready), phase="ready")
+    line = (
+        "local, tier landlock (Landlock alone): your files cannot be read or changed, nor your processes reached; "
+        "it can see whether a file exists and how large it is; limits of memory and disk may be passed for a moment"
+    )
+    assert line in read(render_html(state)).text
+    assert f"  sandbox: {line}" in render_text(state).splitlines()
+    assert "Sandbox" not in read(render_html(RUNNING)).text, "before it is known"
 
 
 def test_a_failed_card_points_to_the_best_attempt(read: Any) -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.magics import doctor
+from autocoder_jupyter.magics.settings import Settings, resolve
+from autocoder_jupyter.sandbox import choice, system_minimum
+from autocoder_jupyter.sandbox.protocol import Probe
 
 
 @pytest.fixture
@@ -40,3 +43,42 @@ def test_a_folder_that_takes_too_long_to_count_gives_what_was_counted(cache: Pat
         (folder / "file").write_bytes(b"x")
     (cache / "first").write_bytes(b"x" * 2_000_000)
     assert doctor._size(cache, seconds=0.0) == "more than 2.0 MB"
+
+
+@pytest.fixture
+def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without an engine, where Landlock alone holds; gives the folder of an administrator's file."""
+    probes = [Probe("docker", False, "No engine answers."), Probe("local", True, tier="landlock")]
+    monkeypatch.setattr(choice, "probe_all", lambda: probes)
+    monkeypatch.setattr(system_minimum, "config_folders", lambda: (tmp_path,))
+    return tmp_path
+
+
+def sandbox_rows(folder: Path, **flags: str) -> list[doctor.Row]:
+    settings: Settings = resolve(flags, {}, folder, {})
+    return list(doctor._sandboxes(settings))
+
+
+def test_the_sandbox_that_will_be_used_is_told_with_its_tier(landlocked: Path) -> None:
+    used, engine, local = sandbox_rows(landlocked)
+    assert used[1] == "local will be used"
+    assert engine[1:] == ("does not work here", "No engine answers.")
+    assert local[1] == "works" and local[2].startswith("local, tier landlock (Landlock alone): your files cannot be")
+
+
+def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_it(landlocked: Path) -> None:
+    used, minimum, *_ = sandbox_rows(landlocked, sandbox_minimum="landlock")
+    assert (used[1], minimum) == ("local will be used", ("  minimum", "landlock", "by --sandbox-minimum of the cell"))
+    path = landlocked / system_minimum.FILE
+    path.write_text('{"Autocode": {"sandbox_minimum": "docker"}}')
+    used, minimum, *_ = sandbox_rows(landlocked)
+    assert used[1] == "none can be used: nothing will run"
+    assert minimum == ("  minimum", "docker: nothing here holds as much", f"by the administrator, in {path}")
+
+
+def test_an_administrators_file_that_cannot_be_understood_is_told(landlocked: Path) -> None:
+    path = landlocked / system_minimum.FILE
+    path.write_text("sandbox_minimum = docker")
+    (row,) = sandbox_rows(landlocked)
+    assert row[1] == "none will be used: nothing will run"
+    assert str(path) in row[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.tiers import sandbox_line
 
 if TYPE_CHECKING:
     from autocoder_jupyter.tasks.options import CallOptions
@@ -13,16 +14,11 @@ if TYPE_CHECKING:
 LOCK_LINES = 200
 """So many locked packages are shown."""
 
-_SANDBOXES = {
-    "docker": "docker: a container without privileges, read-only root",
-    "local": "local: Landlock and seccomp; memory and disk are watched",
-}
-
 
 def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> str:
     """The section. Without `options`, the limits of a call are not known; `lines` of the lock are shown."""
     rows = (
-        ("Sandbox", markup.text(_SANDBOXES.get(report.sandbox or "", report.sandbox or ""))),
+        ("Sandbox", markup.text(sandbox_line(report.sandbox or "", report.sandbox_tier))),
         ("Image", markup.inline_code(report.image) if report.image else ""),
         ("Python", markup.text(".".join(map(str, report.python_version or ())))),
         ("Limits", _limits(options) if options else ""),

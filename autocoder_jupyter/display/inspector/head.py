@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.display.card import COLOURS, ENDS, ready
+from autocoder_jupyter.tiers import sandbox_fact
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
@@ -43,7 +44,7 @@ def facts(subject: Subject) -> list[str]:
         spending(report.usage, None),
         report.overspent.rstrip("."),
         "replayed from the journal" if replayed(report) else "",
-        f"sandbox: {report.sandbox}" if report.sandbox else "",
+        f"sandbox: {sandbox_fact(report.sandbox, report.sandbox_tier)}" if report.sandbox else "",
     )
     return [fact for fact in said if fact]
 

@@ -40,7 +40,11 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
         name=command.name,
         message=command.prompt,
         tools={alias: value for alias, value in callables.items() if not is_result(value)},
-        functions={alias: value for alias, value in callables.items() if is_result(value)},
+        functions={
+            alias: value.with_options(sandbox_minimum=settings.sandbox_minimum)
+            for alias, value in callables.items()
+            if is_result(value)
+        },
         named=named,
         frames={**before.frames, **_frames(command, notebook.namespace)},
         settings=agent_settings(settings),

@@ -1,4 +1,4 @@
-"""The ways in which a worker can be held on this machine, the strongest first."""
+"""The ways in which a worker can be held on this machine, the strongest first; in words they are in `tiers.WORDS`."""
 
 from __future__ import annotations
 
@@ -16,34 +16,17 @@ class Tier:
         name: what settings and reports call it.
         landlock: files are held by Landlock, of whatever version there is.
         namespaces: the worker has a file tree, processes, network and IPC of its own.
-        words: for a person, what holds and what does not.
     """
 
     name: TierName
     landlock: bool
     namespaces: bool
-    words: str
 
 
 TIERS: tuple[Tier, ...] = (
-    Tier(
-        "full",
-        landlock=True,
-        namespaces=True,
-        words="Landlock, seccomp, and a file tree, processes and network of its own",
-    ),
-    Tier(
-        "landlock",
-        landlock=True,
-        namespaces=False,
-        words="Landlock and seccomp; it can see whether a file exists and how large it is, but not read it",
-    ),
-    Tier(
-        "namespaces",
-        landlock=False,
-        namespaces=True,
-        words="seccomp, and a file tree, processes and network of its own; no Landlock behind it",
-    ),
+    Tier("full", landlock=True, namespaces=True),
+    Tier("landlock", landlock=True, namespaces=False),
+    Tier("namespaces", landlock=False, namespaces=True),
 )
 
 

@@ -230,6 +230,23 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
     assert "open, by choice" in read(environment_section(MENDED, CallOptions(network=True))).text
 
 
+@pytest.mark.parametrize(
+    ("sandbox", "tier", "said"),
+    [
+        ("docker", "docker", "docker (a container without privileges): your files"),
+        ("docker", None, "docker (a container without privileges): your files"),
+        ("local", "full", "local, tier full (Landlock and namespaces): your files and processes are hidden; limits of"),
+        ("local", "namespaces", "there is one wall, where `full` has two"),
+        ("local", None, "local; by what it held was not recorded"),
+        ("local", "<b>full</b>", "local; by what it held was not recorded"),
+    ],
+)
+def test_the_environment_names_the_tier_that_ran(sandbox: str, tier: str | None, said: str, read: Any) -> None:
+    page = read(environment_section(changed(sandbox=sandbox, sandbox_tier=tier), None)).text
+    assert said in page
+    assert "<b>" not in page
+
+
 def test_a_long_lock_is_cut_and_its_hashes_are_left_out(read: Any) -> None:
     lock = tuple(f"p{n}==1 --hash=sha256:{'0' * 64}" for n in range(LOCK_LINES + 7))
     page = read(environment_section(changed(lock=lock), None)).text

@@ -121,7 +121,7 @@ def test_a_form_stays_small_whatever_was_written(read: Any) -> None:
         html = render_html(large(times))
         assert len(html.encode()) < 60_000
         page = read(html).text
-        for words in ("Ready", "growth.run(sales: DataFrame", "Attempt 3", "test_9", "docker: a container"):
+        for words in ("Ready", "growth.run(sales: DataFrame", "Attempt 3", "test_9", "docker (a container"):
             assert words in page
         assert ("def run(" in page) is (times == 1)
         assert "'column'" in page or times > 1
