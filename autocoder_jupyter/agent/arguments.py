@@ -9,6 +9,7 @@ from typing import Any
 from autocoder_jupyter import parameters as check
 from autocoder_jupyter.element_types import elements_of
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.tasks.outputs import field_names
@@ -118,7 +119,7 @@ def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
 
 
 def _with_fitting_default(spec: InputSpec) -> InputSpec:
-    if spec.required or spec.default is None or spec.type in ("File", "Dir"):  # a path may be there later
+    if spec.required or spec.default is None or KINDS[spec.type].form == "path":  # a path may be there later
         return spec
     try:
         checked_value(spec, spec.default_value())

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from autocoder_jupyter.data.table_flow import reads_by_name_only
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import InputSpec, TypeName
 
@@ -55,10 +56,6 @@ class ColumnsRead:
 EVERY_COLUMN = ColumnsRead(all=True)
 
 
-_NO_NAMES: frozenset[TypeName] = frozenset({"int", "float", "bool", "datetime", "date", "timedelta"})
-"""Types whose values cannot name a column that is a text."""
-
-
 def columns_read(code: str, inputs: Iterable[InputSpec]) -> ColumnsRead:
     """What a generated module reads.
 
@@ -72,7 +69,7 @@ def columns_read(code: str, inputs: Iterable[InputSpec]) -> ColumnsRead:
 @functools.lru_cache(maxsize=64)
 def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> ColumnsRead:
     tables = [name for name, kind in inputs if kind == "DataFrame"]
-    foreign = [name for name, kind in inputs if kind not in _NO_NAMES | {"DataFrame"}]
+    foreign = [name for name, kind in inputs if kind != "DataFrame" and KINDS[kind].names_columns]
     try:
         module = parse(code)
         if not reads_by_name_only(module, tables, foreign):

@@ -23,6 +23,7 @@ from autocoder_jupyter.data.constraint_forms import Condition, is_sane, parse_se
 from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import OutputSpec
 
 _MAX_COLUMNS = 100
@@ -52,7 +53,7 @@ def tables_of(samples: Mapping[str, Any], outputs: Sequence[OutputSpec] = ()) ->
             columns[name] |= {str(level): "index" for level in value.index.names if level is not None}
         elif isinstance(value, pd.Series):
             columns[name] = {str(name if value.name is None else value.name): dtype_text(value.dtype)}
-    tables = [output for output in outputs if output.type in ("DataFrame", "Series")]
+    tables = [output for output in outputs if KINDS[output.type].form == "table"]
     for output in tables:
         found = {column.name: column.dtype for column in output.columns}
         columns[output.name] = found or ({output.name: ""} if output.type == "Series" else {})

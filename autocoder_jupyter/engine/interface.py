@@ -6,27 +6,17 @@ import ast
 
 from autocoder_jupyter.engine.entry import entry_problem
 from autocoder_jupyter.engine.figures import figure_class
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 
 FUNCTION = "run"
 """The name of the one function that every solution defines."""
 
-_ANNOTATIONS: dict[TypeName, str] = {
-    "datetime": "datetime.datetime",
-    "date": "datetime.date",
-    "timedelta": "datetime.timedelta",
-    "File": "pathlib.Path",
-    "Dir": "pathlib.Path",
-    "DataFrame": "pd.DataFrame",
-    "Series": "pd.Series",
-    "Figure": "matplotlib.figure.Figure",
-}
-
 
 def annotation(name: TypeName) -> str:
     """How a type is written in the solution."""
-    return _ANNOTATIONS.get(name, name)
+    return KINDS[name].annotation
 
 
 def annotated(spec: InputSpec | OutputSpec) -> str:
@@ -37,7 +27,7 @@ def annotated(spec: InputSpec | OutputSpec) -> str:
 def signature(plan: CodePlan) -> str:
     """The `def` line of the solution, as Python text."""
     parameters = ", ".join(_parameter(spec) for spec in plan.inputs)
-    returned = _returned(plan.outputs).replace(_ANNOTATIONS["Figure"], figure_class(plan))
+    returned = _returned(plan.outputs).replace(annotation("Figure"), figure_class(plan))
     return f"def {FUNCTION}({parameters}) -> {returned}: ..."
 
 
@@ -47,15 +37,7 @@ def _parameter(spec: InputSpec) -> str:
         return text
     if spec.default is None:
         return f"{text} | None = None"
-    return f"{text} = {_literal(spec)}"
-
-
-def _literal(spec: InputSpec) -> str:
-    if spec.type in ("datetime", "date"):
-        return f"{annotation(spec.type)}.fromisoformat({spec.default!r})"
-    if spec.type == "timedelta":
-        return f"datetime.timedelta(seconds={spec.default_value().total_seconds():.15g})"
-    return repr(spec.default)
+    return f"{text} = {KINDS[spec.type].source(spec.default)}"
 
 
 def _returned(outputs: tuple[OutputSpec, ...]) -> str:

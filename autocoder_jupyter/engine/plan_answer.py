@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.type_words import meant_type
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.models.repair import Unreadable
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
 
@@ -117,16 +118,6 @@ def _columns(output: _Output) -> tuple[ColumnSpec, ...]:
     return tuple(ColumnSpec(name=c.name, dtype=c.dtype, meaning=c.meaning) for c in output.columns)
 
 
-_STANDS_FOR_NONE: dict[TypeName, str] = {
-    "float": "NaN",
-    "str": "an empty text",
-    "DataFrame": "an empty frame",
-    "Series": "an empty Series",
-    "list": "an empty list",
-    "dict": "an empty dict",
-}
-
-
 def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
     """A proposed output; None, and what is wrong with it among the problems, when it cannot be understood."""
     try:
@@ -136,29 +127,16 @@ def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
         return None
     meaning = item.meaning
     if meant.optional:
-        if meant.name not in _STANDS_FOR_NONE:
+        empty = KINDS[meant.name].empty
+        if not empty:
             problems.append(
                 f"Output {_shown(item.name)}: `run` cannot return None for it. Say which {meant.name} stands for none,"
                 " or make it a float, str, list or DataFrame."
             )
             return None
-        meaning = f"{meaning.strip()} (where there is none: {_STANDS_FOR_NONE[meant.name]}, never None)".strip()
+        meaning = f"{meaning.strip()} (where there is none: {empty}, never None)".strip()
     columns = _columns(item) if meant.name == "DataFrame" else ()
     return OutputSpec(name=name, type=meant.name, meaning=meaning, columns=columns, elements=meant.elements)
-
-
-_DEFAULTS: dict[TypeName, Any] = {
-    "str": str,
-    "int": int,
-    "float": (int, float),
-    "bool": bool,
-    "list": list,
-    "dict": dict,
-    "datetime": str,
-    "date": str,
-    "timedelta": (str, int, float),
-}
-"""How the default of a parameter is written in JSON."""
 
 
 def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
@@ -182,11 +160,11 @@ def _default(value: Any, kind: TypeName) -> Any:
     Raises:
         ValueError: it is missing or of another type, or nothing of this type can be a parameter.
     """
-    if kind not in _DEFAULTS:
+    if not KINDS[kind].json:
         raise ValueError(f"a {kind} can be no parameter. The inputs are given already; parameters are single values")
     if value is None:
         raise ValueError("it has no default. Give the value that the request means")
-    if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _DEFAULTS[kind]):
+    if not KINDS[kind].takes_json(value):
         raise ValueError(f"the default {_shown(str(value))} is no {kind}")
     return float(value) if kind == "float" else value
 

@@ -14,9 +14,10 @@ from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.pylock import read_pylock
-from autocoder_jupyter.types import InputSpec, TypeName, type_name
+from autocoder_jupyter.types import InputSpec, type_name
 from autocoder_jupyter.versions.keys import RequestKey
 
 
@@ -106,16 +107,10 @@ def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) 
             raise UnsupportedData(
                 f"{name} cannot be sent into the sandbox unchanged.",
                 why=str(error),
-                hint=_WAY_OUT.get(types[name], "Convert or drop that column first, then run the cell again."),
+                hint=KINDS[types[name]].way_out,
             ) from None
         except ValueError as error:
             raise InvalidRequest(f"{name} is not what was declared.", why=str(error)) from None
-
-
-_WAY_OUT: dict[TypeName, str] = {
-    "File": "Pass a plain file that can be read.",
-    "Dir": "Pass a folder of plain files, without links.",
-}
 
 
 def request_record(request: Request, config: AgentConfig, key: RequestKey) -> dict[str, Any]:

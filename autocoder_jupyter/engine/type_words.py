@@ -7,33 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from autocoder_jupyter.element_types import elements_of
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import TYPE_NAMES, TypeName
 
 LONGEST = 200
 """Characters of a type that are read."""
 
-_WORDS: dict[TypeName, str] = {
-    "str": "str string text char character varchar category categorical uuid url",
-    "int": "int integer int8 int16 int32 int64 uint8 uint16 uint32 uint64 long count wholenumber",
-    "float": "float float16 float32 float64 double number numeric real decimal percentage",
-    "bool": "bool boolean bool_ flag",
-    "datetime": "datetime datetime64 timestamp",
-    "date": "date",
-    "timedelta": "timedelta timedelta64 duration",
-    "DataFrame": "dataframe table",
-    "Series": "series",
-    "dict": "dict dictionary mapping mutablemapping ordereddict defaultdict counter json jsonobject object",
-    "list": "list array ndarray tuple set frozenset sequence iterable collection jsonarray vector",
-    "File": "file path posixpath filepath",
-    "Dir": "dir directory folder",
-    "Figure": "figure plot chart matplotlibfigure",
-}
-_MEANT: dict[str, TypeName] = {word: name for name, words in _WORDS.items() for word in words.split()}
+_MEANT: dict[str, TypeName] = {word: name for name, kind in KINDS.items() for word in kind.words.split()}
 
 _WRAPPERS = ("annotated", "final", "required", "nullable")
 _NONES = ("none", "null", "nonetype")
-_WHOLE = ("DataFrame", "Series", "File", "Dir", "Figure")
-"""Values that cross on their own only, not as a part of a list or dict."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +117,6 @@ def _type_of_value(text: str) -> str:
 
 def _require_parts_that_cross(text: str, arguments: str) -> None:
     held = {_MEANT.get(word.casefold()) for word in re.findall(r"\w+", arguments)}
-    whole = [name for name in _WHOLE if name in held]
+    whole = [name for name, kind in KINDS.items() if kind.stands_alone and name in held]
     if whole:
         raise ValueError(f"{text!r} holds a {whole[0]}, which must be an output of its own")

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import CodePlan, OutputSpec, TypeName
+from autocoder_jupyter.types import CodePlan, OutputSpec
 
 CAN_FAIL = "the tests can fail"
-
-_DEFAULTS: dict[TypeName, str] = {
-    "str": "''",
-    "int": "0",
-    "float": "0.0",
-    "bool": "False",
-    "datetime": "datetime.datetime(1970, 1, 1)",
-    "date": "datetime.date(1970, 1, 1)",
-    "timedelta": "datetime.timedelta(0)",
-    "Series": "pd.Series([], dtype='float64')",
-    "dict": "{}",
-    "list": "[]",
-}
 
 
 def stub_program(plan: CodePlan, program: Program) -> Program:
@@ -42,13 +30,7 @@ def _default_lines(name: str, output: OutputSpec) -> list[str]:
             lines += ["try:", f"    {name}[{column.name!r}] = {name}[{column.name!r}].astype({column.dtype!r})"]
             lines += ["except (TypeError, ValueError):", "    pass"]
         return lines
-    if output.type == "File":
-        return [f"{name} = pathlib.Path({f'{name}.txt'!r})", f"{name}.write_text('')"]
-    if output.type == "Dir":
-        return [f"{name} = pathlib.Path({name!r})", f"{name}.mkdir()"]
-    if output.type == "Figure":
-        return ["from matplotlib.figure import Figure", f"{name} = Figure()"]
-    return [f"{name} = {_DEFAULTS[output.type]}"]
+    return [line.format(name=name) for line in KINDS[output.type].stub]
 
 
 async def vacuous_tests(bench: Workbench, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import datetime as dt
 import json
 import keyword
 import re
+from collections.abc import Callable
 from typing import Any
 
 from autocoder_jupyter.element_types import elements_of, misfit
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 
@@ -76,27 +77,17 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
 
 
 def _default(name: str, type_name: TypeName, text: str) -> Any:
-    if type_name in ("DataFrame", "Series", "File", "Dir"):
+    kind = KINDS[type_name]
+    if kind.is_data:
         raise InvalidRequest(
             f"{name!r} is a {type_name} and cannot have a default here.",
             hint=f"Hand it over as a sample: -s {name}=EXPRESSION.",
         )
-    value = _time(text, type_name) if type_name in _TIMES else _literal(text)
-    if not _fits(value, type_name):
-        hint = f"Write it in quotes: {name}: str = {text!r}" if type_name == "str" else _EXAMPLES.get(type_name, "")
+    value = _literal(text) if kind.from_iso is None else _time(text, kind.from_iso)
+    if not (kind.takes_json(value) and _is_json(value)):
+        hint = f"Write it in quotes: {name}: str = {text!r}" if type_name == "str" else kind.iso_example
         raise InvalidRequest(f"The default of {name!r}, {text}, is not of type {type_name}.", hint=hint)
     return float(value) if type_name == "float" else value
-
-
-_TIMES = ("datetime", "date", "timedelta")
-
-_EXAMPLES = {
-    "datetime": "Write it as ISO text: 2024-01-31T12:00.",
-    "date": "Write it as ISO text: 2024-01-31.",
-    "timedelta": "Write it as an ISO duration: P1D, PT36H, PT90S.",
-}
-
-_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
 
 
 def _literal(text: str) -> Any:
@@ -109,30 +100,17 @@ def _literal(text: str) -> Any:
 _NOTHING = object()
 
 
-def _time(text: str, type_name: TypeName) -> Any:
+def _time(text: str, from_iso: Callable[[str], str]) -> Any:
     literal = _literal(text)
-    iso = literal if isinstance(literal, str) else text
     try:
-        if type_name == "datetime":
-            return dt.datetime.fromisoformat(iso).isoformat()
-        if type_name == "date":
-            return dt.date.fromisoformat(iso).isoformat()
+        return from_iso(literal if isinstance(literal, str) else text)
     except ValueError:
         return _NOTHING
-    return iso if _DURATION.fullmatch(iso) else _NOTHING
 
 
-def _fits(value: Any, type_name: TypeName) -> bool:
-    if type_name in ("str", *_TIMES):
-        return isinstance(value, str)
-    if type_name == "bool":
-        return isinstance(value, bool)
-    if type_name == "int":
-        return isinstance(value, int) and not isinstance(value, bool)
-    if type_name == "float":
-        return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_json(value: Any) -> bool:
     try:
         json.dumps(value)
     except (TypeError, ValueError):
         return False
-    return isinstance(value, dict if type_name == "dict" else list)
+    return True

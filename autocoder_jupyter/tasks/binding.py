@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parameters import did_you_mean
 from autocoder_jupyter.tasks.function import Function
 from autocoder_jupyter.tasks.options import OPTION_CHECKS
@@ -37,7 +38,7 @@ def bind(
     for spec in function.inputs:
         if spec.name in given:
             bound[spec.name] = checked_value(spec, given[spec.name])
-            if spec.type in ("DataFrame", "Series"):
+            if KINDS[spec.type].form == "table":
                 bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name], notes)
         elif spec.name in function.samples:
             bound[spec.name] = checked_value(spec, function.samples[spec.name])
@@ -56,7 +57,7 @@ def misfit(function: Function, name: str, value: Any) -> str:
     spec = next(spec for spec in function.inputs if spec.name == name)
     try:
         checked = checked_value(spec, value)
-        if spec.type in ("DataFrame", "Series"):
+        if KINDS[spec.type].form == "table":
             _of_same_shape(function, name, checked)
     except (InvalidRequest, DataDrift) as error:
         return error.what

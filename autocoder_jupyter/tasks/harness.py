@@ -14,50 +14,18 @@ import re
 from collections.abc import Sequence
 from textwrap import dedent
 
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.tasks import harness_pieces as pieces
 from autocoder_jupyter.tasks.quoting import literal
-from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
-
-_READER_OF: dict[TypeName, str] = {
-    "str": "str",
-    "int": "int",
-    "float": "float",
-    "bool": "_cli_bool",
-    "datetime": "_cli_datetime",
-    "date": "_cli_date",
-    "timedelta": "_cli_timedelta",
-    "File": "_cli_path",
-    "Dir": "_cli_path",
-    "DataFrame": "_cli_table",
-    "Series": "_cli_series",
-    "dict": "_cli_json",
-    "list": "_cli_json",
-}
-
-_METAVARS: dict[TypeName, str] = {
-    "str": "TEXT",
-    "int": "INT",
-    "float": "FLOAT",
-    "datetime": "ISO-TIME",
-    "date": "ISO-DATE",
-    "timedelta": "DURATION",
-    "File": "FILE",
-    "Dir": "FOLDER",
-    "DataFrame": "TABLE",
-    "Series": "TABLE",
-    "dict": "JSON",
-    "list": "JSON",
-}
-
-_FROM_FILES = ("File", "Dir", "DataFrame", "Series")
+from autocoder_jupyter.types import InputSpec, OutputSpec
 
 
 def command_line(
     inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], *, function: str = "run", description: str = ""
 ) -> str:
     """The source below the solution: readers and a writer for these types, and `_cli_main`."""
-    readers = {_READER_OF[spec.type] for spec in inputs} & pieces.READERS.keys()
+    readers = {KINDS[spec.type].reader for spec in inputs} & pieces.READERS.keys()
     if "_cli_series" in readers:
         readers.add("_cli_table")
     parts = [_plain(source) for name, source in pieces.READERS.items() if name in readers]
@@ -92,17 +60,9 @@ def _plain(source: str) -> str:
 
 
 def _writer(outputs: Sequence[OutputSpec]) -> str:
-    types = {spec.type for spec in outputs}
-    blocks = [pieces.WRITER_HEAD]
-    if types & {"DataFrame", "Series"}:
-        blocks.append(pieces.WRITERS["table"])
-    if types & {"File", "Dir"}:
-        blocks.append(pieces.WRITERS["path"])
-    if "Figure" in types:
-        blocks.append(pieces.WRITERS["figure"])
-    head, *rest = blocks
-    body = [_indented(block) for block in (*rest, pieces.WRITER_TAIL)]
-    return "\n".join([_plain(head), *body])
+    forms = {KINDS[spec.type].form for spec in outputs}
+    blocks = [block for form, block in pieces.WRITERS.items() if form in forms]
+    return "\n".join([_plain(pieces.WRITER_HEAD), *map(_indented, (*blocks, pieces.WRITER_TAIL))])
 
 
 def _indented(block: str) -> str:
@@ -149,9 +109,9 @@ def _argument(spec: InputSpec) -> list[str]:
     if spec.type == "bool":
         how = "action=argparse.BooleanOptionalAction"
     else:
-        reader = _READER_OF[spec.type]
+        reader = KINDS[spec.type].reader
         ours = reader in pieces.READERS
-        how = f'type={f"_cli_argument({reader})" if ours else reader}, metavar="{_METAVARS[spec.type]}"'
+        how = f'type={f"_cli_argument({reader})" if ours else reader}, metavar="{KINDS[spec.type].metavar}"'
     return [
         "parser.add_argument(",
         f"    {literal(option)}, dest={literal(spec.name)}, {how},",
@@ -172,7 +132,7 @@ def _output_dir() -> list[str]:
 def _mounted_inputs(inputs: Sequence[InputSpec]) -> list[str]:
     lines = ["    readers = {"]
     lines += [
-        f"        {literal(spec.name)}: ({_READER_OF[spec.type]}, {spec.type in _FROM_FILES})," for spec in inputs
+        f"        {literal(spec.name)}: ({KINDS[spec.type].reader}, {KINDS[spec.type].is_data})," for spec in inputs
     ]
     lines += [
         "    }",

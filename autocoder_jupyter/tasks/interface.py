@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import inspect
 import itertools
 from collections.abc import Collection
@@ -10,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter import element_types
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks.options import OPTION_CHECKS
 from autocoder_jupyter.tasks.outputs import field_names
-from autocoder_jupyter.types import Dir, Figure, File, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.visible import visible_block
 
 
@@ -76,7 +76,7 @@ def _line(name: str, spec: InputSpec | OutputSpec) -> str:
 
 
 def _annotation(spec: InputSpec | OutputSpec) -> Any:
-    return element_types.python_type(python_type(spec.type), spec.elements)
+    return element_types.python_type(KINDS[spec.type].python_type, spec.elements)
 
 
 class _Sample:
@@ -90,31 +90,6 @@ class _Sample:
 
 
 SAMPLE = _Sample()
-
-
-def python_type(name: TypeName) -> Any:
-    """The class that a `TypeName` stands for in a person's notebook."""
-    if name in ("DataFrame", "Series"):
-        import pandas as pd
-
-        return getattr(pd, name)
-    return _PLAIN_TYPES[name]
-
-
-_PLAIN_TYPES: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "datetime": dt.datetime,
-    "date": dt.date,
-    "timedelta": dt.timedelta,
-    "File": File,
-    "Dir": Dir,
-    "dict": dict,
-    "list": list,
-    "Figure": Figure,
-}
 
 
 def _required_after_default(parameters: list[inspect.Parameter]) -> bool:

@@ -22,6 +22,10 @@ _WRITERS: Mapping[str, Callable[[Any], Encoded]] = {
 }
 
 
+KINDS = (*SCALARS, *_WRITERS)
+"""The names of all kinds of values that cross."""
+
+
 def encode(value: Any, type_name: str) -> Encoded:
     """Encode `value`, which is declared as `type_name` (one of `types.TYPE_NAMES`).
 

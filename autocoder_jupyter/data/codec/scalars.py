@@ -23,7 +23,8 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
             a float, a missing value is nothing.
         Unencodable: something inside a dict or list cannot cross.
     """
-    converted = _CONVERTERS[type_name](value)
+    _, convert = _KINDS[type_name]
+    converted = convert(value)
     if converted is _NOT_ONE:
         raise TypeMismatch(type_name, _describe(value))
     text = dumps(to_json(converted, f"the {type_name}", simplify=True)).encode("ascii")
@@ -33,8 +34,9 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
 def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
     """The value that was written; it is of the declared type or `Corrupt` is raised."""
     type_name = header["type"]
+    kind, _ = _KINDS[type_name]
     value = from_json(parse(payload, Allowance()))
-    if type(value) is not _PYTHON[type_name]:
+    if type(value) is not kind:
         raise Corrupt(f"a {type(value).__name__} where a {type_name} belongs")
     return value
 
@@ -108,26 +110,17 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, list) else _NOT_ONE
 
 
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "str": _as_str,
-    "int": _as_int,
-    "float": _as_float,
-    "bool": _as_bool,
-    "datetime": _as_datetime,
-    "date": _as_date,
-    "timedelta": _as_timedelta,
-    "dict": _as_dict,
-    "list": _as_list,
+_KINDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "str": (str, _as_str),
+    "int": (int, _as_int),
+    "float": (float, _as_float),
+    "bool": (bool, _as_bool),
+    "datetime": (dt.datetime, _as_datetime),
+    "date": (dt.date, _as_date),
+    "timedelta": (dt.timedelta, _as_timedelta),
+    "dict": (dict, _as_dict),
+    "list": (list, _as_list),
 }
-_PYTHON: dict[str, type] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "datetime": dt.datetime,
-    "date": dt.date,
-    "timedelta": dt.timedelta,
-    "dict": dict,
-    "list": list,
-}
-SCALARS = tuple(_PYTHON)
+"""By name, what comes out on the other side, and how a value becomes one of these."""
+
+SCALARS = tuple(_KINDS)

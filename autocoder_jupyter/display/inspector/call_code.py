@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import Dir, File, InputSpec
 
 
@@ -70,7 +71,7 @@ def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str])
         variables: names in the notebook. Without those of all tables it is called on the sample.
     """
     needed = [spec for spec in inputs if spec.required]
-    tables = [spec for spec in needed if spec.type in ("DataFrame", "Series", "File", "Dir")]
+    tables = [spec for spec in needed if KINDS[spec.type].is_data]
     given = {spec.name: Given("...") for spec in needed if spec not in tables}
     if all(spec.name.isidentifier() and spec.name in variables for spec in tables):
         given |= {spec.name: Given.of_variable(spec.name) for spec in tables}

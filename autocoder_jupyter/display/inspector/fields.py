@@ -10,6 +10,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector.call_code import Given
 from autocoder_jupyter.display.inspector.reading import read, written
 from autocoder_jupyter.display.inspector.subject import Caller, Variable
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
 
 _EXACT = 2**53
@@ -136,19 +137,16 @@ class PathField(Field):
         if text in self._variables:
             return Given.of_variable(text)
         if not text:
-            raise ValueError(f"{self.spec.name} needs {_article(self.spec.type)}.")
+            raise ValueError(f"{self.spec.name} needs {KINDS[self.spec.type].expects}.")
         return None if text == self.spec.default else Given.of_value(read(self.spec, text))
-
-
-def _article(kind: str) -> str:
-    return "the path of a file" if kind == "File" else "the path of a folder"
 
 
 def make_field(ipywidgets: Any, spec: InputSpec, caller: Caller) -> Field:
     """The field that suits an input."""
-    if spec.type in ("DataFrame", "Series"):
+    form = KINDS[spec.type].form
+    if form == "table":
         return FrameField(ipywidgets, spec, caller)
-    if spec.type in ("File", "Dir"):
+    if form == "path":
         return PathField(ipywidgets, spec, caller)
     default = _default(spec)
     control = _control(ipywidgets, spec, default)
@@ -191,11 +189,9 @@ def _control(ipywidgets: Any, spec: InputSpec, default: Any) -> Any:
             return ipywidgets.Textarea(value=text, placeholder="JSON", continuous_update=False, rows=3, **common)
         case _:
             text = written(spec, default) if has_default else ""
-            return ipywidgets.Text(value=text, placeholder=_placeholder(spec), continuous_update=False, **common)
-
-
-def _placeholder(spec: InputSpec) -> str:
-    return {"int": "a whole number", "float": "a number", "timedelta": "seconds, 1:30:00 or P2DT3H"}.get(spec.type, "")
+            return ipywidgets.Text(
+                value=text, placeholder=KINDS[spec.type].placeholder, continuous_update=False, **common
+            )
 
 
 def _common(spec: InputSpec) -> dict[str, Any]:

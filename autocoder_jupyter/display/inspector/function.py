@@ -9,6 +9,7 @@ from autocoder_jupyter.display.changes import changes_html
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks.outputs import field_names
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def example(report: Report) -> str:
     """`monthly, best_month = growth.run()`."""
     returned = ", ".join(field_names([spec.name for spec in report.declared_outputs]))
     call = f"{returned} = {variable_name(report.name)}.run"
-    needed = [spec.name for spec in report.declared_inputs if spec.required and spec.type in ("DataFrame", "Series")]
+    needed = [spec.name for spec in report.declared_inputs if spec.required and KINDS[spec.type].form == "table"]
     if not needed or not all(map(str.isidentifier, needed)):
         return f"{call}()"
     return f"{call}()  # on the sample that it was built on\n{call}({', '.join(needed)})"

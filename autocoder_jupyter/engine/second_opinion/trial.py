@@ -12,8 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import SandboxError
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import Count, OutputSpec
+from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
 SECONDS = 30.0
 """Wall clock for all of it. A second opinion is not worth a longer wait."""
@@ -112,7 +113,7 @@ async def try_both(
     pairs = matched_outputs(program.outputs, second.outputs)
     unpaired = [f"{spec.name}: the second solution has no such output" for spec in program.outputs]
     missing = [note for note, spec in zip(unpaired, program.outputs, strict=True) if spec.name not in pairs]
-    comparable = {one: other for one, other in pairs.items() if _type_of(program.outputs, one) not in _SEEN_ONLY}
+    comparable = {one: other for one, other in pairs.items() if KINDS[_type_of(program.outputs, one)].is_compared}
     missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
     if not comparable:
         return TrialOutcome(failed="no output can be compared", not_compared=missing)
@@ -135,11 +136,7 @@ async def try_both(
     return found.model_copy(update={"not_compared": [*missing, *found.not_compared]})
 
 
-_SEEN_ONLY = ("Figure", "Dir")
-"""Types of outputs that are looked at, not compared."""
-
-
-def _type_of(outputs: Sequence[OutputSpec], name: str) -> str:
+def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:
     return next(spec.type for spec in outputs if spec.name == name)
 
 
