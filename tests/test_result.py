@@ -18,9 +18,10 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
-from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import (
@@ -78,7 +79,7 @@ def report(**more: Any) -> Report:
 
 
 def result(
-    given: Report | None = None, state: FinalState = "ready", exception: Exception | None = None, **more: Any
+    given: Report | None = None, state: EndState = "ready", exception: Exception | None = None, **more: Any
 ) -> CodeGenEvalResult:
     given = given or report()
     return CodeGenEvalResult(given.name, Pending.resolved(Resolution(state, given, exception)), **more)

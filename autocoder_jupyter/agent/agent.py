@@ -15,11 +15,11 @@ from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.awaited import Awaited, tell
-from autocoder_jupyter.engine.events import Event, Finished
+from autocoder_jupyter.engine.events import EndState, Event, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import CodeGenEvalResult
-from autocoder_jupyter.result.pending import FinalState, Pending, Resolution
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.syncified import Syncified
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import PlanQuestion
@@ -110,7 +110,7 @@ class AutoCoderAgent(Constructor):
     async def _generated(
         self, request: Request, root: Path, progress: Progress, answer: Callable[[PlanQuestion], str] | None
     ) -> Resolution:
-        finished: list[FinalState] = []
+        finished: list[EndState] = []
 
         def emit(event: Event) -> None:
             progress(event)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter import background
 from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
-from autocoder_jupyter.engine.events import Emit, Event, LoadingClient, Noticed, StageStarted
+from autocoder_jupyter.engine.events import Emit, EndState, Event, LoadingClient, Noticed, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.result.pending import FinalState, Resolution
+from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.types import PlanQuestion, Report
 
@@ -174,17 +174,17 @@ class Progress:
         return "starting" if step is None else f"attempt {step.attempt} of {step.of}, step {step.stage}"
 
 
-def resolution_of(report: Report, finished: FinalState | None) -> Resolution:
+def resolution_of(report: Report, finished: EndState | None) -> Resolution:
     """The end of a generation that reported; `finished` is what its last event said, if it said anything."""
     if report.success:
         return Resolution("ready", report)
-    state: FinalState = finished if finished in ("cancelled", "over_budget") else "failed"
+    state: EndState = finished if finished in ("cancelled", "over_budget") else "failed"
     return Resolution(state, report)
 
 
 def resolution_of_error(request: Request, run_id: str, error: Exception) -> Resolution:
     """The end of a generation that raised: the error is kept, and the report says little more than its text."""
-    state: FinalState = "failed"
+    state: EndState = "failed"
     if isinstance(error, Cancelled):
         state = "cancelled"
     elif isinstance(error, BudgetSpent):

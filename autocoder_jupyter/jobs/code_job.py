@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
 from autocoder_jupyter.codemode.result import AgentResult
+from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener
 from autocoder_jupyter.jobs.code_record import CodeRecord
 from autocoder_jupyter.jobs.code_result import Answered, CodeModeResult
 from autocoder_jupyter.jobs.question import Question
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.result.pending import FinalState
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent
@@ -190,7 +190,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return Answered(outcome.state, outcome)
 
     def _raised(self, error: Exception) -> Answered:
-        state: FinalState = "cancelled" if isinstance(error, Cancelled) else "failed"
+        state: EndState = "cancelled" if isinstance(error, Cancelled) else "failed"
         text = str(error) if isinstance(error, AutocodeError) else f"{type(error).__name__}: {error}"
         return Answered(state, AgentResult(error=text, state=state), error)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.result.pending import FinalState, Pending, State
+from autocoder_jupyter.engine.events import EndState
+from autocoder_jupyter.result.pending import Pending, State
 from autocoder_jupyter.tasks.called import Live
 from autocoder_jupyter.visible import visible
 
@@ -29,7 +30,7 @@ class Answered:
         exception: what it raised.
     """
 
-    state: FinalState
+    state: EndState
     result: AgentResult
     exception: Exception | None = None
 

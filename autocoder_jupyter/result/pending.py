@@ -10,10 +10,10 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from autocoder_jupyter import background
 from autocoder_jupyter.awaited import Awaited, Wait, tell
+from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.types import Report
 
-FinalState = Literal["ready", "failed", "cancelled", "over_budget"]
-State = Literal["running", "waiting for approval", "waiting for answers"] | FinalState
+State = Literal["running", "waiting for approval", "waiting for answers"] | EndState
 """Where a generation stands."""
 
 
@@ -27,7 +27,7 @@ class Resolution:
         exception: what the generation raised instead of reporting, if it did.
     """
 
-    state: FinalState
+    state: EndState
     report: Report
     exception: Exception | None = None
 
@@ -36,7 +36,7 @@ class Ended(Protocol):
     """How something ended; a `Resolution` is one."""
 
     @property
-    def state(self) -> FinalState:
+    def state(self) -> EndState:
         """One of the final states."""
         ...
 

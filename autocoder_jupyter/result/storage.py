@@ -16,12 +16,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autocoder_jupyter import errors
+from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData
 from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.plain_json import parse
-from autocoder_jupyter.result.pending import FinalState, Resolution
+from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.versions.strangers import check_report
@@ -35,7 +36,7 @@ SAMPLE_BYTES = 2**30
 """Of a stranger's sample; a larger one is refused unread."""
 
 _OPTIONS = TypeAdapter(CallOptions)
-_STATE: TypeAdapter[FinalState] = TypeAdapter(FinalState)
+_STATE: TypeAdapter[EndState] = TypeAdapter(EndState)
 
 
 def dumped(resolution: Resolution, options: CallOptions, mode: str = "python") -> dict[str, Any]:

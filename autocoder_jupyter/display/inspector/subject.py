@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.state import CardState
+    from autocoder_jupyter.engine.events import EndState
     from autocoder_jupyter.overview import Excerpt, Overview
     from autocoder_jupyter.request import Share
-    from autocoder_jupyter.result.pending import FinalState
     from autocoder_jupyter.tasks.options import CallOptions
     from autocoder_jupyter.types import InputSpec, Report
 
@@ -33,7 +33,7 @@ class Subject:
     """
 
     report: Report
-    state: FinalState
+    state: EndState
     sent: Mapping[str, Any] = field(default_factory=dict)
     options: CallOptions | None = None
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
