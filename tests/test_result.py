@@ -9,6 +9,7 @@ import json
 import pickle
 import pydoc
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.tasks.given import OPTIONS
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import (
@@ -214,6 +216,19 @@ def test_a_wrong_option_is_named() -> None:
     for wrong in ({"timeout": 0}, {"retries": -1}, {"cache": "never"}, {"resources": {"memory": "lots"}}):
         with pytest.raises(InvalidRequest, match=next(iter(wrong))):
             result().with_options(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_options_of_a_call_are_named_wherever_they_can_be_given() -> None:
+    ready = result()
+    view, task = (inspect.signature(method).parameters for method in (ready.with_options, ready.as_task))
+    assert set(view) == set(OPTIONS) and set(task) == set(OPTIONS) - {"output_dir"}
+    assert all(view[name].default is None for name in OPTIONS)
+    for name in OPTIONS:
+        assert f"    {name}: {OPTIONS[name].help}." in (inspect.getdoc(ready.with_options) or "")
+        assert name in (inspect.getdoc(ready.run) or "")
+    for method, option in ((ready.with_options, {"timeot": 1}), (partial(ready.as_task, "t"), {"output_dir": "x"})):
+        with pytest.raises(TypeError, match=next(iter(option))):
+            method(**option)
 
 
 def test_the_callers_dicts_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution, State
@@ -18,11 +17,11 @@ from autocoder_jupyter.tasks.binding import misfit
 from autocoder_jupyter.tasks.called import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.tasks.given import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.tasks.interface import Interface
-from autocoder_jupyter.tasks.options import CallOptions, Tables
+from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum
-from autocoder_jupyter.types import Report, Resources, Secret
+from autocoder_jupyter.types import Report
 
 
 class CodeGenEvalResult(ReportFields):
@@ -247,89 +246,33 @@ class CodeGenEvalResult(ReportFields):
             self._function = Function.of(self.report, self._samples, self._root)
         return self._function
 
-    def with_options(
-        self,
-        *,
-        name: str | None = None,
-        resources: Resources | Mapping[str, Any] | None = None,
-        retries: int | None = None,
-        timeout: float | None = None,
-        env_vars: Mapping[str, str] | None = None,
-        secrets: Iterable[Secret | str] | None = None,
-        cache: CachePolicy | None = None,
-        reuse: bool | None = None,
-        output_dir: str | os.PathLike[str] | None = None,
-        tables: Tables | None = None,
-        sandbox_minimum: MinimumTier | SandboxMinimum | None = None,
-    ) -> CodeGenEvalResult:
+    @taking(GivenOptions)
+    def with_options(self, **options: Unpack[GivenOptions]) -> CodeGenEvalResult:
         """The same result, called with other options. What is None stays as it is; everything else is shared.
 
         Args:
-            name: label of the calls, in errors.
-            resources: cores and memory.
-            retries: repetitions when the sandbox, not the program, gave way.
-            timeout: seconds a call may take.
-            env_vars: environment variables of the program, in place of the generation's.
-            secrets: names of variables of the notebook that the program may see.
-            cache: `disable` computes always, `auto` answers an unchanged call from disk, `override` stores anew.
-            reuse: run in the process of the previous call: faster, less separate.
-            output_dir: where `File` and `Dir` outputs go.
-            tables: `same` gives tables back as what the first one given is (polars, PyArrow); `pandas` as pandas.
-            sandbox_minimum: what the sandbox must hold at least, besides what is demanded already.
+            {options}
 
         Raises:
             InvalidRequest: a value that an option cannot have.
         """
-        given = {
-            "name": name,
-            "resources": resources,
-            "retries": retries,
-            "timeout": timeout,
-            "env_vars": env_vars,
-            "secrets": secrets,
-            "cache": cache,
-            "reuse": reuse,
-            "output_dir": output_dir,
-            "tables": tables,
-            "sandbox_minimum": sandbox_minimum,
-        }
         view = copy.copy(self)
-        view._options = self._options.changed({option: value for option, value in given.items() if value is not None})
+        view._options = self._options.changed({name: value for name, value in options.items() if value is not None})
         return view
 
-    def as_task(
-        self,
-        name: str,
-        *,
-        resources: Resources | Mapping[str, Any] | None = None,
-        retries: int | None = None,
-        timeout: float | None = None,
-        env_vars: Mapping[str, str] | None = None,
-        secrets: Iterable[Secret | str] | None = None,
-        cache: CachePolicy | None = None,
-        reuse: bool | None = None,
-        tables: Tables | None = None,
-        sandbox_minimum: MinimumTier | SandboxMinimum | None = None,
-    ) -> Task:
+    @taking(TaskOptions)
+    def as_task(self, name: str, **options: Unpack[TaskOptions]) -> Task:
         """The function as a callable object with `.aio`, a signature and a docstring; it pickles. Waits if pending.
 
-        Args: as those of `with_options`.
+        Args:
+            name: its `__name__`, and the label of its calls in errors.
+            {options}
 
         Raises:
             GenerationFailed: (a ValueError as well) there is no function that can be trusted.
+            InvalidRequest: a value that an option cannot have.
         """
-        configured = self.with_options(
-            name=name,
-            resources=resources,
-            retries=retries,
-            timeout=timeout,
-            env_vars=env_vars,
-            secrets=secrets,
-            cache=cache,
-            reuse=reuse,
-            tables=tables,
-            sandbox_minimum=sandbox_minimum,
-        )
+        configured = self.with_options(name=name, **options)
         return Task(name, self.wait()._built(), configured._options)
 
     def export(self, path: str | os.PathLike[str], *, tests: bool = True) -> Path:

@@ -9,14 +9,14 @@ from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parameters import did_you_mean
 from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.tasks.options import OPTION_CHECKS
+from autocoder_jupyter.tasks.given import OPTIONS
 from autocoder_jupyter.tasks.values import checked_value
 
 
 def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Keywords that are inputs, and keywords that are options of the call. A declared input of the same name wins."""
     declared = {spec.name for spec in function.inputs}
-    inputs = {name: value for name, value in keywords.items() if name in declared or name not in OPTION_CHECKS}
+    inputs = {name: value for name, value in keywords.items() if name in declared or name not in OPTIONS}
     options = {name: value for name, value in keywords.items() if name not in inputs}
     return inputs, options
 
@@ -74,7 +74,7 @@ def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[st
     given = dict(zip(names, positional, strict=False))
     for name, value in keywords.items():
         if name not in names:
-            near = did_you_mean(name, [*names, *OPTION_CHECKS])
+            near = did_you_mean(name, [*names, *OPTIONS])
             raise InvalidRequest(
                 f"{function.name} has no input {name!r}.", hint=near or f"Inputs: {', '.join(names) or 'none'}."
             )

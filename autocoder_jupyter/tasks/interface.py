@@ -10,7 +10,7 @@ from typing import Any
 
 from autocoder_jupyter import element_types
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.tasks.options import OPTION_CHECKS
+from autocoder_jupyter.tasks.given import OPTIONS
 from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.visible import visible_block
@@ -67,7 +67,7 @@ class Interface:
             fields = field_names([spec.name for spec in self.outputs])
             lines = [_line(name, spec) for name, spec in zip(fields, self.outputs, strict=True)]
             parts.append("\n".join(["Returns:", *lines]))
-        parts.append(f"Options of a call, by name: {', '.join(OPTION_CHECKS)}.")
+        parts.append(f"Options of a call, by name: {', '.join(OPTIONS)}.")
         return visible_block("\n\n".join(parts))
 
 
