@@ -88,6 +88,23 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
         holds = sandbox_line(probe.name, probe.tier) if probe.available else ""
         notes = "; ".join(note for note in (holds, probe.reason, details) if note)
         yield (f"  {probe.name}", "works" if probe.available else "does not work here", notes)
+        if probe.name == "docker":
+            yield from _engines(probe.available)
+
+
+def _engines(works: bool) -> Iterable[Row]:
+    """The programs that bring an engine: which are here, and how one that does not run is started."""
+    from autocoder_jupyter.sandbox.docker.products import Machine
+
+    machine = Machine()
+    states = [(product, machine.state(product)) for product in machine.products]
+    for product, state in states:
+        if state == "running":
+            yield (f"    {product.name}", "runs", "")
+        elif state == "stopped":
+            yield (f"    {product.name}", "is installed, does not run", f"to start it: {product.start}")
+    if not works and all(state == "not installed" for _, state in states):
+        yield ("    engines", "none is installed here", machine.advice)
 
 
 def _model(settings: Settings) -> Iterable[Row]:

@@ -50,6 +50,7 @@ def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without an engine, where Landlock alone holds; gives the folder of an administrator's file."""
     probes = [Probe("docker", False, "No engine answers."), Probe("local", True, tier="landlock")]
     monkeypatch.setattr(choice, "probe_all", lambda: probes)
+    monkeypatch.setattr(doctor, "_engines", lambda works: ())
     monkeypatch.setattr(system_minimum, "config_folders", lambda: (tmp_path,))
     return tmp_path
 

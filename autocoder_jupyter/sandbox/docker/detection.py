@@ -1,8 +1,8 @@
 """Find a Docker engine, or Podman's compatible service, and say in words why there is none.
 
-The order is that of Docker's own command line, then the usual sockets: `DOCKER_HOST`, the current context, the
-system's socket, Docker Desktop's, Colima's, the rootless engine's, Podman's. What a person chose by variable or context
-is final: when it does not answer, nothing else is tried behind their back.
+The order is that of Docker's own command line, then the usual places: `DOCKER_HOST`, the current context, and where the
+programs that bring an engine listen (`products`). What a person chose by variable or context is final: when it does not
+answer, nothing else is tried behind their back.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from __future__ import annotations
 import os
 import re
 import socket
-import stat
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
 
 PING_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An address at which an engine may answer, and who names it."""
+    """An address at which an engine may answer, who names it, and what starts an engine there."""
 
     source: str
     url: str
     tls: Any = None
     chosen: bool = False
+    start: str = ""
 
 
 def find_engine() -> Engine:
@@ -41,7 +40,8 @@ def find_engine() -> Engine:
         SandboxUnavailable: with the reason for each address that was tried, and what to do.
     """
     refusals: list[SandboxUnavailable] = []
-    for candidate in candidates(os.environ):
+    machine = Machine(os.environ)
+    for candidate in candidates(machine):
         try:
             return connect(candidate)
         except SandboxUnavailable as refusal:
@@ -49,7 +49,7 @@ def find_engine() -> Engine:
     if not refusals:
         raise SandboxUnavailable(
             "Docker is not running here: there is no engine's socket on this machine.",
-            hint="Start Docker or Podman's service, or point DOCKER_HOST at an engine.",
+            hint="; ".join([*help_lines(machine), "or point DOCKER_HOST at an engine"]),
         )
     if len(refusals) == 1:
         raise refusals[0]
@@ -58,35 +58,40 @@ def find_engine() -> Engine:
     )
 
 
-def candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
+def candidates(machine: Machine) -> Iterator[Candidate]:
     """Where to look, in order. A choice of the person's (variable or context) is the only one."""
     from docker.errors import DockerException
     from docker.utils import kwargs_from_env
 
+    environ = machine.environ
     try:
         chosen = kwargs_from_env(environment=dict(environ) or {"": ""})
         if chosen.get("base_url"):
-            yield Candidate("DOCKER_HOST", chosen["base_url"], chosen.get("tls"), chosen=True)
+            url = chosen["base_url"]
+            yield Candidate("DOCKER_HOST", url, chosen.get("tls"), chosen=True, start=_start(machine, url))
             return
-        context = _context(environ)
+        context = _context(machine)
     except DockerException as error:
         raise SandboxUnavailable("Docker's settings cannot be read.", why=str(error)) from None
     if context is not None:
         yield context
         return
-    for source, path in _usual_sockets(environ):
-        if _is_socket(path):
-            yield Candidate(source, f"unix://{path}")
-    if sys.platform == "win32":
-        yield Candidate("Docker's named pipe", "npipe:////./pipe/docker_engine")
+    for product, url in machine.addresses():
+        yield Candidate(f"the address of {product.name}", url, start=product.start)
 
 
-def _context(environ: Mapping[str, str]) -> Candidate | None:
+def _start(machine: Machine, url: str) -> str:
+    """What starts the engine at an address that a person chose; "" for one that is not known here."""
+    product = machine.product_at(url)
+    return product.start if product else ""
+
+
+def _context(machine: Machine) -> Candidate | None:
     """The context that `docker context use` or `DOCKER_CONTEXT` chose, unless it is the default one."""
     from docker.context import ContextAPI
     from docker.context.config import get_current_context_name
 
-    name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
+    name = machine.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if not name or name == "default":
         return None
     source = f"the Docker context {name!r}"
@@ -96,28 +101,8 @@ def _context(environ: Mapping[str, str]) -> Candidate | None:
             f"{source[0].upper()}{source[1:]} is chosen, and there is no such context.",
             hint="docker context ls; docker context use default",
         )
-    return Candidate(source, found["base_url"], found.get("tls"), chosen=True)
-
-
-def _usual_sockets(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    home = Path(environ.get("HOME") or Path.home())
-    yield "the system's socket", Path("/var/run/docker.sock")
-    yield "Docker Desktop's socket", home / ".docker/run/docker.sock"
-    yield "Docker Desktop's socket", home / ".docker/desktop/docker.sock"
-    yield "Colima's socket", home / ".colima/default/docker.sock"
-    if runtime := environ.get("XDG_RUNTIME_DIR"):
-        yield "the rootless engine's socket", Path(runtime) / "docker.sock"
-        yield "Podman's socket", Path(runtime) / "podman/podman.sock"
-    yield "Podman's socket", Path("/run/podman/podman.sock")
-
-
-def _is_socket(path: Path) -> bool:
-    try:
-        return stat.S_ISSOCK(path.stat().st_mode)
-    except PermissionError:
-        return True  # worth a try, so that the person reads "permission denied" and not "not running"
-    except OSError:
-        return False
+    url = found["base_url"]
+    return Candidate(source, url, found.get("tls"), chosen=True, start=_start(machine, url))
 
 
 def connect(candidate: Candidate) -> Engine:
@@ -181,13 +166,12 @@ def _knock(candidate: Candidate) -> None:
 
 def _no_answer(candidate: Candidate, error: Exception) -> SandboxUnavailable:
     what = f"No Docker engine answers at {candidate.url} ({candidate.source})."
-    if not candidate.chosen:
-        return SandboxUnavailable(what, why=_last_words(error), hint="Start Docker, or point DOCKER_HOST at an engine.")
-    if candidate.source == "DOCKER_HOST":
-        return SandboxUnavailable(what, why=_last_words(error), hint="Start that engine, or unset DOCKER_HOST.")
-    return SandboxUnavailable(
-        what, why=_last_words(error), hint="Start that engine, or choose another one: docker context use default"
-    )
+    start = f"Start that engine ({candidate.start})" if candidate.start else "Start that engine"
+    otherwise = "point DOCKER_HOST at another one"
+    if candidate.chosen:
+        by_variable = candidate.source == "DOCKER_HOST"
+        otherwise = "unset DOCKER_HOST" if by_variable else "choose another one: docker context use default"
+    return SandboxUnavailable(what, why=_last_words(error), hint=f"{start}, or {otherwise}.")
 
 
 def _last_words(error: Exception) -> str:

@@ -19,6 +19,7 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, release
+from autocoder_jupyter.sandbox.docker.products import Machine
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -71,7 +72,7 @@ def answering(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_docker_host_is_the_only_candidate(no_context: None) -> None:
-    found = list(candidates({"DOCKER_HOST": "tcp://elsewhere:2375"}))
+    found = list(candidates(Machine({"DOCKER_HOST": "tcp://elsewhere:2375"})))
     assert [(c.source, c.chosen) for c in found] == [("DOCKER_HOST", True)]
     assert "elsewhere" in found[0].url
 
@@ -83,7 +84,7 @@ def test_the_current_context_is_the_only_candidate(tmp_path: Path, monkeypatch: 
     (meta / "meta.json").write_text(json.dumps({"Name": "colima", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
     (tmp_path / "config.json").write_text(json.dumps({"currentContext": "colima"}))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    found = list(candidates({}))
+    found = list(candidates(Machine({})))
     assert [(c.source, c.url, c.chosen) for c in found] == [
         ("the Docker context 'colima'", "unix:///somewhere/colima.sock", True)
     ]
@@ -91,7 +92,7 @@ def test_the_current_context_is_the_only_candidate(tmp_path: Path, monkeypatch: 
 
 def test_a_context_that_does_not_exist_is_named(no_context: None) -> None:
     with pytest.raises(SandboxUnavailable) as error:
-        list(candidates({"DOCKER_CONTEXT": "gone"}))
+        list(candidates(Machine({"DOCKER_CONTEXT": "gone"})))
     assert "'gone'" in words(error) and "docker context use default" in words(error)
 
 
@@ -101,7 +102,7 @@ def test_usual_sockets_are_found_where_they_exist(tmp_path: Path, no_context: No
         place.parent.mkdir(parents=True)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(place))
-    found = [c.url for c in candidates({"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")})]
+    found = [c.url for c in candidates(Machine({"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")}))]
     assert [url for url in found if str(tmp_path) in url] == [f"unix://{place}" for place in places]
 
 
@@ -118,7 +119,7 @@ def test_an_engine_that_was_stopped_is_said(tmp_path: Path) -> None:
         listener.bind(str(path))
     with pytest.raises(SandboxUnavailable) as error:
         connect(Candidate("the system's socket", f"unix://{path}"))
-    assert "Connection refused" in words(error) and "Start Docker" in words(error)
+    assert "Connection refused" in words(error) and "Start that engine, or point DOCKER_HOST" in words(error)
 
 
 def test_a_hung_engine_is_given_up_after_two_seconds(tmp_path: Path) -> None:
