@@ -129,12 +129,17 @@ def warm_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmKernel
 
 @pytest.fixture
 def lend_kernel(warm_kernel: WarmKernel, tmp_path: Path, request: pytest.FixtureRequest) -> LendKernel:
-    """Lends a kernel in the test's folder, by its environment variables; marked `own_kernel`, a test gets a new one."""
+    """Lends a kernel in the test's folder, by its environment variables.
+
+    Marked `own_kernel`, a test gets a new one; marked `cold_kernel`, one whose process has imported nothing before.
+    """
 
     def lend(env: dict[str, str]) -> AbstractContextManager[Kernel]:
         (tmp_path / "pyproject.toml").write_text("")  # the settings of whoever runs the tests are not meant
         if request.node.get_closest_marker("own_kernel"):
             return Kernel(tmp_path, {**SOURCES, **ONE_OPINION, **env})
+        if request.node.get_closest_marker("cold_kernel"):
+            return Kernel(tmp_path, {**SOURCES, **ONE_OPINION, **env}, cold=True)
         return warm_kernel.lent(tmp_path, {**ONE_OPINION, **env})
 
     return lend

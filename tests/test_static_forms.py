@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.magics.forked_kernels import run_all
 from tests.sandbox.sandboxes import open_sandbox
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def own_text(page: str) -> str:
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.NotebookNode]:
     """The growth of the quickstart, executed without a key or a person, and shown in three ways."""
     import nbformat
-    from nbclient import NotebookClient
 
     open_sandbox("local")
     folder = tmp_path_factory.mktemp("forms") / "notebooks"
@@ -67,7 +67,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.Note
         patch.setenv("AUTOCODE_SANDBOX", "local")
         for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AUTOCODE_MODEL", "AUTOCODE_API_BASE"):
             patch.delenv(key, raising=False)
-        NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+        run_all(notebook, folder)
     yield notebook
 
 

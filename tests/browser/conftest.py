@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser import plays
-from tests.browser.lab import CLOSE_NOTEBOOKS, EXTENSION, Lab, NotebookPage
+from tests.browser.lab import CLOSE_NOTEBOOKS, COLD, EXTENSION, Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
@@ -132,18 +132,20 @@ def desk(chromium: Any) -> Desk:
 def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`.
 
-    Its kernel is one that others had before; marked `own_kernel`, a test gets a new one. So is its page where a test is
-    marked `lent_page`; not where it has settings of its own.
+    Its kernel is one that others had before; marked `own_kernel` or `cold_kernel`, a test gets a new one. So is its
+    page where a test is marked `lent_page`; not where it has settings of its own.
     """
-    may_lend = request.node.get_closest_marker("lent_page") and not request.node.get_closest_marker("own_kernel")
+    cold = request.node.get_closest_marker("cold_kernel")
+    own_kernel = cold or request.node.get_closest_marker("own_kernel")
+    may_lend = request.node.get_closest_marker("lent_page") and not own_kernel
     context = new_context(chromium)
     failures = request.session.testsfailed
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
 
     def open_notebook(*cells: str, run_data: bool = True) -> NotebookPage:
-        lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells])
-        if not opened and not request.node.get_closest_marker("own_kernel"):
+        lab.write(name, [f"%load_ext autocoder_jupyter\n{plays.DATA}", *cells], COLD if cold else "python3")
+        if not opened and not own_kernel:
             lab.lend_kernel(name)
         lent = may_lend and not opened and not lab.own_settings
         tab, loaded = desk.lend() if lent else (context.new_page(), False)

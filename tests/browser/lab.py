@@ -21,6 +21,7 @@ from typing import Any
 from jupyter_client.blocking import BlockingKernelClient
 
 import autocoder_jupyter
+from tests.magics import forked_kernels
 from tests.magics.warm import ask
 
 EXTENSION = Path(autocoder_jupyter.__file__).parent / "labextension"
@@ -46,6 +47,23 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
 
+
+FORK_KERNELS = f"""\
+from tests.magics import forked_kernels
+
+forked_kernels.register()
+forked_kernels.server()
+c.KernelProvisionerFactory.default_provisioner_name = {forked_kernels.NAME!r}
+"""
+
+COLD = "cold"
+COLD_KERNEL = {
+    "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+    "display_name": "Cold",
+    "language": "python",
+    "metadata": {"kernel_provisioner": {"provisioner_name": "local-provisioner"}},
+}
+"""Starts as a person's, for tests of what is imported when."""
 
 THEME = "JupyterLab Light"
 
@@ -80,6 +98,7 @@ class Lab:
         """Whether pages that are opened now differ from those before."""
         self._write_settings(theme)
         self._write_page_config()
+        self._fork_kernels()
         self._link_extension()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -116,12 +135,12 @@ class Lab:
             os.killpg(self._server.pid, signal.SIGKILL)
             self._server.wait()
 
-    def write(self, name: str, cells: Sequence[str]) -> Path:
+    def write(self, name: str, cells: Sequence[str], kernel: str = "python3") -> Path:
         """A notebook with these code cells."""
         import nbformat  # takes a second, and every run of tests collects this
 
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
         path = self.folder / name
         nbformat.write(notebook, path)
         return path
@@ -182,6 +201,13 @@ class Lab:
         path = self._state / "config" / "labconfig" / "page_config.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))
+
+    def _fork_kernels(self) -> None:
+        """Kernels are forked from one process, all but those of a kind that is called "cold"."""
+        (self._state / "config" / "jupyter_server_config.py").write_text(FORK_KERNELS)
+        kernel = self._state / "data" / "kernels" / COLD / "kernel.json"
+        kernel.parent.mkdir(parents=True)
+        kernel.write_text(json.dumps(COLD_KERNEL))
 
     def _link_extension(self) -> None:
         """Let it find the extension as this tree has it, if it is built; no other is installed here."""

@@ -260,7 +260,7 @@ def test_a_cell_says_that_the_extension_is_not_loaded(notebook: Open) -> None:
     point_at(page, cell.locator(".cm-lintRange-warning").first, "Run a cell with %load_ext autocoder_jupyter first.")
 
 
-@pytest.mark.own_kernel
+@pytest.mark.cold_kernel
 def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook: Open) -> None:
     page = notebook("%%autocode growth\nWords", "import sys; hasattr(sys.modules.get('litellm'), 'acompletion')")
     page.cell(1).locator(".autocode-prose").first.wait_for(timeout=SOON)

@@ -15,6 +15,7 @@ from autocoder_jupyter.display.live import UPDATE_SECONDS
 from autocoder_jupyter.lab.vocabulary import vocabulary
 from tests.lab.conftest import CELL, DATA, Play
 from tests.lab.page import Page
+from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import Kernel
 from tests.scripted_model import Answer
 from tests.theatre import CODE, fenced
@@ -50,7 +51,7 @@ def held(answer: str = fenced(CODE)) -> tuple[threading.Event, Answer]:
     return release, Answer(answer, hold=release)
 
 
-@pytest.mark.own_kernel
+@pytest.mark.cold_kernel
 def test_a_person_who_writes_a_cell_need_not_wait_for_imports_later(kernel: Kernel, page: Page) -> None:
     there = "import sys; print('litellm' in sys.modules and hasattr(sys.modules['litellm'], 'acompletion'))"
     assert kernel.run(there).text == "False\n"
@@ -340,7 +341,6 @@ def test_a_headless_run_has_no_comm(kernel: Kernel, open_page: OpenPage) -> None
 def test_an_executed_notebook_holds_no_remains_of_the_link(
     play: Play, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import nbclient
     import nbformat
 
     (tmp_path / "pyproject.toml").write_text("")
@@ -350,7 +350,7 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
     monkeypatch.setenv("AUTOCODE_SECOND_OPINION", "off")
     cells = ["%load_ext autocoder_jupyter", DATA, CELL, "growth.run()"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    run_all(notebook, tmp_path)
     assert "widgets" not in notebook.metadata
     text = nbformat.writes(notebook)
     assert "vnd.jupyter.widget" not in text and "vnd.autocoder" not in text and "comm_id" not in text

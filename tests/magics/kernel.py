@@ -14,7 +14,11 @@ from typing import Any
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tests.magics import forked_kernels
+
 PATIENCE = 120.0
+
+forked_kernels.register()
 
 
 @dataclass
@@ -34,10 +38,13 @@ class Kernel:
     Args:
         folder: its working folder.
         env: further environment variables.
+        cold: nothing was imported in its process before it began, as it is with a person's.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], *, cold: bool = False) -> None:
         self._manager = KernelManager(kernel_name="python3")
+        if not cold:
+            self._manager.kernel_spec.metadata = forked_kernels.METADATA
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AUTOCODE_")}
         self._manager.start_kernel(cwd=str(folder), env={**inherited, **env})
         self.client: BlockingKernelClient = self._manager.client()

@@ -17,6 +17,7 @@ import pytest
 
 import autocoder_jupyter
 from tests.conftest import LendKernel
+from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import PATIENCE, Kernel
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 
@@ -105,7 +106,7 @@ def held() -> tuple[threading.Event, Answer]:
     return release, Answer(CODE, hold=release)
 
 
-@pytest.mark.own_kernel
+@pytest.mark.cold_kernel
 def test_the_extension_loads_nothing_heavy(kernel: Kernel, tmp_path: Path) -> None:
     loaded = kernel.run(
         "import sys; print([m for m in ('litellm', 'docker', 'pyarrow', 'pydantic') if m in sys.modules])"
@@ -349,7 +350,6 @@ def test_export_writes_a_script(kernel: Kernel, tmp_path: Path) -> None:
 
 
 def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: Path, monkeypatch: Any) -> None:
-    import nbclient
     import nbconvert
     import nbformat
 
@@ -358,7 +358,7 @@ def test_the_card_is_in_an_executed_and_exported_notebook(play: Play, tmp_path: 
         monkeypatch.setenv(name, value)
     cells = ["%load_ext autocoder_jupyter", DATA, CELL, "print('total', growth.run())"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    run_all(notebook, tmp_path)
     page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
     assert "autocode-card" in page and "Ready" in page and "there are no refunds" in page
     assert "total 30" in page

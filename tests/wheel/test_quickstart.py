@@ -42,7 +42,8 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
     notebook = nbformat.read(folder / "quickstart.ipynb", as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(USED))
     kernel = kernel_of(plain_python, tmp_path / "kernels")
-    NotebookClient(notebook, km=kernel, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+    place = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, km=kernel, timeout=240, resources=place).execute(cleanup_kc=True)
     package, sandbox, attempts = json.loads(notebook.cells.pop().outputs[0].text)
     assert Path(package).is_relative_to(plain_python.parents[1]) and sandbox == name
     said = text_of(notebook)

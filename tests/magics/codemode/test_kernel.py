@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import LendKernel
+from tests.magics.forked_kernels import run_all
 from tests.magics.warm import SOURCES
 from tests.scripted_model import ScriptedModel
 
@@ -42,13 +43,11 @@ ANSWERS = [
 ]
 
 
-def run_all(folder: Path, model: ScriptedModel) -> Any:
-    import nbclient
-    import nbformat
+def executed(folder: Path, model: ScriptedModel) -> Any:
+    import nbformat  # takes a second, and every worker collects this
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    place = {"metadata": {"path": str(folder)}}
-    nbclient.NotebookClient(notebook, timeout=120, resources=place).execute()
+    run_all(notebook, folder)
     return notebook
 
 
@@ -57,7 +56,7 @@ def test_run_all_twice_asks_the_model_once_and_announces_once(tmp_path: Path, mo
         settings = {"AUTOCODE_MODEL": "openai/scripted", "AUTOCODE_API_BASE": model.url}
         for name, value in (SOURCES | settings).items():
             monkeypatch.setenv(name, value)
-        first, second = run_all(tmp_path, model), run_all(tmp_path, model)
+        first, second = executed(tmp_path, model), executed(tmp_path, model)
         assert len(model.requests) == 4
     for notebook in (first, second):
         assert notebook.cells[-1].outputs[0].text == "North. ['South']\n"

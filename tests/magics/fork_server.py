@@ -1,0 +1,76 @@
+"""Forks kernels from a process that has imported what each of them needs. Runs as `python -m tests.magics.fork_server`.
+
+A kernel imports ipykernel, pandas and litellm, which takes three seconds of a processor each time. One that is forked
+is a process of its own, with its own session, threads and memory, and none of this package is imported in it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MODULES = (
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipywidgets"),
+    *("pandas", "pyarrow", "docker", "psutil"),
+    *("litellm", "litellm.litellm_core_utils.default_encoding", "openai.resources"),
+)
+
+
+def load() -> None:
+    """Import everything; litellm without its price list from the network and without anybody's `.env`."""
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    gc.disable()
+    for module in MODULES:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # or a collection in a child would copy all that it shares with this process
+    gc.enable()
+
+
+def serve() -> Mapping[str, Any] | None:
+    """Answer requests, a line each, until there are no more. In a child that was forked, returns what to become."""
+    with os.fdopen(os.dup(0), "rb", buffering=0) as requests, os.fdopen(os.dup(1), "wb", buffering=0) as answers:
+        while line := requests.readline():
+            request = json.loads(line)
+            if "poll" in request:
+                answer = exit_code(request["poll"])
+            elif (answer := os.fork()) == 0:
+                return request  # type: ignore[no-any-return]
+            answers.write(json.dumps(answer).encode() + b"\n")
+    return None
+
+
+def exit_code(pid: int) -> int | None:
+    """Of a child that has ended, as `subprocess` tells it."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def become_kernel(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
+    """What `python -m ipykernel_launcher` does, until the kernel ends."""
+    os.setsid()
+    os.chdir(folder)
+    own = _search_path()
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:] = [*_search_path(), *(place for place in sys.path if place not in own)]
+    sys.argv[:] = list(arguments)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    importlib.import_module("ipykernel.kernelapp").launch_new_instance()
+
+
+def _search_path() -> list[str]:
+    return [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # the folder that it was started in
+    load()
+    if (kernel := serve()) is not None:
+        become_kernel(**kernel)

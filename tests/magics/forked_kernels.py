@@ -1,0 +1,135 @@
+"""Lets Jupyter start kernels by a fork of one process that has imported what they need (see `fork_server`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+NAME = "forked"
+METADATA = {"kernel_provisioner": {"provisioner_name": NAME}}
+"""Of the description of a kernel that is to be forked."""
+
+ROOT = Path(__file__).parents[2]
+LAUNCHER = ["-m", "ipykernel_launcher"]
+
+
+class ForkServer:
+    """The process that forks; it ends when nobody holds its standard input any more, which is with this process."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.magics.fork_server"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self._one_question = threading.Lock()
+
+    def fork(self, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
+        """A new kernel. It ends when this server does."""
+        arguments = [*arguments, f"--IPKernelApp.parent_handle={self._process.pid}"]
+        pid = self._ask({"arguments": arguments, "folder": folder, "environment": environment})
+        return ForkedProcess(self, pid)
+
+    def exit_code(self, pid: int) -> int | None:
+        """Of a kernel that has ended; asked once, because nothing is known of it afterwards."""
+        code: int | None = self._ask({"poll": pid})
+        return code
+
+    def _ask(self, request: dict[str, Any]) -> Any:
+        assert self._process.stdin and self._process.stdout
+        with self._one_question:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
+
+
+class ForkedProcess:
+    """What Jupyter needs of a `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self.pid = pid
+        self._server = server
+        self._exit_code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._exit_code is None:
+            self._exit_code = self._server.exit_code(self.pid)
+        return self._exit_code
+
+    def wait(self, timeout: float | None = None) -> int:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("kernel", timeout or 0)
+            time.sleep(0.01)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+
+_server: ForkServer | None = None
+
+
+def server() -> ForkServer:
+    """The one of this process."""
+    global _server
+    _server = _server or ForkServer()
+    return _server
+
+
+class ForkedProvisioner(LocalProvisioner):
+    """Forks kernels of this interpreter; others are started as ever."""
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        if cmd[:3] != [sys.executable, *LAUNCHER]:
+            return await super().launch_kernel(cmd, **kwargs)
+        self.cwd = kwargs.get("cwd") or Path.cwd()
+        self.process = server().fork(["ipykernel_launcher", *cmd[3:]], str(self.cwd), dict(kwargs["env"]))
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+
+class ForkingKernelManager(AsyncKernelManager):
+    """For whoever asks for the class of a manager, as nbclient does."""
+
+    @property
+    def kernel_spec(self) -> KernelSpec | None:
+        if (spec := super().kernel_spec) is not None:
+            spec.metadata = METADATA
+        return spec
+
+
+def run_all(notebook: Any, folder: Path) -> None:
+    """Run all cells of a notebook without a person, by nbclient."""
+    from nbclient import NotebookClient  # takes a second, and every worker collects this
+
+    place = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, kernel_manager_class=ForkingKernelManager, timeout=240, resources=place).execute()
+
+
+def register() -> None:
+    """Make the provisioner known in this process, by its name."""
+    where = f"{__name__}:{ForkedProvisioner.__name__}"
+    KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, where, KernelProvisionerFactory.GROUP_NAME)
