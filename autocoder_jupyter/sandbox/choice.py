@@ -80,7 +80,7 @@ def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: 
     wanted = " and ".join(sorted({repr(demand.tier) for demand in missed}))
     by = [f"{demand.tier!r} is demanded by {visible(demand.by)}." for demand in missed]
     container = any(demand.tier == "docker" for demand in missed)
-    steps = "Start Docker or Podman" if choice != "local" else "Leave out sandbox='local', and start Docker or Podman"
+    steps = "Start Docker or Podman" if choice != "local" else "Leave out sandbox='local' and let Docker or Podman run"
     otherwise = "" if container else ", or see in %autocode doctor what the embedded sandbox lacks"
     return SandboxUnavailable(
         f"The sandbox here holds less than the sandbox_minimum {wanted}, so no generated code runs.",
