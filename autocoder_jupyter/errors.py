@@ -65,6 +65,29 @@ class DataDrift(AutocodeError):
     """A frame given to `run()` differs in columns or dtypes from the one that the function was built on."""
 
 
+class ContractBroken(AutocodeError):
+    """A table does not satisfy the schema that the person demanded of it.
+
+    Args:
+        what, why, hint: see `AutocodeError`.
+        told: the same without any value of the data.
+        name: of the input or output.
+        failure_cases: pandera's table of all rows that fail, one a line.
+    """
+
+    def __init__(
+        self, what: str, *, why: str = "", hint: str = "", told: str = "", name: str = "", failure_cases: object = None
+    ) -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.told = told
+        self.name = name
+        self.failure_cases = failure_cases
+
+
+class UncheckedContractWarning(UserWarning):
+    """A recorded function was called whose schema only the notebook has, so the tables were not held to it."""
+
+
 class DriftWarning(UserWarning):
     """A frame given to `run()` differs from the one that the function was built on in columns that it does not read."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +67,38 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Contract:
+    """A pandera schema that a table must satisfy: code of the person's own, which runs in the notebook's process.
+
+    Args:
+        given: the schema or the `DataFrameModel`, as the person passed it.
+        record: its content as JSON, checks of the person's own by their source.
+        text: the same for the model.
+        source: pandera code that defines it as `schema`; "" where it cannot be written.
+    """
+
+    given: Any = field(repr=False, compare=False)
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    text: str = ""
+    source: str = field(default="", repr=False)
+
+    @property
+    def title(self) -> str:
+        """What the schema is called."""
+        return str(self.record.get("name") or "its schema")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            pickle.dumps(self.given)
+        except Exception as error:
+            raise TypeError(
+                f"The contract {self.title} cannot be pickled ({error}). Define it as a DataFrameModel, "
+                "best in a module that the other process can import."
+            ) from None
+        return Contract, (self.given, self.record, self.text, self.source)
+
+
+@dataclass(frozen=True)
 class Request:
     """One thing to build.
 
@@ -84,6 +117,7 @@ class Request:
         wishes: what the person said since, a line each; a later one wins over an earlier one, and over the prompt.
         answers: what the person answered to questions of the plan, a line each.
         earlier: the version in which all wishes but the last are granted; None when there is none to start from.
+        contracts: schemas of the person's own, by the input or output that must satisfy them.
     """
 
     name: str
@@ -99,6 +133,7 @@ class Request:
     wishes: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     earlier: Earlier | None = None
+    contracts: Mapping[str, Contract] = field(default_factory=dict)
 
     @property
     def has_acceptance(self) -> bool:

@@ -258,11 +258,15 @@ class TestOutcome(_Record):
 
 
 class CheckOutcome(_Record):
-    """One condition that is not a test: a user's `--check`, a constraint, types, determinism, untouched inputs."""
+    """One condition that is not a test: a user's `--check`, a constraint, types, determinism, untouched inputs.
+
+    `message` is what a model may be told too. `in_full` is for the person's eyes and is never written down.
+    """
 
     name: str
     passed: bool
     message: str = ""
+    in_full: str = Field(default="", exclude=True, repr=False)
 
 
 class Evidence(_Record):
@@ -445,6 +449,8 @@ class Report(_Record):
     says on what: "5,061 rows".
     `sandbox_tier` is by what that sandbox held, one of `tiers.WORDS`; None in reports of before that was recorded.
     `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
+    `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in reports of before.
+    `contracts` are the schemas that the person demanded, as data: what they say, and nothing that could be run.
     `trace` is what an agent did that wrote on its own; None for the staged loop. `blind_tests` are the tests that such
     an agent did not see.
     """
@@ -482,6 +488,8 @@ class Report(_Record):
     declared_outputs: tuple[OutputSpec, ...] = ()
     data_context: str | None = None
     generated_schemas: dict[str, str] | None = None
+    sample_schemas: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    contracts: dict[str, dict[str, Any]] = Field(default_factory=dict)
     sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     usage: Usage = Usage()
     overspent: str = ""

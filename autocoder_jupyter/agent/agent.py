@@ -63,9 +63,11 @@ class AutoCoderAgent(Constructor):
             constraints: sentences that must hold.
             samples: DataFrame, Series, `File` or `Dir` by name; they are described to the model, the function is
                 run on them, and they are the defaults of `result.run()`.
-            inputs: class or type name by name, such as `{"min_orders": int}`; an `InputSpec` for more.
-            outputs: class or type name by name; an `OutputSpec` for more. Proposed by the plan when left out. A name
-                may have a suffix (`"summary.csv": File`); its field in the result is then `summary_csv`.
+            inputs: class or type name by name, such as `{"min_orders": int}`; an `InputSpec` for more; a schema or
+                `DataFrameModel` of pandera for a table that must satisfy it.
+            outputs: class or type name by name; an `OutputSpec` for more; a schema likewise. Proposed by the plan when
+                left out. A name may have a suffix (`"summary.csv": File`); its field in the result is then
+                `summary_csv`.
             checks: Python expressions over inputs and outputs that must be true on the sample.
             own_tests: source of pytest functions that call `run(…)`; they are run first, and nobody changes them.
             examples: inputs by name and what must come out: a value, or a dict of outputs by name. Compared by values.
@@ -79,6 +81,7 @@ class AutoCoderAgent(Constructor):
 
         Raises:
             InvalidRequest: an argument cannot be understood.
+            ContractBroken: a sample does not satisfy the schema of its input.
             AutocodeError: no generation could be done at all (no key, no sandbox, data that cannot cross).
         """
         request = build_request(
@@ -103,6 +106,7 @@ class AutoCoderAgent(Constructor):
             request.name,
             Pending.resolved(resolution),
             samples=request.samples,
+            contracts=request.contracts,
             options=CallOptions.of(self),
             root=root,
         )

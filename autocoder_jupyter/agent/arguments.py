@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from autocoder_jupyter import parameters as check
+from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
 from autocoder_jupyter.element_types import elements_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.parsing import require_expression
-from autocoder_jupyter.request import Example, Request
+from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.tasks.outputs import field_names
 from autocoder_jupyter.tasks.values import checked_value
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
@@ -36,7 +37,11 @@ def build_request(
         InvalidRequest: an argument that cannot be understood; it is named.
     """
     named = folder_name(prompt if name is None else name)
-    return Request(
+    contracts = {
+        **_contracts("inputs", inputs, is_output=False),
+        **_contracts("outputs", outputs, is_output=True),
+    }
+    request = Request(
         name=named,
         prompt=check.text("prompt", prompt),
         samples=_samples(samples),
@@ -47,7 +52,21 @@ def build_request(
         schema=None if schema is None else check.text("schema", schema),
         own_tests="" if own_tests is None else _own_tests(check.text("own_tests", own_tests), named),
         examples=_examples(examples),
+        contracts=contracts,
     )
+    if not contracts:
+        return request
+    from autocoder_jupyter.contracts.applying import settled
+
+    return settled(request)
+
+
+def _contracts(parameter: str, declared: Mapping[str, Any] | None, *, is_output: bool) -> dict[str, Contract]:
+    """The schemas among what was declared."""
+    found = {name: value for name, value in _named(parameter, declared) if backend_of(value)}
+    return {
+        name: contract_of(f"{parameter}: {name}", name, value, is_output=is_output) for name, value in found.items()
+    }
 
 
 def folder_name(words: str) -> str:
@@ -110,6 +129,8 @@ def _inputs(inputs: Mapping[str, Any] | None) -> tuple[InputSpec, ...]:
         check.identifier("inputs", name)
         if isinstance(declared, InputSpec):
             spec = _with_fitting_default(declared.model_copy(update={"name": name}))
+        elif backend_of(declared):
+            spec = InputSpec(name=name, type=_table_of(declared))
         else:
             spec = InputSpec(
                 name=name, type=_type("inputs", name, declared, INPUT_TYPE_NAMES), elements=_elements(declared)
@@ -140,6 +161,8 @@ def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
             )
         if isinstance(declared, OutputSpec):
             spec = declared.model_copy(update={"name": name})
+        elif backend_of(declared):
+            spec = OutputSpec(name=name, type=_table_of(declared))
         else:
             spec = OutputSpec(
                 name=name, type=_type("outputs", name, declared, TYPE_NAMES), elements=_elements(declared)
@@ -147,6 +170,10 @@ def _outputs(outputs: Mapping[str, Any] | None) -> tuple[OutputSpec, ...]:
         specs.append(spec)
     _require_distinct_fields([spec.name for spec in specs])
     return tuple(specs)
+
+
+def _table_of(schema: Any) -> Literal["DataFrame", "Series"]:
+    return "Series" if kind_of(schema) == "Series" else "DataFrame"
 
 
 def _named(parameter: str, declared: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:

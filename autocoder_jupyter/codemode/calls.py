@@ -22,7 +22,7 @@ from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.codemode.result import ToolCall
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.tools import Tool
-from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.errors import AutocodeError, ContractBroken
 from autocoder_jupyter.types import ToolOutcome
 
 SEEN_TYPES = frozenset(
@@ -313,6 +313,8 @@ class Calls:
 
 def _said(error: Exception) -> tuple[str, str]:
     """The nearest built-in type of an exception and its message, which names its own type where that is another."""
+    if isinstance(error, ContractBroken):  # its own words quote rows
+        return "ValueError", " ".join(error.told.split("\n"))
     if isinstance(error, AutocodeError):
         return "ValueError", " ".join(str(error).split("\n"))
     kind = next(

@@ -1,4 +1,4 @@
-"""A constraint that can be executed: on a real table, and as a check in generated pandera code."""
+"""A constraint that can be executed on a real table."""
 
 from __future__ import annotations
 
@@ -158,12 +158,21 @@ def match_in_linear_time(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
     Raises:
         Undecided: RE2 does not know the pattern, or may read it in another way on these texts.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = all(text.isascii() and "\n" not in text for text in texts)
     if not plain and _READ_OTHERWISE.search(pattern):
         raise Undecided
+    return match_by_re2(pattern, texts)
+
+
+def match_by_re2(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
+    r"""Which texts a pattern fits as RE2 reads it: `\d` and `\w` are of ASCII, `$` is the end of the text.
+
+    Raises:
+        Undecided: RE2 does not know the pattern.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     try:
         fits = pc.match_substring_regex(pa.array(texts, type=pa.large_string()), f"^(?:{pattern})")
     except (pa.ArrowInvalid, UnicodeError):
@@ -237,27 +246,3 @@ def _rows_message(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any], othe
     wanted = int(check.value or 0)
     holds = {"row_count": rows == wanted, "min_rows": rows >= wanted, "max_rows": rows <= wanted}[check.kind]
     return None if holds else f"{check.target} has {rows} rows"
-
-
-def pandera_check(check: ColumnCheck, time_zone: str | None = None) -> str | None:
-    """The source of a pandera check for a column, or None where pandera says it in another way (`unique=` …).
-
-    Args:
-        check: a condition on a column.
-        time_zone: of the column, so that a bound without one can be compared.
-    """
-
-    def literal(value: Scalar | None) -> str:
-        if not isinstance(value, str):
-            return repr(value)
-        zone = f", tz={time_zone!r}" if time_zone and pd.Timestamp(value).tzinfo is None else ""
-        return f"pd.Timestamp({value!r}{zone})"
-
-    if check.kind == "between":
-        return f"pa.Check.in_range({literal(check.low)}, {literal(check.high)})"
-    if check.kind == "regex":
-        return f"pa.Check.str_matches({check.pattern!r})"
-    if check.kind == "isin":
-        return f"pa.Check.isin([{', '.join(map(repr, check.values))}])"
-    names = {"greater_than": "gt", "at_least": "ge", "less_than": "lt", "at_most": "le"}
-    return f"pa.Check.{names[check.kind]}({literal(check.value)})" if check.kind in names else None

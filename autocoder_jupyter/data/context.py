@@ -19,7 +19,6 @@ from autocoder_jupyter.data.path_text import PathText
 from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.data.schema import schema_source
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, KeptBack, Withheld
 from autocoder_jupyter.discretion.masking import Masker, count_masked
@@ -57,7 +56,6 @@ class DataContext:
 
     Args:
         text: for the prompt.
-        schemas: pandera source by sample; for frames and Series.
         shapes: columns and dtypes by sample, as `check_drift` needs them; for frames and Series.
         masked: how many different values of each kind are hidden behind placeholders.
         left_out: by sample, what did not fit.
@@ -65,7 +63,6 @@ class DataContext:
     """
 
     text: str
-    schemas: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, dict[str, Any]] = field(default_factory=dict)
     masked: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -128,7 +125,6 @@ def build_context(
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
     return DataContext(
         text=text,
-        schemas={name: schema_source(samples[name], _checks_on(name, checks)) for name in frames},
         shapes={name: shape_of(whole[name]) for name in frames},
         masked=count_masked(text),
         left_out={name: part.left_out for name, part in rendered.items() if part.left_out},

@@ -1,130 +1,204 @@
-"""A pandera schema of a table, as source that runs: what the sample shows, and not more.
+"""What the sample of a table shows, and not more, as a record: the schema that new tables of its kind can be held to.
 
 It is conservative: a column's dtype, whether anything is missing, and those constraints that hold on the sample.
-Further columns are allowed.
+Further columns are allowed. It is plain data, so that it can be recorded and read back from a file of a stranger;
+`schema_source` says it as pandera code, and `contracts.sample_schema` makes the schema object of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
 
 from autocoder_jupyter.data.cells import is_literal, label_literal
-from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate, find_column, pandera_check
+from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate, find_column, match_by_re2
 from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.sample import missing_in
+from autocoder_jupyter.discretion.masking import Masker
 
 SCHEMA_COLUMNS = 300
-"""Columns beyond are left out of the source, with a comment; the schema lets them pass."""
+"""Columns beyond are left out, with a note; the schema lets them pass."""
 
-_HEADER = "import pandas as pd\nimport pandera.pandas as pa\n\n"
+LONGEST_LABEL = 2_000
+"""Characters of a column's name; a longer one is left out likewise."""
+
+_OF_ROWS = ("row_count", "min_rows", "max_rows")
 
 
-def schema_source(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck] = ()) -> str:
-    """Source that defines `schema`, which accepts the very table it was made from.
+class ColumnSchema(BaseModel):
+    """What holds of one column.
+
+    Args:
+        label: its name as a Python literal, as `data.cells.label_literal` writes it.
+        dtype: a name of pandas'; None for one that pandera does not know.
+        nullable: whether the sample has missing values.
+        unique: whether a constraint demands different values.
+        checks: constraints that hold on the sample.
+        times: how many columns have this name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: str = Field(max_length=LONGEST_LABEL)
+    dtype: str | None = Field(default=None, max_length=200)
+    nullable: bool = True
+    unique: bool = False
+    checks: tuple[ColumnCheck, ...] = ()
+    times: int = 1
+
+
+class TableSchema(BaseModel):
+    """What holds of one table.
+
+    Args:
+        kind: of the sample.
+        columns: the first of its columns; of a Series its only one.
+        rows: constraints on the number of rows.
+        broken: constraints on it that its sample violates.
+        left_out: constraints on it that no check of pandera's says.
+        notes: what else is not in it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["DataFrame", "Series"]
+    columns: tuple[ColumnSchema, ...] = Field(default=(), max_length=SCHEMA_COLUMNS)
+    rows: tuple[ColumnCheck, ...] = ()
+    broken: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck] = ()) -> TableSchema:
+    """The schema of a sample, which accepts the very table that it was made from.
 
     Args:
         value: the sample.
-        checks: conditions on this sample. One that the sample violates becomes a comment.
+        checks: conditions on this sample.
     """
+    held, broken, left_out = _sorted_out(value, checks)
+    said = {"broken": tuple(map(_words, broken)), "left_out": tuple(map(_words, left_out))}
     if isinstance(value, pd.Series):
-        arguments = _column_arguments(value, missing_in(value).any(), _checks_of(value, value, checks))
-        return f"{_HEADER}schema = pa.SeriesSchema({arguments})\n"
-    lines = [f"{_HEADER}schema = pa.DataFrameSchema(", "    {"]
-    lines += _column_lines(value, checks)
-    lines += ["    },", *_frame_checks(value, checks), "    strict=False,", ")"]
-    return "\n".join(lines) + "\n"
-
-
-def _column_lines(frame: pd.DataFrame, checks: Sequence[ColumnCheck]) -> list[str]:
-    lines: list[str] = []
+        column = _column("None", value, bool(missing_in(value).any()), [check for check in held if check.column])
+        return TableSchema(kind="Series", columns=(column,), rows=_of_rows(held), **said)
     places: dict[str, list[int]] = {}
-    for place, label in enumerate(frame.columns[:SCHEMA_COLUMNS]):
-        if is_literal(label):
-            places.setdefault(label_literal(label), []).append(place)
+    notes = []
+    for place, label in enumerate(value.columns[:SCHEMA_COLUMNS]):
+        literal = label_literal(label)
+        if not is_literal(label):
+            notes.append(f"column {place + 1} is not named in source: {_line(literal)}")
+        elif len(literal) > LONGEST_LABEL:
+            notes.append(f"column {place + 1} has a name of {len(literal)} characters")
+        elif _is_private(literal):
+            notes.append(f"column {place + 1} has a name that may be private")
         else:
-            lines.append(f"        # column {place + 1} is not named in source: {_comment(label_literal(label))}")
-    for literal, same in places.items():
-        lines += _column_line(frame, literal, same, checks)
-    if frame.shape[1] > SCHEMA_COLUMNS:
-        lines.append(f"        # {frame.shape[1] - SCHEMA_COLUMNS} more columns are not listed")
-    return lines
+            places.setdefault(literal, []).append(place)
+    if value.shape[1] > SCHEMA_COLUMNS:
+        notes.append(f"{value.shape[1] - SCHEMA_COLUMNS} more columns are not listed")
+    columns = tuple(_of_places(value, literal, same, held) for literal, same in places.items())
+    return TableSchema(kind="DataFrame", columns=columns, rows=_of_rows(held), notes=tuple(notes), **said)
 
 
-def _column_line(frame: pd.DataFrame, literal: str, places: list[int], checks: Sequence[ColumnCheck]) -> list[str]:
+def _of_places(frame: pd.DataFrame, literal: str, places: list[int], held: Sequence[ColumnCheck]) -> ColumnSchema:
+    """One column, or those of one name, which pandera holds to the same."""
     columns = [frame.iloc[:, place] for place in places]
     nullable = any(bool(missing_in(column).any()) for column in columns)
     if len(columns) > 1:
-        # A name that stands twice: pandera applies the line to each of the columns.
         same = all(column.dtype == columns[0].dtype for column in columns)
-        arguments = _column_arguments(columns[0], nullable, []) if same else f"nullable={nullable}"
-        return [f"        {literal}: pa.Column({arguments}),  # {len(columns)} columns have this name"]
-    held, broken = _split(frame, columns[0], checks)
-    lines = [f"        # does not hold on the sample: {_comment(check.sentence or check.kind)}" for check in broken]
-    return [*lines, f"        {literal}: pa.Column({_column_arguments(columns[0], nullable, held)}),"]
+        dtype = _dtype(columns[0].dtype) if same else None
+        return ColumnSchema(label=literal, dtype=dtype, nullable=nullable, times=len(columns))
+    mine = [check for check in held if check.column is not None and _is_same(frame, check.column, columns[0])]
+    return _column(literal, columns[0], nullable, mine)
 
 
-def _column_arguments(column: pd.Series[Any], nullable: Any, checks: list[ColumnCheck]) -> str:
-    dtype = _dtype_source(column.dtype)
-    arguments = [dtype, f"nullable={bool(nullable)}"]
-    sources = [source for check in checks if (source := pandera_check(check, _zone(column))) is not None]
-    if sources:
-        arguments.append(f"checks=[{', '.join(sources)}]")
-    if any(check.kind == "unique" for check in checks) and not missing_in(column).any():
-        arguments.append("unique=True")
-    return ", ".join(arguments)
+def _column(literal: str, column: pd.Series[Any], nullable: bool, held: Sequence[ColumnCheck]) -> ColumnSchema:
+    return ColumnSchema(
+        label=literal,
+        dtype=_dtype(column.dtype),
+        nullable=nullable,
+        unique=any(check.kind == "unique" for check in held),
+        checks=tuple(check for check in held if check.kind not in ("not_null", "unique")),
+    )
 
 
-def _zone(column: pd.Series[Any]) -> str | None:
-    zone = getattr(column.dtype, "tz", None)
-    return None if zone is None else str(zone)
-
-
-def _dtype_source(dtype: Any) -> str:
-    """A dtype as an argument for pandera, or None with its name where pandera knows no such dtype."""
+def _dtype(dtype: Any) -> str | None:
+    """A dtype by a name that pandera knows too."""
     if isinstance(dtype, pd.CategoricalDtype):
         # The categories may be many, and private; that it is one is enough.
-        return "None" if dtype.ordered else '"category"'
+        return None if dtype.ordered else "category"
     if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM" and dtype.itemsize <= 16:
-        return f'"{dtype}"'
+        return str(dtype)
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
-        return f'"string[{dtype.storage}]"'
+        return f"string[{dtype.storage}]"
     plain = pd.DatetimeTZDtype | pd.PeriodDtype | pd.StringDtype
     if isinstance(dtype, plain) or str(dtype) in _NULLABLE:
-        return f'"{dtype_text(dtype)}"'
-    if isinstance(dtype, np.dtype) and dtype.kind == "O":
-        return '"object"'
-    return "None"
+        return dtype_text(dtype)
+    return "object" if isinstance(dtype, np.dtype) and dtype.kind == "O" else None
 
 
 _NULLABLE = {f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)} | {"Float32", "Float64", "boolean"}
 
 
-def _split(
-    frame: pd.DataFrame, column: pd.Series[Any], checks: Sequence[ColumnCheck]
-) -> tuple[list[ColumnCheck], list[ColumnCheck]]:
-    """The checks of one column that its sample satisfies, and those that it does not."""
-    mine = [check for check in checks if check.column is not None and _is_same(frame, check.column, column)]
-    mine = [check for check in mine if _is_decided(check, frame)]
-    held = [check for check in mine if evaluate(check, frame).passed and _pandera_agrees(check, column)]
-    return held, [check for check in mine if check not in held]
+def _sorted_out(
+    value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck]
+) -> tuple[list[ColumnCheck], list[ColumnCheck], list[ColumnCheck]]:
+    """The checks that are in the schema, those that the sample violates, and those that no schema says."""
+    held: list[ColumnCheck] = []
+    broken: list[ColumnCheck] = []
+    left_out: list[ColumnCheck] = []
+    for check in checks:
+        try:
+            holds = evaluate(check, value).passed if check.kind != "same_rows_as" else True
+        except Undecided:
+            left_out.append(check)
+            continue
+        if not holds:
+            broken.append(check)
+        elif _can_be_said(check, value):
+            held.append(check)
+        else:
+            left_out.append(check)
+    return held, broken, left_out
 
 
-def _is_decided(check: ColumnCheck, table: pd.DataFrame | pd.Series[Any]) -> bool:
+def _is_private(text: str) -> bool:
+    """Whether it would be masked on its way to a file, and stand for something else when it is read back."""
+    return Masker().mask(text) != text
+
+
+def _can_be_said(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any]) -> bool:
+    """Whether pandera's form of a check that holds means the same on this table as ours, which is more forgiving."""
+    if any(_is_private(part) for part in (*check.values, check.pattern) if isinstance(part, str)):
+        return False
+    if check.column is None:
+        return check.kind in _OF_ROWS
+    column = find_column(value, check.column)
+    is_level = isinstance(value, pd.DataFrame) and not any(
+        label_literal(column.name) == label_literal(label) for label in value.columns if column is not None
+    )
+    if column is None or is_level:
+        return False
+    textual = column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
+    if check.kind == "isin":
+        return bool(column.dropna().isin(list(check.values)).all())
+    if check.kind == "regex":
+        return textual and not isinstance(column.dtype, pd.CategoricalDtype) and is_re2(check.pattern or "")
+    if check.kind == "unique":
+        return not missing_in(column).any()
+    return check.kind == "not_null" or (not textual and not isinstance(column.dtype, pd.PeriodDtype))
+
+
+def is_re2(pattern: str) -> bool:
+    """Whether RE2 knows a pattern: then it is applied to any text in time that grows with the text."""
     try:
-        evaluate(check, table)
+        match_by_re2(pattern, pd.Series(["a"], dtype=object))
     except Undecided:
         return False
     return True
-
-
-def _checks_of(value: pd.Series[Any], column: pd.Series[Any], checks: Sequence[ColumnCheck]) -> list[ColumnCheck]:
-    mine = [check for check in checks if check.column is not None and find_column(value, check.column) is not None]
-    mine = [check for check in mine if _is_decided(check, value)]
-    return [check for check in mine if evaluate(check, value).passed and _pandera_agrees(check, column)]
 
 
 def _is_same(frame: pd.DataFrame, name: str, column: pd.Series[Any]) -> bool:
@@ -132,28 +206,13 @@ def _is_same(frame: pd.DataFrame, name: str, column: pd.Series[Any]) -> bool:
     return found is not None and label_literal(found.name) == label_literal(column.name)
 
 
-def _pandera_agrees(check: ColumnCheck, column: pd.Series[Any]) -> bool:
-    """Whether pandera's form of a check means the same on this dtype as ours, which is more forgiving."""
-    textual = column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
-    if check.kind == "isin":
-        return bool(column.dropna().isin(list(check.values)).all())
-    if check.kind == "regex":
-        return textual and not isinstance(column.dtype, pd.CategoricalDtype)
-    if check.kind in ("not_null", "unique"):
-        return True
-    return not textual and not isinstance(column.dtype, pd.PeriodDtype)
+def _of_rows(held: Sequence[ColumnCheck]) -> tuple[ColumnCheck, ...]:
+    return tuple(check for check in held if check.kind in _OF_ROWS)
 
 
-def _frame_checks(frame: pd.DataFrame, checks: Sequence[ColumnCheck]) -> list[str]:
-    """Conditions on the number of rows that need no other table."""
-    signs = {"row_count": "==", "min_rows": ">=", "max_rows": "<="}
-    sources = [
-        f"pa.Check(lambda frame: len(frame) {signs[check.kind]} {check.value!r})"
-        for check in checks
-        if check.kind in signs and evaluate(check, frame).passed
-    ]
-    return [f"    checks=[{', '.join(sources)}],"] if sources else []
+def _words(check: ColumnCheck) -> str:
+    return _line(check.sentence or check.kind)
 
 
-def _comment(text: str) -> str:
+def _line(text: str) -> str:
     return " ".join(text.split())[:200]

@@ -10,7 +10,7 @@ _SAID = frozenset(
     (
         *("error", "output", "message", "error_message", "change"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
-        "generated_schemas",  # which name the columns of the data
+        *("generated_schemas", "sample_schemas"),  # which name the columns of the data
         *("first", "second", "at", "not_compared", "smallest", "derivation"),  # of a second opinion
     )
 )

@@ -191,12 +191,19 @@ def checks(evidence: Evidence) -> str:
     return _conditions(evidence.checks)
 
 
+def _one_line(message: str) -> str:
+    """What a condition says, where that is not a block of its own."""
+    return "" if "\n" in message else markup.clipped(message, 1_000)
+
+
 def _conditions(conditions: Iterable[CheckOutcome]) -> str:
     return "".join(
         _entry(
             check.passed,
             "✓ holds" if check.passed else "✗ does not hold",
-            f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(markup.clipped(check.message, 1_000))}",
+            f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(_one_line(check.message))}",
+            "",
+            markup.code(markup.clipped(check.message, 2_000)) if "\n" in check.message else "",
         )
         for check in conditions
     )

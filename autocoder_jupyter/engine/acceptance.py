@@ -9,7 +9,7 @@ from autocoder_jupyter.engine.examples import bind, run_examples
 from autocoder_jupyter.engine.own_tests import failures_in, outcomes_of, own_module, why_broken
 from autocoder_jupyter.engine.sample_run import failures_of
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure
 
 
@@ -29,7 +29,13 @@ class Acceptance:
 
 
 def run_acceptance(
-    worker: Worker, callee: Worker, program: Program, request: Request, plan: CodePlan, discretion: Discretion
+    worker: Worker,
+    callee: Worker,
+    program: Program,
+    request: Request,
+    plan: CodePlan,
+    discretion: Discretion,
+    on_call: OnCall | None = None,
 ) -> Acceptance:
     """Run examples and own tests, each call in the function's own worker. Blocks.
 
@@ -40,6 +46,7 @@ def run_acceptance(
         request: with what the person demands.
         plan: the interface.
         discretion: what may be told of it.
+        on_call: hears of each call of a test.
 
     Raises:
         InvalidRequest: an example does not fit the interface.
@@ -50,7 +57,7 @@ def run_acceptance(
     if not request.own_tests:
         return Acceptance(outcomes, failures)
     suite = own_module(request.own_tests, request.name, plan)
-    run = worker.test(program, suite.source, suite.ids, callee=callee)
+    run = worker.test(program, suite.source, suite.ids, callee=callee, on_call=on_call)
     if broken := why_broken(run, discretion):
         return Acceptance(outcomes, failures, broken)
     tested, wrong = outcomes_of(suite, run, discretion), failures_in(suite, run, discretion)

@@ -11,6 +11,7 @@ from autocoder_jupyter.data.glimpse import glimpses
 from autocoder_jupyter.discretion.secrets import hidden_values
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
+from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
@@ -24,6 +25,8 @@ from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 _Runs = tuple[TestRun | None, TestRun | None]
 """Of the tests, and of the blind ones."""
+
+_Outcomes = tuple[CheckOutcome, ...]
 
 
 class Trials:
@@ -67,28 +70,35 @@ class Trials:
             run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
         sample, vacuous = rest.result()
-        accepted, (tested, blind), callee = run.result()
+        accepted, (tested, blind), callee, promised = run.result()
         sample, own, stated = await work.stage("verify", lambda: self._verify(program, sample, callee))
         failures = (
             *accepted.failures,
-            *failures_of(own),
+            *failures_of((*own, *promised)),
             *(sample.failures(work.discretion) if sample else ()),
             *failures_of(stated),
         )
-        accepted = replace(accepted, outcomes=(*accepted.outcomes, *own), failures=())
+        accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
         return Verdict(work.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind)
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config
         if not self._work.discretion.shows_values or config.hide or config.mask:  # an output may hold those columns
             return SampleOutputs(withheld=True)
-        return SampleOutputs(glimpses(sample.values, hidden_values(secret_values(config.secrets), config.env_vars)))
+        return SampleOutputs(glimpses(sample.values, self._secrets))
 
-    async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str]:
-        """What the person's examples and tests gave, then the others, and the id of the worker that they called."""
+    @property
+    def _secrets(self) -> dict[str, str]:
+        config = self._work.config
+        return hidden_values(secret_values(config.secrets), config.env_vars)
+
+    async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
+        """What the person's examples and tests gave, then the others, the id of the worker that they called, and
+        whether the outputs of all these calls satisfied their contracts.
+        """
         work, suite, discretion = self._work, self._work.suite, self._work.discretion
         if suite is None and not work.request.has_acceptance:
-            return Acceptance(), (None, None), ""
+            return Acceptance(), (None, None), "", ()
         if suite is not None:
             work.emit(TestsCollected(suite.all_ids))
 
@@ -98,15 +108,20 @@ class Trials:
         def tell_blind(outcome: TestOutcome) -> None:
             tell(outcome.model_copy(update={"id": blind_id(outcome.id)}))
 
-        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str]:
+        watch = watch_of(work.request.contracts, [spec.name for spec in program.outputs], self._secrets)
+
+        def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
                 if module is None:
                     return None
-                return worker.test(program, module.source, module.ids, callee=callee, on_report=on_report)
+                return worker.test(
+                    program, module.source, module.ids, callee=callee, on_report=on_report, on_call=watch
+                )
 
-            accepted = run_acceptance(worker, callee, program, work.request, work.plan, discretion)
+            accepted = run_acceptance(worker, callee, program, work.request, work.plan, discretion, watch)
             blind = tested(suite.blind, tell_blind) if suite else None
-            return accepted, (tested(suite, tell), blind), callee.id
+            runs = tested(suite, tell), blind
+            return accepted, runs, callee.id, watch.outcomes(discretion) if watch else ()
 
         return await work.bench.work_with_two(job)
 
@@ -130,13 +145,14 @@ class Trials:
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
-        """The sample once more, the person's checks, and the constraints."""
+        """The sample once more, the person's checks and contracts, and the constraints."""
         work, samples, discretion = self._work, self._work.request.samples, self._work.discretion
         seen_by = {callee, first.worker} if first else {callee}
         sample = await run_again(work.bench, program, samples, first, discretion, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
+        sample, promised = await judged_on_sample(work.request.contracts, sample, discretion, self._secrets)
         values = sample.values
         own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
         stated = await work.constraints.evaluate(work.bench, values, samples, show_values=discretion.shows_values)
-        return sample, own, stated
+        return sample, (*own, *promised), stated

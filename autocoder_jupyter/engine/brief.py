@@ -13,7 +13,7 @@ from typing import Any
 
 from autocoder_jupyter.engine.interface import signature
 from autocoder_jupyter.models.cache_marks import SHARED
-from autocoder_jupyter.request import Request
+from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import CodePlan, OutputSpec
 
 DATA_RULE = (
@@ -59,6 +59,10 @@ The tests, one pytest module:
 """Who is asked, and what code and tests must keep to: the same for every stage."""
 
 _WISHES = "Said since, in this order; a later line wins over an earlier one, and over the request:"
+_CONTRACTS = """\
+These tables are held to a schema of the person's own by pandera: on the sample, in each call that a test makes and in
+every later call. Where it says otherwise than the rules above (a dtype, an index), it wins. An input that does not
+satisfy its schema never reaches `run`; tests make inputs that do."""
 _ANSWERS = "The person was asked about the request, and this was answered; it holds like the request itself:"
 
 
@@ -88,9 +92,17 @@ def request_text(request: Request, data_context: str) -> str:
         parts.append(block("checks", "These Python expressions must be true:\n" + _bullets(request.checks)))
     if request.schema:
         parts.append(block("schema", request.schema.strip()))
+    if request.contracts:
+        parts.append(block("contracts", contracts_text(request.contracts)))
     if data_context:
         parts.append(data_context)  # comes in its own <data> blocks
     return "\n\n".join(parts)
+
+
+def contracts_text(contracts: Mapping[str, Contract]) -> str:
+    """What the person's schemas demand, as the model sees it."""
+    tables = (f"{name}, which must satisfy {contract.title}:\n{contract.text}" for name, contract in contracts.items())
+    return "\n\n".join((_CONTRACTS, *tables))
 
 
 def plan_text(plan: CodePlan) -> str:

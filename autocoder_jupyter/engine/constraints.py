@@ -68,6 +68,10 @@ class Constraints:
             if (recorded := journal.find_step(_STEP, self._key)) is not None:
                 self._take(ParsedConstraints.model_validate(recorded))
 
+    def on(self, table: str) -> tuple[ColumnCheck, ...]:
+        """The checks of one table."""
+        return tuple(check for check in self._checks if check.target == table)
+
     @property
     def _key(self) -> str:
         return content_key(self._unread)

@@ -24,7 +24,7 @@ from autocoder_jupyter.engine.events import (
     VersionBegun,
 )
 from autocoder_jupyter.engine.prepare import prepare, request_record
-from autocoder_jupyter.engine.report import Clock, Turn, build_report, kept_report
+from autocoder_jupyter.engine.report import Clock, Turn, build_report, kept_report, sample_schemas
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.staged import StagedWriter
@@ -139,7 +139,8 @@ class _Generation:
         if reason and not over and not self._packages.way_out:
             work.services.journal.reject(work.last_words)
         reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
-        report = build_report(work, self._packages, self._turns, self._clock, reason, self._writer.trace)
+        schemas = await call_blocking(lambda: sample_schemas(work))
+        report = build_report(work, self._packages, self._turns, self._clock, reason, self._writer.trace, schemas)
         report = self._recorded(report)
         state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
         work.emit(Finished(state, report.error or report.overspent, self._limit))

@@ -50,7 +50,9 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     require_crossing(inputs, request.samples)
     withheld = Withheld.of(config.hide, config.mask)
     columns = (column.name for output in request.outputs for column in output.columns)
-    withheld.require_possible(request.samples, (words_of(request), *request.wishes, *columns))
+    contracts = (contract.text for contract in request.contracts.values())
+    withheld.require_possible(request.samples, (words_of(request), *request.wishes, *columns, *contracts))
+    _require_no_values_of_masked(request, config)
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
     reading = read_constraints(request.constraints, tables_of(withheld.told(request.samples), request.outputs))
@@ -65,6 +67,19 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         withheld=withheld,
     )
     return Prepared(inputs, context, RequestKey.of(request, config, inputs), _own_lock(config))
+
+
+def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
+    """A contract goes to the model as it stands, and its checks of a masked column may name values of it."""
+    for name, contract in request.contracts.items():
+        told = [part for part in (*contract.record["columns"], *contract.record["index"]) if part["checks"]]
+        masked = next((column for column in config.mask for part in told if part["label"] == repr(column)), None)
+        if masked is not None:
+            raise InvalidRequest(
+                f"{masked} is to be masked, and the contract of {name} has checks of it.",
+                why="What a contract demands goes to the model as it stands.",
+                hint="Take these checks out of it, or do not mask the column.",
+            )
 
 
 def _own_lock(config: AgentConfig) -> tuple[str, ...]:
@@ -131,6 +146,7 @@ def request_record(request: Request, config: AgentConfig, key: RequestKey) -> di
         "checks": list(request.checks),
         "schema": request.schema,
         "own_tests": request.own_tests,
+        "contracts": {name: contract.record for name, contract in request.contracts.items()},
         "examples": [example.text for example in request.examples],
         "wishes": list(request.wishes),
         "earlier": request.earlier.version if request.earlier else None,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import pandas as pd
+
+from autocoder_jupyter.data.schema import table_schema
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.journal import conversation
 from autocoder_jupyter.engine.own_tests import own_module
@@ -63,7 +67,13 @@ class Clock:
 
 
 def build_report(
-    work: Work, packages: Packages, turns: Sequence[Turn], clock: Clock, reason: str, trace: Trace | None = None
+    work: Work,
+    packages: Packages,
+    turns: Sequence[Turn],
+    clock: Clock,
+    reason: str,
+    trace: Trace | None = None,
+    schemas: Mapping[str, dict[str, Any]] | None = None,
 ) -> Report:
     """The report, from the best attempt; of equals, the later one.
 
@@ -74,6 +84,7 @@ def build_report(
         clock: when it began.
         reason: why it was given up, when it was.
         trace: what an agent did, if one wrote.
+        schemas: of the samples, from `sample_schemas`.
     """
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
     plan = getattr(work, "plan", None)
@@ -116,7 +127,8 @@ def build_report(
         declared_inputs=plan.inputs if plan else work.prepared.inputs,
         declared_outputs=plan.outputs if plan else work.request.outputs,
         data_context=work.context or None,
-        generated_schemas=dict(context.schemas) or None,
+        sample_schemas=dict(schemas or {}),
+        contracts={name: dict(contract.record) for name, contract in request.contracts.items()},
         sample_shapes=dict(context.shapes),
         usage=work.budget.used,
         overspent=work.budget.overspent,
@@ -128,6 +140,16 @@ def build_report(
         timeline=work.timeline.steps,
         trace=trace,
     )
+
+
+def sample_schemas(work: Work) -> dict[str, dict[str, Any]]:
+    """The schemas of the samples as data, with what the constraints say of them. Looks at all rows."""
+    constraints = getattr(work, "constraints", None)
+    return {
+        name: table_schema(value, constraints.on(name) if constraints else ()).model_dump(mode="json")
+        for name, value in work.told_samples.items()
+        if isinstance(value, pd.DataFrame | pd.Series)
+    }
 
 
 def kept_report(report: Report, work: Work, kept: Version) -> Report:

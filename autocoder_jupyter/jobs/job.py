@@ -62,6 +62,7 @@ class Job(BackgroundJob[Report, Resolution]):
             request.name,
             self._pending,
             samples=request.samples,
+            contracts=request.contracts,
             options=CallOptions.of(config),
             root=journal_root,
             before=self._before,

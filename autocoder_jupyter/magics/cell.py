@@ -12,6 +12,7 @@ from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
+from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import collect_example, require_fit
 from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
@@ -86,7 +87,7 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     """The request of a cell, its data captured as they are now."""
     if command.refine:
         return refined_request(command, notebook)
-    return Request(
+    request = Request(
         name=command.name,
         prompt=command.prompt,
         samples=collect_samples(command, notebook.namespace),
@@ -98,6 +99,7 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
         own_tests=notebook.own_tests_of(command.name),
         examples=tuple(collect_example(option, notebook.namespace) for option in command.examples),
     )
+    return with_contracts(request, command, notebook.namespace)
 
 
 def refuse_to_shadow(notebook: Notebook, name: str, *, replace: bool) -> None:

@@ -25,6 +25,7 @@ from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.settings.option import Mode
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
+_VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
 
 
@@ -48,7 +49,8 @@ class CellCommand:
         constraints, checks: as written.
         refine: whether the prompt is a wish about the function that has the name.
         examples: what `--example` says, not evaluated.
-        schema: free text, or `@name` of a variable that holds it.
+        schema: free text, or `@name` of a variable that holds it, or a schema of pandera.
+        contracts: (input or output, name of the variable that holds its schema).
         mode: `function`, or `tools` for code that calls functions of the notebook.
         tools: those functions.
         continues: the conversation of that kind that goes on.
@@ -65,6 +67,7 @@ class CellCommand:
     checks: tuple[str, ...] = ()
     examples: tuple[ExampleOption, ...] = ()
     schema: str | None = None
+    contracts: tuple[tuple[str, str], ...] = ()
     refine: bool = False
     mode: Mode = "function"
     tools: tuple[ToolOption, ...] = ()
@@ -102,6 +105,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         checks=tuple(_check(text) for text in given.get("check", ())),
         examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
+        contracts=tuple(_contract(text) for text in given.get("contract", ())),
         refine=bool(given.get("refine")),
         mode=mode,
         tools=read_tools(given.get("tool", ())),
@@ -160,6 +164,16 @@ def _sample(text: str) -> SampleOption:
     return SampleOption(name, expression)
 
 
+def _contract(text: str) -> tuple[str, str]:
+    name, equals, variable = (part.strip() for part in text.partition("="))
+    if not equals or not name or not _VARIABLE.fullmatch(variable):
+        raise InvalidRequest(
+            f"--contract {text!r} does not name a table and its schema.",
+            hint="Write --contract NAME=@MODEL: an input or output, and the variable that holds the schema.",
+        )
+    return name, variable.removeprefix("@")
+
+
 def _check(text: str) -> str:
     _compiled("--check", text)
     return text.strip()
@@ -181,6 +195,7 @@ def _refuse_doubled_names(command: CellCommand) -> None:
         "-o": [output.name for output in command.outputs],
         "-i": [spec.name for spec in command.inputs],
         "-s": [sample.name for sample in command.samples],
+        "--contract": [name for name, _ in command.contracts],
     }
     for flag, names in groups.items():
         for name in names:

@@ -116,6 +116,10 @@ def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
     option = FLAGS[flag]
     if option.name == "sample":
         return _data(notebook)
+    if option.name in ("schema", "contract"):
+        from autocoder_jupyter.magics.contracts import schema_names
+
+        return _all((f"@{name}" for name in schema_names(notebook.namespace)), "schema")
     if option.name == "model":
         return _models(fragment, notebook)
     if option.name == "tool":

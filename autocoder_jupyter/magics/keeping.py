@@ -177,7 +177,8 @@ def bind(notebook: Notebook, name: str, version: Version) -> None:
     held = notebook.namespace.get(name)
     options = CallOptions.of(notebook.settings().agent_config())
     samples = held.original_samples if held is not None else {}
-    notebook.namespace[name] = result_of(version, notebook.journal_root, options, samples=samples)
+    contracts = held.contracts_in_force if held is not None else {}
+    notebook.namespace[name] = result_of(version, notebook.journal_root, options, samples=samples, contracts=contracts)
 
 
 def require_no_work(notebook: Notebook, name: str) -> None:

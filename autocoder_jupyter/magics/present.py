@@ -70,6 +70,12 @@ def recorded_request(versions: Versions, version: Version, namespace: Mapping[st
             )
         samples[sample] = capture(namespace[sample])
     schema, own_tests = record.get("schema"), record.get("own_tests")
+    if record.get("contracts"):
+        raise InvalidRequest(
+            f"{versions.name} has schemas to satisfy, and these are code of its notebook.",
+            why="They are part of what it rests on, and of them its folder holds only a description.",
+            hint=f"Run the cell of {versions.name} first.",
+        )
     if _list(record, "examples"):
         raise InvalidRequest(
             f"{versions.name} has examples to meet, and these are values of its notebook.",

@@ -9,6 +9,7 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import Dir, File
 
@@ -95,20 +96,23 @@ def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str
 
 
 def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
-    """Free text about the data; `@name` alone is the text in that variable.
+    """Free text about the data; `@name` alone is the text in that variable; None where that is a schema of pandera.
 
     Raises:
         InvalidRequest: the variable is not there, or not text.
     """
+    if names_a_schema(schema, namespace):
+        return None
     if schema is None or not re.fullmatch(r"@[A-Za-z_]\w*", schema.strip()):
         return schema
     name = schema.strip()[1:]
     if name not in namespace:
         texts = [key for key, value in namespace.items() if isinstance(value, str) and not key.startswith("_")]
+        texts += schema_names(namespace)
         raise InvalidRequest(f"--schema @{name}: there is no {name!r}.", hint=did_you_mean(name, texts, mark="@"))
     value = namespace[name]
     if not isinstance(value, str):
-        raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, not text.")
+        raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, neither text nor a schema of pandera.")
     return value
 
 

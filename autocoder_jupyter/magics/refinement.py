@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
+from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.present import Present, earlier_of, present
@@ -29,7 +30,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
     base = _with_wish(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
-    return replace(
+    refined = replace(
         base,
         samples={**base.samples, **collect_samples(command, notebook.namespace)},
         inputs=_by_name(base.inputs, command.inputs),
@@ -40,6 +41,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
         own_tests=notebook.own_tests_of(command.name) or base.own_tests,
         examples=(*base.examples, *(collect_example(option, notebook.namespace) for option in command.examples)),
     )
+    return with_contracts(refined, command, notebook.namespace)
 
 
 def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from autocoder_jupyter.contracts.of_report import schemas_of, sources_of
 from autocoder_jupyter.types import (
     Attempt,
     CodePlan,
@@ -126,8 +127,21 @@ class ReportFields:
 
     @property
     def generated_schemas(self) -> Mapping[str, str] | None:
-        """A pandera schema as Python code for each sample."""
-        return self.report.generated_schemas
+        """A pandera schema as Python code for each sample, written when it is read; see `schemas` for the objects."""
+        return sources_of(self.report)
+
+    @property
+    def schemas(self) -> Mapping[str, Any]:
+        """A pandera `DataFrameSchema` (of a Series a `SeriesSchema`) for each sample, to be executed.
+
+        It holds a table to the dtypes of the sample, to what is never missing there, and to the constraints that hold
+        on it. `schema.metadata["autocode"]` names the constraints that are not in it. Built from data, also for a
+        result that was recorded. A result from before there were these has `generated_schemas` only.
+
+        Raises:
+            InvalidRequest: pandera is missing, or what was recorded cannot be read.
+        """
+        return schemas_of(self.report)
 
     @property
     def usage(self) -> Usage:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution, State
@@ -53,6 +54,7 @@ class CodeGenEvalResult(ReportFields):
         declared: how the function will be called, as far as that is known before there is one.
         before: gives the result that the name had before, when there was a good one.
         answers_meanwhile: whether the function from before answers calls while this run is in work.
+        contracts: schemas that inputs and outputs must satisfy in each call.
     """
 
     __doc__ = DocumentationOfInstance(__doc__)
@@ -60,6 +62,7 @@ class CodeGenEvalResult(ReportFields):
     __slots__ = (
         "_answers_meanwhile",
         "_before",
+        "_contracts",
         "_declared",
         "_function",
         "_options",
@@ -80,6 +83,7 @@ class CodeGenEvalResult(ReportFields):
         declared: Interface | None = None,
         before: Callable[[], CodeGenEvalResult | None] = lambda: None,
         answers_meanwhile: bool = False,
+        contracts: Mapping[str, Contract] | None = None,
     ) -> None:
         self.name = name
         self._pending = pending
@@ -89,6 +93,7 @@ class CodeGenEvalResult(ReportFields):
         self._declared = declared or Interface(f"{name} is not ready yet.")
         self._before = before
         self._answers_meanwhile = answers_meanwhile
+        self._contracts = dict(contracts or {})
         self._function: Function | None = None
 
     # The life of the generation
@@ -147,6 +152,16 @@ class CodeGenEvalResult(ReportFields):
         return dict(self._samples)
 
     @property
+    def contracts(self) -> Mapping[str, Any]:
+        """The schemas that the person demanded, by the input or output that each call is held to."""
+        return {name: contract.given for name, contract in self._contracts.items()}
+
+    @property
+    def contracts_in_force(self) -> Mapping[str, Contract]:
+        """The same with what is recorded of them."""
+        return dict(self._contracts)
+
+    @property
     def options(self) -> CallOptions:
         """How the function is called: limits, network, variables."""
         return self._options
@@ -178,7 +193,8 @@ class CodeGenEvalResult(ReportFields):
 
         A call gives one output bare, several as a named tuple in declared order (`summary.csv` is its field
         `summary_csv`). It raises `GenerationFailed` when there is no function that can be trusted, `InvalidRequest`
-        or `DataDrift` when the arguments do not fit (nothing ran), and `SandboxError` when the program or its
+        or `DataDrift` when the arguments do not fit (nothing ran), `ContractBroken` when a table does not satisfy its
+        schema, and `SandboxError` when the program or its
         sandbox failed.
         """
         stand_in = self._stand_in()
@@ -211,7 +227,7 @@ class CodeGenEvalResult(ReportFields):
         if self._is_good or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
             return None
         state = {"cancelled": "was cancelled", "running": "is being made anew"}.get(self.state, "has failed")
-        function = Function.of(before.report, self._samples, self._root)
+        function = Function.of(before.report, self._samples, self._root, self._contracts)
         inputs = {spec.name for spec in function.inputs}
         told = f"{self.name} {state}; this call went to the function from before (version {before.report.run_id})."
         return replace(
@@ -243,7 +259,7 @@ class CodeGenEvalResult(ReportFields):
 
     def _built(self) -> Function:
         if self._function is None:
-            self._function = Function.of(self.report, self._samples, self._root)
+            self._function = Function.of(self.report, self._samples, self._root, self._contracts)
         return self._function
 
     @taking(GivenOptions)
@@ -338,7 +354,8 @@ class CodeGenEvalResult(ReportFields):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.done:
             raise TypeError(f"{self.name} is still pending; call .wait() before it is pickled or copied")
-        return _revived, (self.name, self._pending.wait(), self._samples, self._options, self._root)
+        parts = self.name, self._pending.wait(), self._samples, self._options, self._root, self._contracts
+        return _revived, parts
 
     def __copy__(self) -> CodeGenEvalResult:
         twin = CodeGenEvalResult(
@@ -350,6 +367,7 @@ class CodeGenEvalResult(ReportFields):
             declared=self._declared,
             before=self._before,
             answers_meanwhile=self._answers_meanwhile,
+            contracts=self._contracts,
         )
         twin._function = self._function
         return twin
@@ -372,6 +390,12 @@ def _summary(report: Report) -> list[str]:
 
 
 def _revived(
-    name: str, resolution: Resolution, samples: Mapping[str, Any], options: CallOptions, root: Path
+    name: str,
+    resolution: Resolution,
+    samples: Mapping[str, Any],
+    options: CallOptions,
+    root: Path,
+    contracts: Mapping[str, Contract] | None = None,
 ) -> CodeGenEvalResult:
-    return CodeGenEvalResult(name, Pending.resolved(resolution), samples=samples, options=options, root=root)
+    pending = Pending.resolved(resolution)
+    return CodeGenEvalResult(name, pending, samples=samples, options=options, root=root, contracts=contracts)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result.handle import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.storage import without_strange_packages
@@ -20,6 +21,7 @@ def result_of(
     options: CallOptions,
     *,
     samples: Mapping[str, Any] | None = None,
+    contracts: Mapping[str, Contract] | None = None,
     trusted: bool = False,
 ) -> CodeGenEvalResult:
     """The result of a recorded version. Its own samples are not recorded: a call needs all inputs but those given.
@@ -29,6 +31,7 @@ def result_of(
         root: the `.autocode` folder.
         options: of calls.
         samples: default arguments by name; those that are no inputs are passed over.
+        contracts: schemas that its inputs and outputs must satisfy; the record holds a description only.
         trusted: whether packages that are not well known may be installed; the folder may be a stranger's.
     """
     report, withheld = (version.report, ()) if trusted else without_strange_packages(version.report)
@@ -40,6 +43,7 @@ def result_of(
         samples={name: value for name, value in (samples or {}).items() if name in inputs},
         options=replace(options, withheld=withheld),
         root=root,
+        contracts=contracts,
     )
 
 

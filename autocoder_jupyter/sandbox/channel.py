@@ -26,7 +26,7 @@ from autocoder_jupyter.sandbox.changes import changed
 from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
 from autocoder_jupyter.sandbox.packing import Packed, describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Limits, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Limits, OnCall, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.testing import Testing
 from autocoder_jupyter.sandbox.text import clean, stable
@@ -167,6 +167,7 @@ class ChannelWorker:
         callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
+        on_call: OnCall | None = None,
     ) -> TestRun:
         """Run pytest on `tests` here, and the function in `callee`; see `protocol.Worker.test`.
 
@@ -181,7 +182,7 @@ class ChannelWorker:
         verdicts = Verdicts(tests, self._folder, on_report)
         started = time.monotonic()
         allowed = self._seconds(seconds)
-        talk = Testing(program, tests, callee, verdicts, started + allowed)
+        talk = Testing(program, tests, callee, verdicts, started + allowed, on_call)
         ending, report = "", {}
         with self._lock:
             try:

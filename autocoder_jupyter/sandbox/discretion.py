@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.sandbox.packing import Packed
-from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, OnCall, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.types import TestOutcome
 
@@ -58,12 +58,15 @@ class DiscreetWorker:
         callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
+        on_call: OnCall | None = None,
     ) -> TestRun:
         """See `Worker.test`."""
         # The id of a case holds its parameters; those of a run are the tests' own, which know no secret.
         report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
         with self._hushed():
-            run = self._worker.test(program, tests, expected, callee=callee, seconds=seconds, on_report=report)
+            run = self._worker.test(
+                program, tests, expected, callee=callee, seconds=seconds, on_report=report, on_call=on_call
+            )
         return dataclasses.replace(
             run,
             outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),

@@ -185,6 +185,10 @@ class TestRun:
         return bool(self.outcomes) and all(outcome.outcome == "passed" for outcome in self.outcomes)
 
 
+OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
+"""Takes the arguments and the outputs of a call, decoded anew."""
+
+
 class Worker(Protocol):
     """One resident, locked-down interpreter. One program at a time; `kill` may come from any thread."""
 
@@ -237,6 +241,7 @@ class Worker(Protocol):
         callee: Worker | None,
         seconds: float | None = None,
         on_report: Callable[[TestOutcome], None] | None = None,
+        on_call: OnCall | None = None,
     ) -> TestRun:
         """Run pytest on the source `tests` here; `from solution import run` in it reaches `program` in another worker.
 
@@ -251,6 +256,7 @@ class Worker(Protocol):
                 program of ours, such as a stub, which finds out nothing.
             seconds: wall clock for all tests; the worker's limit by default.
             on_report: hears of each test when it ends.
+            on_call: hears of each call that a test made and that returned: its arguments and outputs by name.
         """
         ...
 

@@ -11,15 +11,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from autocoder_jupyter.data.codec import Corrupt
 from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.exchange import Malformed
 from autocoder_jupyter.sandbox.packing import Packed, describe
-from autocoder_jupyter.sandbox.protocol import Program, Worker
+from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
+from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.text import without_places
 from autocoder_jupyter.sandbox.verdicts import Verdicts
-from autocoder_jupyter.sandbox.worker.frames import pack
+from autocoder_jupyter.sandbox.worker.frames import pack, padded
 
 _FROM_THE_ANSWER = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
 _WORDS = ("message", "traceback")
@@ -34,15 +36,23 @@ class Testing:
         callee: the worker of the function; None has it called in the process of the tests.
         verdicts: takes the news.
         deadline: by `time.monotonic`.
+        on_call: see `protocol.Worker.test`.
     """
 
     def __init__(
-        self, program: Program, tests: str, callee: Worker | None, verdicts: Verdicts, deadline: float
+        self,
+        program: Program,
+        tests: str,
+        callee: Worker | None,
+        verdicts: Verdicts,
+        deadline: float,
+        on_call: OnCall | None = None,
     ) -> None:
         self._program = program
         self._callee = callee
         self._verdicts = verdicts
         self._deadline = deadline
+        self._on_call = on_call
         self._call: Packed | None = None
         self._gone = ""
         own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
@@ -91,6 +101,8 @@ class Testing:
                 return [pack({"kind": "gone", "message": str(error), "payload": 0})]
             if wrong := _wrong_elements(self._program, answer):
                 return [pack({"kind": "error", "error": "WrongType", "message": wrong, "payload": 0})]
+            if self._on_call is not None:
+                _tell(self._on_call, self._program, call, answer)
             told = {key: answer.header[key] for key in _FROM_THE_ANSWER if key in answer.header}
             words = {key: without_places(str(answer.header.get(key, "")), answer.folder) for key in _WORDS}
             told["args"] = [_placeless(value, answer.folder) for value in _list(told.get("args"))]
@@ -111,6 +123,30 @@ def _wrong_elements(program: Program, answer: Answer) -> str:
     except OutputRefused:
         return ""  # the worker of the tests says it in its own words
     return ""
+
+
+def _tell(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> None:
+    """Tell of a call that returned what was declared; of any other the worker of the tests says what is wrong."""
+    if answer.header["kind"] != "result":
+        return
+    try:
+        values, _ = replies.read_outputs(answer.header, answer.payload, program.outputs)
+        given = _decoded(call)
+    except (OutputRefused, WrongType, Corrupt, Malformed):
+        return
+    on_call(given, values)
+
+
+def _decoded(call: Packed) -> dict[str, Any]:
+    """The arguments of a test's call."""
+    payload, position, values = memoryview(call.pieces[0]), 0, {}
+    for entry in call.entries:
+        header, size = entry.get("header"), int(entry["size"])
+        if not isinstance(header, dict) or not 0 <= size <= len(payload) - position:
+            continue  # an input without a value
+        values[str(entry["name"])] = receive(header, payload[position : position + size], trusted=False)
+        position += padded(size)
+    return values
 
 
 def _arguments(program: Program, header: Mapping[str, Any], payload: memoryview) -> Packed:

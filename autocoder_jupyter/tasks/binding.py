@@ -31,6 +31,7 @@ def bind(
 
     Raises:
         InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
+        ContractBroken: a table does not satisfy the schema that the person demanded.
         DataDrift: a frame that was given is not like the one that the function was built on.
     """
     given = _by_name(function, positional, keywords)
@@ -38,6 +39,8 @@ def bind(
     for spec in function.inputs:
         if spec.name in given:
             bound[spec.name] = checked_value(spec, given[spec.name])
+            if spec.name in function.contracts:
+                bound[spec.name] = _as_agreed(function, spec.name, bound[spec.name])
             if KINDS[spec.type].form == "table":
                 bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name], notes)
         elif spec.name in function.samples:
@@ -82,6 +85,15 @@ def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[st
             raise InvalidRequest(f"{name} was given twice, by position and by name.")
         given[name] = value
     return given
+
+
+def _as_agreed(function: Function, name: str, value: Any) -> Any:
+    """The table as its contract gives it back. The sample is so already."""
+    if value is function.samples.get(name):
+        return value
+    from autocoder_jupyter.contracts.applying import given
+
+    return given(name, function.contracts[name], value)
 
 
 def _samples_left(function: Function) -> str:

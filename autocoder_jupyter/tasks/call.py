@@ -51,11 +51,15 @@ async def call(
 
     Raises:
         InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
+        ContractBroken: an input, and nothing ran, or an output does not satisfy the schema that the person demanded.
         UnsupportedData: an argument cannot cross.
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """
     _require_agreed(function, options)
-    arguments = bind(function, positional, keywords, notes)
+    if function.contracts:  # code of the person's own, which may take long
+        arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
+    else:
+        arguments = bind(function, positional, keywords, notes)
     secrets = secret_values(options.secrets)
     program = Program(
         code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
@@ -112,11 +116,20 @@ class _Call:
         """The outputs by name, their files where they stay."""
         # A name from a loaded file may be anything; as a folder it must stay below the root.
         name = re.sub(r"\W", "_", self._function.name) or "_"
-        return landed(self._remembered_or_computed(), self._options.output_dir, self._function.root, name)
+        return landed(self._agreed(self._remembered_or_computed()), self._options.output_dir, self._function.root, name)
 
     def stop(self) -> None:
         """End the build of the environment, or kill the worker, now or as soon as there is one."""
         self._stop.ask()
+
+    def _agreed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The outputs as the contracts give them back."""
+        if not self._function.contracts:
+            return values
+        from autocoder_jupyter.contracts.applying import returned
+
+        self.doing = "checking the outputs"
+        return returned(self._function.name, self._function.contracts, values)
 
     def _remembered_or_computed(self) -> Mapping[str, Any]:
         if self._options.cache == "disable":

@@ -85,8 +85,8 @@ class Called:
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
         notes: list[str] = []
-        outputs, caution = background.run(self._outputs(args, overrides, notes))
-        warn_of(caution)
+        outputs, function = background.run(self._outputs(args, overrides, notes))
+        warn_of(function)
         warn_once(notes)
         return outputs
 
@@ -97,8 +97,8 @@ class Called:
         async def aio(*args: Any, **overrides: Any) -> Any:
             notes: list[str] = []
             with background.interruptible():
-                outputs, caution = await self._outputs(args, overrides, notes)
-            warn_of(caution)
+                outputs, function = await self._outputs(args, overrides, notes)
+            warn_of(function)
             warn_once(notes)
             return outputs
 
@@ -123,11 +123,13 @@ class Called:
             )
         )
 
-    async def _outputs(self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]) -> tuple[Any, str]:
-        """The outputs, and what whoever calls the function should know each time."""
+    async def _outputs(
+        self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]
+    ) -> tuple[Any, Function]:
+        """The outputs, and the function that gave them."""
         function = await self._function()
         inputs, options = split(function, overrides)
-        return await call(function, self.options.changed(options), args, inputs, notes), function.caution
+        return await call(function, self.options.changed(options), args, inputs, notes), function
 
     async def _function(self) -> Function:
         raise NotImplementedError

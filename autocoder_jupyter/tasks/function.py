@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.errors import GenerationFailed
+from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.tasks.interface import Interface
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.visible import visible
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class Function:
         samples: default arguments.
         shapes: what each frame looked like when the function was built, for noticing drift.
         root: the `.autocode` folder; `File` and `Dir` outputs go below it.
+        contracts: schemas that its inputs and outputs must satisfy; the person's own code.
         caution: what whoever calls it should know, in a sentence; each call warns of it.
+        unchecked: the contracts that only its notebook has, in a sentence; likewise.
     """
 
     name: str
@@ -42,11 +46,21 @@ class Function:
     samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     root: Path = Path(".autocode")
+    contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
     caution: str = ""
+    unchecked: str = ""
 
     @classmethod
-    def of(cls, report: Report, samples: Mapping[str, Any], root: Path) -> Function:
+    def of(
+        cls, report: Report, samples: Mapping[str, Any], root: Path, contracts: Mapping[str, Contract] | None = None
+    ) -> Function:
         """The function that a generation gave.
+
+        Args:
+            report: of the generation.
+            samples: default arguments.
+            root: the `.autocode` folder.
+            contracts: those that there are here. Of one that is only recorded each call says that it was not checked.
 
         Raises:
             GenerationFailed: it gave none that can be trusted.
@@ -73,9 +87,22 @@ class Function:
             samples=samples,
             shapes=report.sample_shapes,
             root=root,
+            contracts=dict(contracts or {}),
+            unchecked=_unchecked(report, contracts or {}),
         )
 
     @property
     def interface(self) -> Interface:
         """How it is called."""
         return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))
+
+
+def _unchecked(report: Report, contracts: Mapping[str, Contract]) -> str:
+    """What to say in each call where a schema is demanded that only the notebook has; "" where all are here."""
+    lacking = [name for name in report.contracts if name not in contracts]
+    if not lacking:
+        return ""
+    return (
+        f"{report.name} has a contract for {visible(', '.join(lacking))}, and this call was not checked against it: "
+        f"the schema is code of its notebook, of which the record holds only a description. Run its cell to check."
+    )

@@ -6,7 +6,8 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning
+from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning, UncheckedContractWarning
+from autocoder_jupyter.tasks.function import Function
 
 _MOST = 10_000
 
@@ -22,10 +23,12 @@ def warn_once(notes: Iterable[str]) -> None:
             warnings.warn(note, DriftWarning, stacklevel=_frames_of_ours() + 1)
 
 
-def warn_of(caution: str) -> None:
-    """Warn, there too and each time, that a function from before has answered; "" warns of nothing."""
-    if caution:
-        warnings.warn(caution, EarlierVersionWarning, stacklevel=_frames_of_ours() + 1)
+def warn_of(function: Function) -> None:
+    """Warn, there too and each time, of what whoever calls a function should know."""
+    if function.caution:
+        warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_frames_of_ours() + 1)
+    if function.unchecked:
+        warnings.warn(function.unchecked, UncheckedContractWarning, stacklevel=_frames_of_ours() + 1)
 
 
 def _frames_of_ours() -> int:

@@ -43,6 +43,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found += _of_lines("constraint", before.get("constraints"), now.get("constraints"))
     found += _of_lines("check", before.get("checks"), now.get("checks"))
     found += _of_lines("example", before.get("examples"), now.get("examples"))
+    found += _of_contracts(_mapping(before.get("contracts")), _mapping(now.get("contracts")))
     if before.get("own_tests", "") != now.get("own_tests", ""):
         found.append("other tests of yours")
     if before.get("schema") != now.get("schema"):
@@ -80,6 +81,14 @@ def _of_lines(what: str, before: Any, now: Any) -> list[str]:
     return [
         *(f"a new {what}: {_short(line)}" for line in new if line not in old),
         *(f"without the {what}: {_short(line)}" for line in old if line not in new),
+    ]
+
+
+def _of_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return [
+        *(f"a new contract of {_short(name)}" for name in new if name not in old),
+        *(f"no contract of {_short(name)} any more" for name in old if name not in new),
+        *(f"another contract of {_short(name)}" for name in new if name in old and old[name] != new[name]),
     ]
 
 

@@ -62,6 +62,7 @@ class RequestKey:
             "skip_tests": config.skip_tests,
             "base_packages": config.base_packages,
             "backend": "" if config.backend == "litellm" else config.backend,
+            "contracts": {name: contract.record for name, contract in request.contracts.items()},
             "python_version": config.image_config.python_version,  # of its own accord it is the notebook's
         }
         # What a request does not have leaves no trace, so that a part that is new here changes no key of before.

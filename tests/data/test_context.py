@@ -394,7 +394,7 @@ def test_files_and_folders_are_described(tmp_path: Path) -> None:
     context = build_context({"f": File(tmp_path / "a.csv"), "d": Dir(tmp_path)})
     assert "pd.read_csv(path, sep=';')" in context.text
     assert str(tmp_path) not in context.text
-    assert context.schemas == {}
+    assert context.shapes == {}
 
 
 def test_a_sample_of_another_kind_is_refused() -> None:

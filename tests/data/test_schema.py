@@ -7,7 +7,12 @@ import pandera.errors
 import pytest
 
 from autocoder_jupyter.data.checks import ColumnCheck
-from autocoder_jupyter.data.schema import schema_source
+from autocoder_jupyter.data.schema import table_schema
+from autocoder_jupyter.data.schema_source import schema_source as source_of_record
+
+
+def schema_source(value: Any, checks: Any = ()) -> str:
+    return source_of_record(table_schema(value, checks))
 
 
 def schema_of(source: str) -> Any:

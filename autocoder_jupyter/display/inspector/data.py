@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter.contracts.of_report import sources_of
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
     from autocoder_jupyter.overview import Overview
+    from autocoder_jupyter.types import Report
 
 SHARES = {
     "rows": "a profile and a few sample rows, private values masked",
@@ -35,14 +38,14 @@ def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: 
     """
     if not words:
         return sent_html(subject, words=False) + profiles(overviews, counts=False, drawings=False)
-    schemas = {} if subject.share == "schema" else dict(subject.report.generated_schemas or {})
+    schemas = {} if subject.share == "schema" else _sources(subject.report)
     shown = {name: _cut(source, name, subject.report.name) for name, source in schemas.items()}
     return sent_html(subject) + profiles(overviews, counts=False) + _schemas(shown, coloured=False)
 
 
 def data_tab(subject: Subject) -> str:
     """What the section says without the samples, for the person's own eyes."""
-    return sent_html(subject) + _schemas(dict(subject.report.generated_schemas or {}))
+    return sent_html(subject) + _schemas(_sources(subject.report))
 
 
 def sent_html(subject: Subject, *, words: bool = True) -> str:
@@ -81,6 +84,14 @@ def _requests(subject: Subject) -> str:
         return ""
     where = f".autocode/{report.name}/{report.run_id}/sent.json"
     return f"{counted(len(requests), 'request')} to the model, each as it went out: {where}"
+
+
+def _sources(report: Report) -> Mapping[str, str]:
+    """The source of the schemas; none where the record of them cannot be read, which may be a stranger's."""
+    try:
+        return sources_of(report) or {}
+    except InvalidRequest:
+        return {}
 
 
 def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> str:

@@ -73,8 +73,8 @@ function inOptions(
   return null;
 }
 
-/** Options whose values only the kernel knows: models of litellm, functions, conversations. */
-const KERNEL_KNOWS = new Set(['model', 'tool', 'continue']);
+/** Options whose values only the kernel knows: models of litellm, functions, conversations, schemas. */
+const KERNEL_KNOWS = new Set(['model', 'tool', 'continue', 'schema', 'contract']);
 
 function valuesOf(option: IOption, fragment: string, variables: readonly IVariable[] | null): IFound {
   if (KERNEL_KNOWS.has(option.name)) {

@@ -1,0 +1,268 @@
+"""A contract applied to a table: all rules at once, and one error that names the worst of what fails.
+
+A schema is code of the person's own, so it runs here, in the notebook's process. What it is applied to has come back
+from the sandbox as data. What pandera gives is what counts from then on: with `coerce` other dtypes, with
+`strict="filter"` fewer columns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.contracts.describing import check_record, check_text
+from autocoder_jupyter.contracts.library import pandera
+from autocoder_jupyter.contracts.reading import built, kind_of
+from autocoder_jupyter.data.cells import cell_text, label_literal, shorten
+from autocoder_jupyter.data.foreign import came_as, remembered
+from autocoder_jupyter.errors import ContractBroken, InvalidRequest
+from autocoder_jupyter.request import Contract, Request
+
+_MOST_RULES = 6
+_MOST_ROWS = 3
+_CELL = 40
+
+_STRING = re.compile(r"string\[pyarrow\]")
+"""How pandera writes pandas' own `str`."""
+
+_DTYPE = re.compile(
+    r"bool(ean)?|object|category|str(ing)?|(u?int|U?Int|[fF]loat|complex)\d{1,3}|(datetime|timedelta)64\[\w+\]"
+)
+"""A name that can stand in words that may hold no value of the data."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One rule that does not hold.
+
+    Args:
+        column: that it is about; "" for the whole table.
+        is_known: whether the contract names this column, so that its name is no value of the data.
+        check: the rule.
+        rows: how many rows fail; 0 where it is about no row.
+        first: the first of them, by index label and value.
+    """
+
+    column: str
+    is_known: bool
+    check: str
+    rows: int
+    first: tuple[tuple[str, str], ...] = ()
+
+    def line(self, of: int, *, values: bool) -> str:
+        """`revenue: greater_than_or_equal_to(min_value=0): 2 of 12 rows, first 3: -1.0, 7: -3.5`."""
+        place = self.column if values or self.is_known else "a column that it does not name"
+        told = f"{place}: {self.check}" if place else self.check
+        if self.rows:
+            told += f": {self.rows:,} of {of:,} rows"
+            shown = ", ".join(f"{index}: {value}" for index, value in self.first)
+            return f"{told}, first {shown}" if values and shown else told
+        found = ", ".join(value for _, value in self.first if value not in ("", "False", self.column))
+        return f"{told}: {found}" if found and (values or _DTYPE.fullmatch(found)) else told
+
+
+@dataclass(frozen=True)
+class Breach:
+    """What does not hold of a table.
+
+    Args:
+        name: of the input or output.
+        title: what the schema is called.
+        rows: of the table.
+        violations: the worst first.
+        failure_cases: pandera's own table of them.
+    """
+
+    name: str
+    title: str
+    rows: int
+    violations: tuple[Violation, ...]
+    failure_cases: Any = None
+
+    def words(self, *, values: bool) -> str:
+        """The worst rules, a line each; without values of the data where they may not be seen."""
+        lines = [violation.line(self.rows, values=values) for violation in self.violations[:_MOST_RULES]]
+        more = len(self.violations) - _MOST_RULES
+        return "\n".join([*lines, *([f"and {more} more rule{'s' if more > 1 else ''}"] if more > 0 else [])])
+
+    def error(self, what: str, hint: str) -> ContractBroken:
+        """As it is raised to the person, who sees all of it."""
+        return ContractBroken(
+            what,
+            why=self.words(values=True),
+            hint=hint,
+            told=f"{what}\n{self.words(values=False)}",
+            name=self.name,
+            failure_cases=self.failure_cases,
+        )
+
+
+def applied(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
+    """Hold a table to a contract.
+
+    Args:
+        name: of the input or output.
+        contract: what it must satisfy.
+        table: a DataFrame or Series; it is not changed.
+
+    Returns:
+        The table as pandera gives it back, or the table itself and what does not hold.
+    """
+    schema, pa = built(name, contract.given), pandera()
+    try:
+        with _switched_on():
+            accepted = schema.validate(table, lazy=True)
+    except (pa.errors.SchemaErrors, pa.errors.SchemaError) as error:
+        cases = getattr(error, "failure_cases", None)
+        if not isinstance(cases, pd.DataFrame) or not {"column", "check", "failure_case", "index"} <= set(cases):
+            return table, _raised(name, contract, table, error)
+        return table, Breach(name, contract.title, len(table), _violations(schema, cases, contract), cases)
+    except Exception as error:
+        return table, _raised(name, contract, table, error)
+    return remembered(accepted, came_as(table)), None
+
+
+def _raised(name: str, contract: Contract, table: Any, error: Exception) -> Breach:
+    """What fails where the schema itself raised: in a check or a parser of the person's own."""
+    said = (("", f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 300)}"),)
+    return Breach(name, contract.title, len(table), (Violation("", True, "the schema raised an exception", 0, said),))
+
+
+@contextlib.contextmanager
+def _switched_on() -> Iterator[None]:
+    """Whatever PANDERA_VALIDATION_ENABLED says: evidence that a schema holds must rest on a look at the rows."""
+    from pandera.config import ValidationDepth, config_context
+
+    with config_context(validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA):
+        yield
+
+
+def _violations(schema: Any, cases: pd.DataFrame, contract: Contract) -> tuple[Violation, ...]:
+    named = _check_texts(schema)
+    known = {part["label"] for part in (*contract.record["columns"], *contract.record["index"])}
+    found = []
+    for (context, column, check), group in cases.groupby(
+        ["schema_context", "column", "check"], dropna=False, sort=False
+    ):
+        is_about_a_column = context in ("Column", "Index") or (context == "DataFrameSchema" and len(group) > 0)
+        of_rows = group[group["index"].notna()]
+        labels = of_rows["index"].map(str)
+        rows = int(labels.nunique()) if len(labels) else 0
+        shown = of_rows.drop_duplicates("index").head(_MOST_ROWS) if rows else group.head(_MOST_ROWS)
+        first = tuple(
+            (_cell(index), _cell(case)) for index, case in zip(shown["index"], shown["failure_case"], strict=True)
+        )
+        is_named = is_about_a_column and not _is_missing(column) and column != schema.name
+        literal = label_literal(column) if is_named else ""
+        told = str(column) if is_named else ""
+        rule = f"the {context} is another one" if _is_missing(check) else _rule(str(check), named)
+        found.append(Violation(told, not literal or literal in known, rule, rows, first))
+    return tuple(sorted(found, key=lambda violation: (violation.rows > 0, -violation.rows)))
+
+
+def _rule(check: str, named: Mapping[str, str]) -> str:
+    return named.get(check) or _STRING.sub("str", check)
+
+
+def _check_texts(schema: Any) -> dict[str, str]:
+    """How we say a check, by how pandera does, whose words may hold a set in any order."""
+    parts = [schema, *getattr(schema, "columns", {}).values()]
+    index = getattr(schema, "index", None)
+    parts += getattr(index, "indexes", None) or ([index] if index is not None else [])
+    checks = [check for part in parts for check in part.checks or ()]
+    return {str(check.error or check.name): check_text(check_record(check)) for check in checks}
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else shorten(cell_text(value) or str(value), _CELL)
+
+
+# Requests and calls
+
+
+def settled(request: Request) -> Request:
+    """A request whose contracts fit what it declares, with samples that satisfy theirs and are as these give them back.
+
+    Raises:
+        InvalidRequest: a contract names no table of the request.
+        ContractBroken: a sample does not satisfy its own.
+    """
+    if not request.contracts:
+        return request
+    declared: dict[str, str] = {spec.name: spec.type for spec in request.inputs}
+    declared |= {spec.name: spec.type for spec in request.outputs}
+    kinds = {**{name: type(value).__name__ for name, value in request.samples.items()}, **declared}
+    for name, contract in request.contracts.items():
+        _require_fit(name, kind_of(contract.given), kinds)
+    samples = dict(request.samples)
+    for name, contract in request.contracts.items():
+        if name in samples:
+            samples[name] = given(name, contract, samples[name])
+    return replace(request, samples=samples)
+
+
+def _require_fit(name: str, kind: str, kinds: Mapping[str, str]) -> None:
+    tables = [table for table, found in kinds.items() if found in ("DataFrame", "Series")]
+    if name not in kinds:
+        raise InvalidRequest(
+            f"There is no input or output {name!r} that a contract could be about.",
+            hint=f"Tables here: {', '.join(tables)}." if tables else f'Declare it: -o "{name}: {kind}".',
+        )
+    if kinds[name] != kind:
+        schema = "a SeriesSchema" if kind == "Series" else "a schema of a DataFrame"
+        raise InvalidRequest(
+            f"The contract of {name} is {schema}, and {name} is a {kinds[name]}.",
+            hint=f'Declare it as a {kind}, or check it with --check "…".',
+        )
+
+
+def given(name: str, contract: Contract, table: Any) -> Any:
+    """An input as its contract gives it back.
+
+    Raises:
+        ContractBroken: it does not satisfy it; nothing ran.
+    """
+    accepted, breach = applied(name, contract, table)
+    if breach is not None:
+        raise breach.error(
+            f"The input {name} does not satisfy {contract.title}; nothing was run.",
+            "Mend the table, or the schema. error.failure_cases lists every row.",
+        )
+    return accepted
+
+
+def returned(function: str, contracts: Mapping[str, Contract], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs of a call as their contracts give them back.
+
+    Raises:
+        ContractBroken: one does not satisfy its own; the first is named.
+    """
+    result = dict(values)
+    for name in (name for name in values if name in contracts):
+        result[name], breach = applied(name, contracts[name], values[name])
+        if breach is not None:
+            raise breach.error(
+                f"{function} ran, and its output {name} does not satisfy {contracts[name].title}.",
+                f"Look at the inputs of this call; or run the cell of {function} again with them, which mends the "
+                "function. error.failure_cases lists every row.",
+            )
+    return result
+
+
+def records(contracts: Mapping[str, Contract]) -> dict[str, Mapping[str, Any]]:
+    """The content of contracts, by name, for keys and records."""
+    return {name: contract.record for name, contract in contracts.items()}
+
+
+def names(contracts: Mapping[str, Contract], tables: Sequence[str]) -> tuple[str, ...]:
+    """Those of these tables that have a contract, in their own order."""
+    return tuple(name for name in tables if name in contracts)

@@ -1,0 +1,226 @@
+"""What a schema of a person's own demands: as JSON for the key of a request, and as text for the model.
+
+Equal schemas give equal records, in every process: no address, no order of a set, no object that is not a plain value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from autocoder_jupyter.data.cells import cell_text, label_literal
+
+_MOST_COLUMNS = 100
+_MOST_VALUES = 50
+_LONGEST_SOURCE = 4_000
+
+
+def record_of(given: Any, schema: Any) -> dict[str, Any]:
+    """The content of a schema.
+
+    Args:
+        given: what the person passed; of a model, whose methods are checks, the source is kept.
+        schema: the schema object.
+    """
+    methods = _methods(given) if isinstance(given, type) else {}
+    common = {"name": schema.name, "coerce": bool(schema.coerce), "checks": _checks(schema.checks)}
+    common["parsers"] = [_source(parser._parser_fn) for parser in _listed(schema.parsers)]
+    if not hasattr(schema, "columns"):
+        parts = {**common, "kind": "Series", "columns": [_column("None", schema)], "index": _index(schema.index)}
+        parts["checks"] = []  # they stand with the one column
+    else:
+        columns = [_column(label_literal(label), column) for label, column in schema.columns.items()]
+        options = {
+            "strict": schema.strict,
+            "ordered": bool(schema.ordered),
+            "unique": [label_literal(label) for label in _listed(schema.unique)],
+            "unique_column_names": bool(schema.unique_column_names),
+            "add_missing_columns": bool(schema.add_missing_columns),
+            "drop_invalid_rows": bool(schema.drop_invalid_rows),
+            "dtype": _dtype(schema.dtype),
+        }
+        parts = {**common, **options, "kind": "DataFrame", "columns": columns, "index": _index(schema.index)}
+    return {**parts, "methods": methods}
+
+
+def _column(label: str, column: Any) -> dict[str, Any]:
+    return {
+        "label": label,
+        "dtype": _dtype(column.dtype),
+        "nullable": bool(column.nullable),
+        "unique": bool(column.unique),
+        "coerce": bool(column.coerce),
+        "required": bool(getattr(column, "required", True)),
+        "regex": bool(getattr(column, "regex", False)),
+        "default": _plain(getattr(column, "default", None)),
+        "checks": _checks(column.checks),
+        "parsers": [_source(parser._parser_fn) for parser in _listed(column.parsers)],
+        "said": " ".join(filter(None, (column.title, column.description))),
+    }
+
+
+def _index(index: Any) -> list[dict[str, Any]]:
+    if index is None:
+        return []
+    return [_column(label_literal(level.name), level) for level in getattr(index, "indexes", None) or [index]]
+
+
+def _dtype(dtype: Any) -> str | None:
+    if dtype is None:
+        return None
+    pandas = getattr(dtype, "type", None)
+    if isinstance(pandas, pd.StringDtype):
+        return "str" if pandas.na_value is not pd.NA else "string"
+    return str(dtype)
+
+
+def _checks(checks: Any) -> list[dict[str, Any]]:
+    return [check_record(check) for check in _listed(checks)]
+
+
+def check_record(check: Any) -> dict[str, Any]:
+    """One check: of pandera's own its arguments, of the person's own its source."""
+    is_native = check.is_builtin_check(check.name) and not check.groupby
+    arguments = dict(check._check_kwargs or check.statistics or {}) if is_native else {}
+    options = ("element_wise", "ignore_na", "raise_warning", "groupby", "groups")
+    return {
+        "name": str(check.name),
+        "arguments": {name: _plain(value) for name, value in arguments.items()} if is_native else None,
+        "is_literal": is_native and all(map(_is_literal, arguments.values())),
+        "source": "" if is_native else _source(check._check_fn),
+        "options": {option: _plain(getattr(check, option, None)) for option in options},
+        "said": " ".join(filter(None, (check.title, check.description))),
+        "error": "" if is_native else str(check.error or ""),
+    }
+
+
+def check_text(check: Mapping[str, Any]) -> str:
+    """A check in a few words: `in_range(min_value=0, max_value=1)`, or what its author calls it."""
+    if check["arguments"] is None:
+        return str(check["error"] or check["name"])
+    shown = (f"{name}={_shown(value)}" for name, value in check["arguments"].items())
+    return f"{check['name']}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list) and len(value) > _MOST_VALUES:
+        return f"{value[:_MOST_VALUES]!r}".removesuffix("]") + f", … {len(value) - _MOST_VALUES} more]"
+    return repr(value)
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """The source of a check; without one, as in `exec`, what its code does."""
+    try:
+        return textwrap.dedent(inspect.getsource(function)).strip()[:_LONGEST_SOURCE]
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        return f"<code {code.co_code.hex()} {code.co_names}>" if code else f"<{type(function).__name__}>"
+
+
+def _methods(model: type) -> dict[str, str]:
+    """The source of the methods of a model, in which its checks and parsers stand."""
+    found: dict[str, str] = {}
+    for kind in model.__mro__:
+        if kind.__module__.partition(".")[0] in ("pandera", "builtins", "typing"):
+            continue
+        for name, member in vars(kind).items():
+            function = getattr(member, "__func__", member)
+            if inspect.isfunction(function) and name not in found and not name.startswith("__"):
+                found[name] = _source(function)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value of a schema as JSON."""
+    if isinstance(value, re.Pattern):
+        return value.pattern
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=repr)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value == value):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else cell_text(value)
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether `_plain` of it means the same to a check."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_literal, value))
+    return value is None or isinstance(value, bool | int | float | str | re.Pattern)
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+# For the model
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """What a schema demands, a line each."""
+    columns = record["columns"]
+    lines = [f"- {line}" for line in _of_table(record)]
+    lines += [f"- column {column['label']}: {_demands(column)}" for column in columns[:_MOST_COLUMNS]]
+    if len(columns) > _MOST_COLUMNS:
+        rest = ", ".join(column["label"] for column in columns[_MOST_COLUMNS:])
+        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more columns: {rest[:2_000]}")
+    lines += [f"- index {level['label']}: {_demands(level)}" for level in record["index"]]
+    own = [*record["methods"].values(), *_sources(record)]
+    if own:
+        lines.append("- with these checks of its own:")
+        lines += [textwrap.indent(source, "    ") for source in dict.fromkeys(own)]
+    return "\n".join(lines)
+
+
+def _of_table(record: Mapping[str, Any]) -> Iterable[str]:
+    if record["kind"] == "DataFrame":
+        order = ", in this order" if record["ordered"] else ""
+        if record["strict"] is True:
+            yield f"exactly these columns{order}"
+        else:
+            yield f"at least these columns{order}"
+        if record["unique"]:
+            yield f"no two rows have the same {', '.join(record['unique'])}"
+        if record["dtype"]:
+            yield f"every column is {record['dtype']}"
+    for check in record["checks"]:
+        yield f"the table: {_told(check)}"
+
+
+def _demands(column: Mapping[str, Any]) -> str:
+    kind = column["dtype"] or "any dtype"
+    parts = [
+        f"{kind}, converted to it" if column["coerce"] and column["dtype"] else kind,
+        "may be missing" if column["nullable"] else "never missing",
+        "no value twice" if column["unique"] else "",
+        "" if column["required"] else "the column may be left out",
+        "the name is a regular expression" if column["regex"] else "",
+        *map(_told, column["checks"]),
+        column["said"],
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _told(check: Mapping[str, Any]) -> str:
+    said = check["said"] if check["said"] not in ("", check_text(check)) else ""
+    return f"{check_text(check)} ({said})" if said else check_text(check)
+
+
+def _sources(record: Mapping[str, Any]) -> Iterable[str]:
+    """The source of checks that are no methods of a model, where it can be read."""
+    if record["methods"]:
+        return
+    for part in (record, *record["columns"], *record["index"]):
+        yield from (check["source"] for check in part["checks"] if check["source"] and check["source"][0] != "<")

@@ -1,0 +1,88 @@
+"""What a person passes as a contract: a schema of pandera, or a `DataFrameModel`; nothing for polars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Contract
+
+_HELP = "Pass a DataFrameSchema or a DataFrameModel of pandera.pandas; for a Series a SeriesSchema."
+_KINDS = {"DataFrameSchema": "DataFrame", "DataFrameModel": "DataFrame", "SeriesSchema": "Series"}
+
+
+def backend_of(value: object) -> str:
+    """Of a schema of pandera the library of its tables, `pandas` or `polars` for instance; "" for all else.
+
+    pandera is not imported: who has a schema has it.
+    """
+    for kind in _classes(value):
+        room, _, rest = kind.__module__.partition(".api.")
+        if room == "pandera" and kind.__name__ in _KINDS and rest.partition(".")[0] not in ("dataframe", "base"):
+            return rest.partition(".")[0]
+        if kind.__module__ in ("pandera.schemas", "pandera.model"):  # before pandera 0.14
+            return "pandas"
+    return ""
+
+
+def kind_of(value: object) -> str:
+    """`DataFrame` or `Series`: what a schema of pandera is about."""
+    return next(_KINDS[kind.__name__] for kind in _classes(value) if kind.__name__ in _KINDS)
+
+
+def _classes(value: object) -> tuple[type, ...]:
+    return value.__mro__ if isinstance(value, type) else type(value).__mro__
+
+
+def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Contract:
+    """A contract of what a person passed.
+
+    Args:
+        place: where it was written, such as `--contract monthly=@Model`.
+        name: of the input or output.
+        value: what was passed.
+        is_output: whether it is demanded of what the function returns.
+
+    Raises:
+        InvalidRequest: it is no schema of pandas tables, cannot be built, or pandera is missing or too old.
+    """
+    backend = backend_of(value)
+    if not backend:
+        shown = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise InvalidRequest(f"{place}: {shown} is no schema of a table.", hint=_HELP)
+    if backend != "pandas":
+        raise InvalidRequest(
+            f"{place}: a schema for {backend} is not supported.",
+            why="Tables of every library are handed to the function, and given back by it, as those of pandas.",
+            hint="Write it with `import pandera.pandas as pa`. A polars table that is given to it is converted first.",
+        )
+    from autocoder_jupyter.contracts.library import pandera
+
+    pandera()
+    schema = built(place, value)
+    if schema.drop_invalid_rows and is_output:
+        raise InvalidRequest(
+            f"{place}: the schema has drop_invalid_rows, which would hide what the function does wrong.",
+            hint="Leave it out for an output; say in the request which rows are to be dropped.",
+        )
+    from autocoder_jupyter.contracts.describing import record_of, text_of
+    from autocoder_jupyter.contracts.source import source_of
+
+    record = record_of(value, schema)
+    return Contract(value, record, text_of(record), source_of(record))
+
+
+def built(place: str, value: Any) -> Any:
+    """The schema object of a schema or model.
+
+    Raises:
+        InvalidRequest: the model cannot be built.
+    """
+    if not isinstance(value, type):
+        return value
+    try:
+        return value.to_schema()  # type: ignore[attr-defined]
+    except Exception as error:
+        raise InvalidRequest(
+            f"{place}: the model {value.__name__} cannot be built.", why=f"{type(error).__name__}: {error}"
+        ) from None

@@ -1,0 +1,86 @@
+"""Whether the outputs satisfy the person's schemas: on the sample, and in each call that a test makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.contracts.applying import Breach, applied
+from autocoder_jupyter.discretion.secrets import without_secrets
+from autocoder_jupyter.discretion.words import Discretion
+from autocoder_jupyter.engine.sample_run import SampleRun
+from autocoder_jupyter.request import Contract
+from autocoder_jupyter.types import CheckOutcome
+
+
+class ContractWatch:
+    """Looks at the calls of tests. What a call gives for an input that breaks its own contract is not judged.
+
+    Args:
+        contracts: by the input or output that they are about.
+        secrets: values, by name, that a program may have returned and nobody may be told.
+    """
+
+    def __init__(self, contracts: Mapping[str, Contract], secrets: Mapping[str, str]) -> None:
+        self._contracts = contracts
+        self._secrets = secrets
+        self._calls: dict[str, int] = {}
+        self._broken: dict[str, list[Breach]] = {}
+
+    def __call__(self, given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Take note of one call: its arguments, and what it returned."""
+        agreed = (applied(name, self._contracts[name], given[name])[1] for name in given if name in self._contracts)
+        if any(breach is not None for breach in agreed):
+            return
+        for name in values:
+            if name in self._contracts:
+                self._calls[name] = self._calls.get(name, 0) + 1
+                _, breach = applied(name, self._contracts[name], values[name])
+                if breach is not None:
+                    self._broken.setdefault(name, []).append(breach)
+
+    def outcomes(self, discretion: Discretion) -> tuple[CheckOutcome, ...]:
+        """What became of it, for each output that a test has called for."""
+        return tuple(self._outcome(name, calls, discretion) for name, calls in self._calls.items())
+
+    def _outcome(self, name: str, calls: int, discretion: Discretion) -> CheckOutcome:
+        broken = self._broken.get(name, [])
+        head = f"In {len(broken)} of {calls} call{'s' if calls > 1 else ''}; in the first:\n"
+        title = f"{name} satisfies {self._contracts[name].title} in the calls of the tests"
+        return _outcome_of(title, broken[0] if broken else None, discretion, self._secrets, head)
+
+
+async def judged_on_sample(
+    contracts: Mapping[str, Contract], sample: SampleRun, discretion: Discretion, secrets: Mapping[str, str]
+) -> tuple[SampleRun, tuple[CheckOutcome, ...]]:
+    """The outputs on the sample as their contracts give them back, and whether these hold."""
+    values, outcomes = dict(sample.values), []
+    for name in (name for name in sample.values if name in contracts):
+        accepted, breach = await call_blocking(_application(name, contracts[name], values[name]))
+        values[name] = accepted
+        title = f"{name} satisfies {contracts[name].title} on the sample"
+        outcomes.append(_outcome_of(title, breach, discretion, secrets))
+    return replace(sample, values=values), tuple(outcomes)
+
+
+def _application(name: str, contract: Contract, value: Any) -> Any:
+    return lambda: applied(name, contract, value)
+
+
+def _outcome_of(
+    title: str, breach: Breach | None, discretion: Discretion, secrets: Mapping[str, str], head: str = ""
+) -> CheckOutcome:
+    if breach is None:
+        return CheckOutcome(name=title, passed=True)
+    told = without_secrets(breach.words(values=discretion.shows_values), secrets)
+    said = discretion.words(told) if discretion.shows_values else told
+    return CheckOutcome(name=title, passed=False, message=head + said, in_full=head + breach.words(values=True))
+
+
+def watch_of(
+    contracts: Mapping[str, Contract], outputs: Sequence[str], secrets: Mapping[str, str]
+) -> ContractWatch | None:
+    """A watch, where there is a contract of an output."""
+    return ContractWatch(contracts, secrets) if any(name in contracts for name in outputs) else None
