@@ -77,6 +77,7 @@ _FUNCTION = (
         flags=("--schema",),
         placeholder="TEXT|[INPUT=]@NAME",
         is_setting=False,
+        example="@column_notes",
     ),
     Option(
         "contract",
@@ -85,7 +86,7 @@ _FUNCTION = (
         placeholder="NAME=@MODEL",
         repeatable=True,
         is_setting=False,
-        example="@column_notes",
+        example="monthly=@MonthlySchema",
     ),
 )
 """What this function is."""
