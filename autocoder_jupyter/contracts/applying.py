@@ -18,7 +18,7 @@ import pandas as pd
 from autocoder_jupyter.contracts.describing import check_record, check_text
 from autocoder_jupyter.contracts.library import pandera
 from autocoder_jupyter.contracts.reading import built, kind_of
-from autocoder_jupyter.data.cells import cell_text, label_literal, shorten
+from autocoder_jupyter.data.cells import cell_text, is_null, label_literal, shorten
 from autocoder_jupyter.data.foreign import came_as, remembered
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
@@ -62,7 +62,7 @@ class Violation:
             told += f": {self.rows:,} of {of:,} rows"
             shown = ", ".join(f"{index}: {value}" for index, value in self.first)
             return f"{told}, first {shown}" if values and shown else told
-        found = ", ".join(value for _, value in self.first if value not in ("", "False", self.column))
+        found = ", ".join(value for _, value in self.first if value not in ("missing", "False", self.column))
         return f"{told}: {found}" if found and (values or _DTYPE.fullmatch(found)) else told
 
 
@@ -183,7 +183,9 @@ def _is_missing(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else shorten(cell_text(value) or str(value), _CELL)
+    if is_null(value):
+        return "missing"
+    return shorten(cell_text(value), _CELL) or repr(value)
 
 
 # Requests and calls

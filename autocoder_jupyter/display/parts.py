@@ -174,9 +174,9 @@ def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
     return "".join(lines)
 
 
-def own(evidence: Evidence | None) -> str:
-    """What the person demands, and whether it holds: "" when that is nothing."""
-    return _conditions(evidence.acceptance) if evidence else ""
+def own(evidence: Evidence | None, *, in_full: bool = False) -> str:
+    """What the person demands, and whether it holds: "" when that is nothing. `in_full` is not to be saved."""
+    return _conditions(evidence.acceptance, in_full=in_full) if evidence else ""
 
 
 def own_lines(evidence: Evidence) -> Iterator[str]:
@@ -191,21 +191,21 @@ def checks(evidence: Evidence) -> str:
     return _conditions(evidence.checks)
 
 
-def _one_line(message: str) -> str:
-    """What a condition says, where that is not a block of its own."""
-    return "" if "\n" in message else markup.clipped(message, 1_000)
+def _conditions(conditions: Iterable[CheckOutcome], *, in_full: bool = False) -> str:
+    return "".join(_condition(check, (in_full and check.in_full) or check.message) for check in conditions)
 
 
-def _conditions(conditions: Iterable[CheckOutcome]) -> str:
-    return "".join(
-        _entry(
-            check.passed,
-            "✓ holds" if check.passed else "✗ does not hold",
-            f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(_one_line(check.message))}",
-            "",
-            markup.code(markup.clipped(check.message, 2_000)) if "\n" in check.message else "",
-        )
-        for check in conditions
+def _condition(check: CheckOutcome, said: str) -> str:
+    """A condition, and below it what is more than a line."""
+    beside, below = (
+        ("", markup.code(markup.clipped(said, 2_000))) if "\n" in said else (markup.clipped(said, 1_000), "")
+    )
+    return _entry(
+        check.passed,
+        "✓ holds" if check.passed else "✗ does not hold",
+        f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(beside)}",
+        "",
+        below,
     )
 
 

@@ -61,7 +61,7 @@ def script(report: Report, function: Function) -> str:
     parts = [
         "#!/usr/bin/env -S uv run --script",
         _metadata(function),
-        _provenance(report),
+        _provenance(report, function),
         "",
         entered(function.code),
         "",
@@ -74,9 +74,20 @@ def script(report: Report, function: Function) -> str:
             function.outputs,
             function="run",
             description=function.description,
+            contracts=_written(function),
         ),
     ]
     return "\n".join(parts)
+
+
+def _written(function: Function) -> dict[str, str]:
+    """The contracts that can be written as source. What is only recorded may be a stranger's, and is not."""
+    return {name: contract.source for name, contract in function.contracts.items() if contract.source}
+
+
+def _not_written(report: Report, function: Function) -> list[str]:
+    written = _written(function)
+    return [name for name in dict.fromkeys((*function.contracts, *report.contracts)) if name not in written]
 
 
 def tests_for(tests: str, stem: str, python_version: tuple[int, int]) -> str:
@@ -120,6 +131,8 @@ def _metadata(function: Function) -> str:
     check_pins(environment.lock)
     needed = (_ALWAYS_NEEDED | {requirement_name(requirement) for requirement in environment.packages}) - {""}
     pins = {requirement_name(pin): pin for pin in map(pin_of, environment.lock)}
+    if _written(function):
+        needed, pins = needed | {"pandera"}, {"pandera": "pandera>=0.24", **pins}
     return "\n".join(
         [
             "# /// script",
@@ -139,7 +152,7 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
     return [f"# {name} = [", *(f'#   "{requirement}",' for requirement in requirements), "# ]"]
 
 
-def _provenance(report: Report) -> str:
+def _provenance(report: Report, function: Function) -> str:
     lines = ["", f"{report.name}, written by a language model and tested in a sandbox by autocoder-jupyter."]
     lines += ["", "The request:", *_wrapped(report.prompt)]
     models = sorted({exchange.model for exchange in report.conversation_history})
@@ -152,6 +165,11 @@ def _provenance(report: Report) -> str:
         lines += ["", "It assumes:"]
         for assumption in report.plan.assumptions:
             lines += _wrapped(assumption, bullet="- ")
+    if lacking := _not_written(report, function):
+        told = f"Not in this script are the contracts of {', '.join(lacking)}: these are code of the notebook."
+        lines += ["", *_wrapped(f"{told} Tables are not held to them here.", bullet="! ")]
+    if _written(function):
+        lines += ["", "The command line holds tables to their contracts; `run` itself does not."]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
     return "\n".join(map(comment, lines))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
 from autocoder_jupyter.kinds.table import KINDS
@@ -22,9 +23,17 @@ from autocoder_jupyter.types import InputSpec, OutputSpec
 
 
 def command_line(
-    inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], *, function: str = "run", description: str = ""
+    inputs: Sequence[InputSpec],
+    outputs: Sequence[OutputSpec],
+    *,
+    function: str = "run",
+    description: str = "",
+    contracts: Mapping[str, str] | None = None,
 ) -> str:
-    """The source below the solution: readers and a writer for these types, and `_cli_main`."""
+    """The source below the solution: readers and a writer for these types, and `_cli_main`.
+
+    `contracts` are expressions that make a schema of pandera, by the input or output that must satisfy it.
+    """
     readers = {KINDS[spec.type].reader for spec in inputs} & pieces.READERS.keys()
     if "_cli_series" in readers:
         readers.add("_cli_table")
@@ -34,7 +43,9 @@ def command_line(
     if inputs:
         parts.append(_plain(pieces.MOUNTED))
     parts.append(_writer(outputs))
-    parts.append(_main(inputs, outputs, function, description))
+    if contracts:
+        parts.append(_contracts(contracts))
+    parts.append(_main(inputs, outputs, function, description, has_contracts=bool(contracts)))
     return "\n\n\n".join(parts) + "\n"
 
 
@@ -69,7 +80,29 @@ def _indented(block: str) -> str:
     return "\n".join(f"    {line}" if line else line for line in _plain(block).splitlines())
 
 
-def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: str, description: str) -> str:
+def _contracts(contracts: Mapping[str, str]) -> str:
+    made = "".join(f"{literal(name)}: {source},\n" for name, source in contracts.items())
+    lines = [
+        "def _cli_agreed(name, value):",
+        '    """A table as the schema gives it back that it must satisfy; pandera raises where it does not."""',
+        "    import pandera.pandas as pa",
+        "",
+        "    contracts = {",
+        textwrap.indent(made.rstrip("\n"), " " * 8),
+        "    }",
+        "    return contracts[name].validate(value, lazy=True) if name in contracts else value",
+    ]
+    return "\n".join(lines)
+
+
+def _main(
+    inputs: Sequence[InputSpec],
+    outputs: Sequence[OutputSpec],
+    function: str,
+    description: str,
+    *,
+    has_contracts: bool = False,
+) -> str:
     lines = [
         "def _cli_main():",
         '    """Read the arguments, call the function, hand over what it returns."""',
@@ -87,6 +120,7 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
         lines += _mounted_inputs(inputs)
     lines += [
         "    arguments = {name: value for name, value in given.items() if value is not None}",
+        *(["    arguments = {name: _cli_agreed(name, value) for name, value in arguments.items()}"] * has_contracts),
         "",
         '    everything = chosen is None and pathlib.Path("/var/outputs").is_dir()',
         '    folder = pathlib.Path("/var/outputs") if everything else pathlib.Path(chosen or ".")',
@@ -95,7 +129,7 @@ def _main(inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], function: 
         f"    names = [{', '.join(literal(spec.name) for spec in outputs)}]",
         "    values = (returned,) if len(names) == 1 else returned",
         "    for name, value in zip(names, values, strict=True):",
-        "        _cli_write(name, value, folder, everything)",
+        f"        _cli_write(name, {'_cli_agreed(name, value)' if has_contracts else 'value'}, folder, everything)",
     ]
     return "\n".join(lines)
 

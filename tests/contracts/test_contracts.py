@@ -63,7 +63,7 @@ def test_all_rules_that_fail_are_told_at_once_the_worst_first() -> None:
         "column_in_schema: secret",
         "region: isin(allowed_values=['north', 'south']): 3 of 3 rows, first 0: x@example.org, 1: y, 2: y",
         "month: field_uniqueness: 2 of 3 rows, first 0: a, 1: a",
-        "month: not_nullable: 1 of 3 rows, first 2: nan",
+        "month: not_nullable: 1 of 3 rows, first 2: missing",
         "revenue: greater_than_or_equal_to(min_value=0): 1 of 3 rows, first 0: -1",
         "revenue: is_small: 1 of 3 rows, first 1: 5000",
     ]

@@ -16,13 +16,14 @@ MESSAGE_CHARACTERS = 2_000
 """So much of what a failed test said is shown."""
 
 
-def evidence_section(report: Report, *, source: bool = True, coloured: bool = True) -> str:
+def evidence_section(report: Report, *, source: bool = True, coloured: bool = True, in_full: bool = False) -> str:
     """The section.
 
     Args:
         report: of the result.
         source: whether the source of the tests goes with it.
         coloured: whether that is in colours.
+        in_full: whether it is for the person's own eyes, and is not saved: then values of the data may stand in it.
     """
     evidence = report.evidence
     tests = source_block(report.tests, f"test_{report.name}.py", coloured=coloured) if source else ""
@@ -30,7 +31,7 @@ def evidence_section(report: Report, *, source: bool = True, coloured: bool = Tr
         return f"<div>{markup.text('It did not get as far as a test.')}</div>"
     return "".join(
         (
-            markup.row("Your tests", parts.own(evidence)),
+            markup.row("Your tests", parts.own(evidence, in_full=in_full)),
             markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
             markup.row("Checks", parts.checks(evidence)),
             markup.row("Can fail", _vacuity(evidence)),

@@ -60,7 +60,7 @@ class Inspector:
         self._frozen = False
         sections: dict[str, Callable[[], tuple[Any, ...]]] = {
             "Function": lambda: (self._html(function_section(subject)),),
-            "Evidence": lambda: (self._html(evidence_section(subject.report)),),
+            "Evidence": lambda: (self._html(evidence_section(subject.report, in_full=True)),),
             **self._opinion(),
             **({"Trace": self._trace} if subject.report.trace is not None else {}),
             "Attempts": self._attempts,
