@@ -44,6 +44,7 @@ export function findProblems(cell: ICell, text: string, known: IKnown, python: P
     ...requestProblems(cell),
     ...declarationProblems(cell, vocabulary),
     ...sampleProblems(cell),
+    ...contractProblems(cell),
     ...modeProblems(cell),
     ...expressionProblems(cell, python),
     ...doubledNames(cell),
@@ -190,6 +191,15 @@ function sampleProblems(cell: ICell): IProblem[] {
     const nothing = `-s ${repr(value.text)} has no expression after the equals sign.`;
     return expression === '' ? [error(value, nothing)] : [];
   });
+}
+
+const CONTRACT = /^[^=]*[^=\s][^=]*=\s*@[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*\s*$/u;
+
+function contractProblems(cell: ICell): IProblem[] {
+  const hint = 'Write --contract NAME=@MODEL: an input or output, and the variable that holds the schema.';
+  return values(cell, 'contract')
+    .filter(value => !CONTRACT.test(value.text))
+    .map(value => error(value, `--contract ${repr(value.text)} does not name a table and its schema.`, hint));
 }
 
 /** Of `--check`; what is not Python is an error before anything is asked. */
