@@ -122,7 +122,9 @@ def test_a_schema_is_text_or_a_variable(given: str | None, read: str | None, nam
     assert read_schema(given, namespace) == read
 
 
-@pytest.mark.parametrize(("given", "message"), [("@note", "Did you mean @notes?"), ("@limit", "is an int, not text")])
+@pytest.mark.parametrize(
+    ("given", "message"), [("@note", "Did you mean @notes?"), ("@limit", "is an int, neither text nor a schema")]
+)
 def test_a_schema_variable_must_be_text(given: str, message: str, namespace: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest) as caught:
         read_schema(given, namespace)
