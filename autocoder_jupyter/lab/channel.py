@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.lab.messages import Message
 
 TARGET = "autocoder_jupyter"
 """The name under which a page registers for it."""
@@ -18,7 +21,7 @@ class Channel(Protocol):
         """Offer it to the pages that are there; those that come later find it."""
         ...
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Message) -> None:
         """Send to all pages, from any thread."""
         ...
 
@@ -59,7 +62,7 @@ class CommChannel:
         with self._lock:
             self._comm.open(data=data)
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Message) -> None:
         """Send to all pages, from any thread; each message whole, and in order."""
         with self._lock:
             self._comm.send(data=message)

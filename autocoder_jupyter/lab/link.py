@@ -22,6 +22,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.state import CardState
+    from autocoder_jupyter.lab.messages import Job, Message, NotebookData
 
 PROTOCOL = 1
 """Of the messages; a page of another protocol keeps away."""
@@ -68,8 +69,8 @@ class Link:
         self._settled = threading.Event()
         self._jobs_due = False
         self._jobs_not_before = 0.0
-        self._jobs_told: list[dict[str, Any]] | None = None
-        self._data_told: dict[str, Any] | None = None
+        self._jobs_told: list[Job] | None = None
+        self._data_told: NotebookData | None = None
 
     # On the main thread
 
@@ -126,7 +127,8 @@ class Link:
         from autocoder_jupyter.magics.variables import describe, others
 
         namespace = self._notebook.namespace
-        self._inbox.put(partial(self._tell_data, {"variables": describe(namespace), "others": others(namespace)}))
+        data: NotebookData = {"variables": describe(namespace), "others": others(namespace)}
+        self._inbox.put(partial(self._tell_data, data))
         self._inbox.put(self._jobs_moved)  # a result may have come from elsewhere, or be gone
 
     def _await_settings(self) -> None:
@@ -194,9 +196,16 @@ class Link:
         from autocoder_jupyter import __version__
         from autocoder_jupyter.lab.vocabulary import vocabulary
 
-        words = {"protocol": PROTOCOL, "version": __version__, "vocabulary": vocabulary()}
         self._greeted = True
-        self._send({"kind": "welcome", "client": client, **words})
+        self._send(
+            {
+                "kind": "welcome",
+                "client": client,
+                "protocol": PROTOCOL,
+                "version": __version__,
+                "vocabulary": vocabulary(),
+            }
+        )
         self._jobs_told = self._data_told = None
         self._tell_jobs()
         self._when_free(self._look)
@@ -222,7 +231,7 @@ class Link:
             self._jobs_told = news
             self._send({"kind": "jobs", "jobs": jobs})
 
-    def _tell_data(self, data: dict[str, Any]) -> None:
+    def _tell_data(self, data: NotebookData) -> None:
         if data != self._data_told:
             self._data_told = data
             self._send({"kind": "data", **data})
@@ -234,7 +243,7 @@ class Link:
         elif not self._main.is_closed():
             self._main.call_soon_threadsafe(_carefully, work)
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: Message) -> None:
         channel = self._channel
         if channel is not None:
             channel.send(message)

@@ -10,6 +10,7 @@ from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.lab.messages import Outcome
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
@@ -24,7 +25,7 @@ VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "
 """What a page is told of a version, in the order of `keeping.HEADINGS`."""
 
 
-def answer(notebook: Notebook, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
     """Do what is asked for; `ok` and the value, or the error in one sentence. Raises nothing."""
     try:
         return {"ok": True, "value": _act(notebook, asked)}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_state import AgentState
@@ -14,6 +13,7 @@ from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.shown import Shown, title
 from autocoder_jupyter.display.state import CardState, Phase
 from autocoder_jupyter.display.tool_calls import turns
+from autocoder_jupyter.lab.messages import Job, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.visible import visible_block
 
@@ -27,7 +27,7 @@ MOST_CHARACTERS = 1000
 """Of a text."""
 
 
-def listed(notebook: Notebook) -> list[dict[str, Any]]:
+def listed(notebook: Notebook) -> list[Job]:
     """All of them, in the order in which they came to be; never waits."""
     launched = dict(notebook.launched)
     jobs = [_of_launch(name, launch) for name, launch in launched.items()]
@@ -40,16 +40,15 @@ def listed(notebook: Notebook) -> list[dict[str, Any]]:
     return jobs + [_of_result(name, value) for name, value in held[:MOST_HELD]]
 
 
-def without_clock(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_clock(jobs: list[Job]) -> list[Job]:
     """The jobs as far as they say something new: what runs gets older all by itself, and a page has its own clock."""
     return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
 
 
-def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
+def _of_launch(name: str, launch: Launch) -> Job:
     state = launch.card.state
     seconds = state.seconds if state.finished else time.time() - launch.started
-    return {
-        **_of_state(name, state),
+    run: JobRun = {
         "started": launch.started,
         "seconds": round(max(seconds, 0.0), 3),
         "cell_id": launch.cell_id,
@@ -58,9 +57,10 @@ def _of_launch(name: str, launch: Launch) -> dict[str, Any]:
         "limit": state.limit,
         "limit_value": getattr(launch.job.config, state.limit, None) if state.limit else None,
     }
+    return {**_of_state(name, state), **run}
 
 
-def _of_result(name: str, result: Any) -> dict[str, Any]:
+def _of_result(name: str, result: Any) -> Job:
     if not result.done:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
@@ -83,34 +83,62 @@ def _of_result(name: str, result: Any) -> dict[str, Any]:
         agent=AgentState(report.trace) if report.trace else None,
     )
     said = report.conversation_history
-    return {
-        **_of_state(name, state),
+    run: JobRun = {
         **_nowhere(),
         "started": report.started.timestamp() if report.started else 0.0,
         "seconds": round(report.seconds, 3),
         "run_id": report.run_id,
         "replayed": bool(said) and all(exchange.replayed for exchange in said),
     }
+    return {**_of_state(name, state), **run}
 
 
-def _of_ended_answer(name: str, result: Any) -> dict[str, Any]:
+def _of_ended_answer(name: str, result: Any) -> Job:
     from autocoder_jupyter.magics.codemode.outcome import state_of
 
     state = state_of(result)
-    told = {"seconds": round(state.seconds, 3), "run_id": result.run_id, "replayed": state.replayed}
-    return {**_of_state(name, state), **_nowhere(), **told}
+    run: JobRun = {
+        **_nowhere(),
+        "seconds": round(state.seconds, 3),
+        "run_id": result.run_id,
+        "replayed": state.replayed,
+    }
+    return {**_of_state(name, state), **run}
 
 
-def _nowhere() -> Mapping[str, Any]:
+def _nowhere() -> JobRun:
     """What is not known of a result that no cell of this kernel started."""
-    unknown = {"limit": "", "limit_value": None}
-    return {"started": 0.0, "seconds": 0.0, "cell_id": None, "run_id": "", "replayed": False, **unknown}
+    return {
+        "started": 0.0,
+        "seconds": 0.0,
+        "cell_id": None,
+        "run_id": "",
+        "replayed": False,
+        "limit": "",
+        "limit_value": None,
+    }
 
 
-def _of_state(name: str, state: Shown) -> dict[str, Any]:
-    told = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
-    said = {
-        **told,
+class _Progress(TypedDict):
+    """What functions and answers of `--mode tools` say differently."""
+
+    mode: str
+    stage: str | None
+    attempt: int
+    of: int
+    passed: int
+    tests: int
+    tests_changed: bool
+    signature: str
+    held: list[str]
+    warnings: list[str]
+    agent: str
+
+
+def _of_state(name: str, state: Shown) -> JobState:
+    progress = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
+    said: JobState = {
+        **progress,
         "name": name,
         "phase": state.phase,
         "title": title(state),
@@ -123,10 +151,10 @@ def _of_state(name: str, state: Shown) -> dict[str, Any]:
         "progress": round(state.progress, 3),
         "step": step(state),
     }
-    return {key: _shown(value) for key, value in said.items()}
+    return cast(JobState, {key: _shown(value) for key, value in said.items()})
 
 
-def _of_answer(state: CodeState) -> dict[str, Any]:
+def _of_answer(state: CodeState) -> _Progress:
     """What only an answer of `--mode tools` has to say; the rest as a function that has none of it."""
     calls = counted(len(state.calls), "call")
     turn = f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn")
@@ -145,7 +173,7 @@ def _of_answer(state: CodeState) -> dict[str, Any]:
     }
 
 
-def _of_function(state: CardState) -> dict[str, Any]:
+def _of_function(state: CardState) -> _Progress:
     evidence = state.evidence
     return {
         "mode": "function",

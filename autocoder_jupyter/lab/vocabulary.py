@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
@@ -10,7 +10,44 @@ from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.option import Option
 
 
-def vocabulary() -> dict[str, Any]:
+class OptionWords(TypedDict):
+    """An option of `%%autocode`; `IOption` on the page's side, as the next two are `ISubcommand` and `IVocabulary`."""
+
+    name: str
+    flags: list[str]
+    takes_value: bool
+    kind: str
+    choices: list[str]
+    minimum: float | None
+    expects: str
+    placeholder: str
+    help: str
+    repeatable: bool
+    modes: list[str]
+
+
+class SubcommandWords(TypedDict):
+    """A subcommand of `%autocode`."""
+
+    name: str
+    usage: str
+    help: str
+    takes_name: bool
+    flags: list[str]
+
+
+class Vocabulary(TypedDict):
+    """All words that have a meaning in our cells."""
+
+    options: list[OptionWords]
+    types: list[str]
+    input_types: list[str]
+    subcommands: list[SubcommandWords]
+    settings: list[str]
+    page: list[str]
+
+
+def vocabulary() -> Vocabulary:
     """Options, types, subcommands and settings, as JSON.
 
     Names of models are not among them: they come from the installed litellm, by completion from the kernel.
@@ -27,7 +64,7 @@ def vocabulary() -> dict[str, Any]:
     }
 
 
-def _option(option: Option) -> dict[str, Any]:
+def _option(option: Option) -> OptionWords:
     return {
         "name": option.name,
         "flags": list(option.flags),
@@ -43,7 +80,7 @@ def _option(option: Option) -> dict[str, Any]:
     }
 
 
-def _subcommand(command: Subcommand) -> dict[str, Any]:
+def _subcommand(command: Subcommand) -> SubcommandWords:
     return {
         "name": command.name,
         "usage": command.usage,

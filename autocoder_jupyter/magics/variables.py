@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.notebook import is_ours
@@ -29,13 +29,36 @@ MOST_CHARACTERS = 120
 """Of a label or a dtype."""
 
 
-def describe(namespace: Mapping[str, Any]) -> list[dict[str, Any]]:
+class Column(TypedDict):
+    """One column of a table; `IColumn` on the page's side."""
+
+    name: str
+    dtype: str
+
+
+class Facts(TypedDict):
+    """What can be said of a value without computing anything."""
+
+    rows: NotRequired[int]
+    columns: NotRequired[list[Column]]
+    column_count: NotRequired[int]
+    path: NotRequired[str]
+
+
+class Variable(Facts):
+    """A value of the notebook that a request can refer to; `IVariable` on the page's side."""
+
+    name: str
+    type: str
+
+
+def describe(namespace: Mapping[str, Any]) -> list[Variable]:
     """Each variable as JSON; on the thread that owns the data.
 
     A table of another library says its size and columns where the library holds them ready (polars, pyarrow); of
     others it is only said that they are there, because to ask could compute or fetch.
     """
-    described: list[dict[str, Any]] = []
+    described: list[Variable] = []
     left = MOST_COLUMNS_IN_ALL
     for name, value in tuple(namespace.items()):
         kind = None if name.startswith("_") else kind_of(value)
@@ -63,7 +86,7 @@ def others(namespace: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def hint(variable: Mapping[str, Any]) -> str:
+def hint(variable: Variable) -> str:
     """A described variable in one line: `DataFrame 1,000 × 20: price float64, day datetime64[ns] …`."""
     columns = variable.get("columns", ())
     size = ""
@@ -75,7 +98,7 @@ def hint(variable: Mapping[str, Any]) -> str:
     return f"{variable['type']}{size}{': ' if named else ''}{named}{more}"
 
 
-def _facts(kind: str, name: str, value: Any, most: int) -> dict[str, Any]:
+def _facts(kind: str, name: str, value: Any, most: int) -> Facts:
     try:
         if kind in ("File", "Dir"):
             return {"path": visible(value.path)}
@@ -90,7 +113,7 @@ def _facts(kind: str, name: str, value: Any, most: int) -> dict[str, Any]:
         return {}
 
 
-def _foreign(value: Any, most: int) -> dict[str, Any]:
+def _foreign(value: Any, most: int) -> Facts:
     library = type(value).__module__.partition(".")[0]
     if library == "polars" and type(value).__name__ == "DataFrame":
         return _table(value.height, value.width, value.schema.items(), most)
@@ -100,9 +123,9 @@ def _foreign(value: Any, most: int) -> dict[str, Any]:
     return {}
 
 
-def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int) -> dict[str, Any]:
+def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int) -> Facts:
     said: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and to say one takes microseconds
-    shown = []
+    shown: list[Column] = []
     for label, dtype in islice(columns, most):
         if id(dtype) not in said:
             said[id(dtype)] = (dtype, _short(dtype))
