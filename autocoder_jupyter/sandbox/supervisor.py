@@ -44,9 +44,12 @@ DISK_EVERY = 4
 MOST_FILES = 20_000
 """Files and folders that one worker may have at a time.
 
-A removed file that only a mapping keeps has a size that cannot be found out. It counts as half of what the disk may
-hold: a single one does no harm, and no more than that one goes uncounted.
+A removed file that only a mapping or a message keeps has a size that cannot be found out. It counts as half of what
+the disk may hold: a single one does no harm, and no more than that one goes uncounted.
 """
+
+MOST_LOCKS = 10_000
+"""Locks on parts of files that one worker may hold."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,8 @@ def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
         return Ending("disk", text=f"It wrote more than {_megabytes(policy.disk)} of files.")
     if use.entries > MOST_FILES:
         return Ending("files", text=f"It made more than {MOST_FILES} files.")
+    if usage.locks(processes) > MOST_LOCKS:
+        return Ending("files", text=f"It held more than {MOST_LOCKS} locks on files.")
     if use.hidden:
         return Ending("files", text="It made folders that are closed, or deeper than any path reaches.")
     return None

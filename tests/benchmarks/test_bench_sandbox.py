@@ -5,13 +5,16 @@ python -m pytest tests/benchmarks/test_bench_sandbox.py --benchmark-only --bench
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.sandbox import process_tree, usage
+from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
@@ -59,6 +62,25 @@ def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environme
     benchmark.pedantic(lambda: workers.append(sandbox.start(environment, LIMITS)), rounds=3)
     for started in workers:
         started.kill()
+
+
+@pytest.mark.parametrize("counted", ["who is there", "memory", "descriptors", "mappings and files"])
+def test_a_look_of_the_supervisor(benchmark: Any, worker: Worker, counted: str) -> None:
+    """While a program runs, memory is looked at 20 times a second (in a control group never), the rest 5 times."""
+    benchmark.group = "a look of the supervisor"
+    process = getattr(worker, "_process")  # noqa: B009
+    if not isinstance(process, LocalProcess):
+        pytest.skip("a container engine counts by itself")
+    tree = process_tree.descendants(process._supervisor.pid)
+    folders = process_tree.views(tree)
+    held = usage.descriptors(folders)
+    parts: dict[str, Callable[[], object]] = {
+        "who is there": lambda: process_tree.views(process_tree.descendants(process._supervisor.pid)),
+        "memory": lambda: usage.memory(folders, LIMITS.memory),
+        "descriptors": lambda: usage.descriptors(folders),
+        "mappings and files": lambda: usage.disk(Path(process.folder), folders, held, 20_000),
+    }
+    benchmark.pedantic(parts[counted], rounds=100)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.errors import PackageError, SandboxUnavailable, SolutionError
+from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import local_probe, process_tree, supervisor, worker_folder
 from autocoder_jupyter.sandbox.confinement.process import Held
 from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
@@ -235,6 +235,29 @@ def test_the_network_is_there_on_request_and_unix_sockets_are_not(environment: E
 
 
 @pytest.mark.local_sandbox
+def test_removed_files_on_their_way_through_a_socket_count(environment: Environment) -> None:
+    """With the network messages that carry descriptors are allowed, because names are looked up by the same call."""
+    body = """
+        kept = []
+        for number in range(6):
+            kept.append(socket.socketpair())
+            with open("gone", "wb") as file:
+                file.write(b"x" * (40 << 20))
+                socket.send_fds(kept[-1][0], [b"x"], [file.fileno()])
+            os.remove("gone")
+        time.sleep(60)
+        return "held"
+    """
+    worker = LocalSandbox().start(environment, Limits(disk=48 * MIB, seconds=30), network=True)
+    try:
+        with pytest.raises(SandboxError) as caught:
+            say(worker, body)
+        assert not isinstance(caught.value, SandboxTimeout)
+    finally:
+        worker.kill()
+
+
+@pytest.mark.local_sandbox
 def test_less_than_a_core_is_less(environment: Environment) -> None:
     worker = LocalSandbox().start(environment, Limits(cpu=0.5))
     try:
@@ -264,8 +287,14 @@ def test_less_than_a_core_is_less(environment: Environment) -> None:
             "disk",
         ),
         ("for n in range(30_000): open(str(n), 'w').close()\nwhile True: pass", {}, "files"),
+        (
+            "import fcntl\nfiles = [open(str(n), 'w') for n in range(200)]\n"
+            "for file in files:\n    for n in range(100): fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * n)\nwhile True: pass",
+            {},
+            "files",
+        ),
     ],
-    ids=["memory", "memory of several", "disk", "unlinked file", "files"],
+    ids=["memory", "memory of several", "disk", "unlinked file", "files", "locks"],
 )
 def test_a_limit_that_is_broken_ends_the_tree_and_is_named(script: str, limits: dict[str, int], limit: str) -> None:
     process = run(script, **limits)

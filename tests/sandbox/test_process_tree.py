@@ -107,3 +107,13 @@ def test_a_process_whose_first_thread_has_ended_is_seen_and_killed() -> None:
     assert not process_tree._is_zombie(child)
     assert process_tree.kill_descendants(parent.pid)
     assert parent.wait(30) == 0
+
+
+def test_memory_is_also_what_is_swapped_out_and_what_pages_are_listed_in(tmp_path: Path) -> None:
+    status = "Name:\tx\nVmRSS:\t  3000 kB\nVmPTE:\t 100 kB\nVmSwap:\t 2000 kB\nHugetlbPages:\t 40 kB\n"
+    (tmp_path / "status").write_text(status)
+    assert usage.memory([str(tmp_path)], 10 * MIB) == 5140 * 1024
+    (tmp_path / "smaps_rollup").write_text(
+        "Rss: 3000 kB\nPss:  1000 kB\nPss_Anon: 900 kB\nSwap: 9 kB\nSwapPss: 500 kB\n"
+    )
+    assert usage.memory([str(tmp_path)], MIB) == 1640 * 1024
