@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import threading
@@ -230,6 +231,11 @@ class Notebook:
     def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
         """The settings that hold for a cell with these flags."""
         return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ, self.front_end.settings)
+
+    def config_again(self, job: Job) -> AgentConfig:
+        """How a run was done, for doing it again: with what is demanded of the sandbox by now, too."""
+        demanded = job.config.sandbox_minimum.narrowed_by(self.settings().sandbox_minimum)
+        return dataclasses.replace(job.config, sandbox_minimum=demanded)
 
     def show(self, html: str, text: str) -> None:
         """Put something static into the output of the cell that runs."""

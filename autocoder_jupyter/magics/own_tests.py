@@ -71,7 +71,7 @@ def _verify(notebook: Notebook, name: str) -> None:
         print(f"{name} is verified against {count} already.")
         return
     request = dataclasses.replace(known.job.request, own_tests=source)
-    config = known.job.config
+    config = notebook.config_again(known.job)
     if config.cache == "override":  # it was asked anew once; what was answered then counts
         config = dataclasses.replace(config, cache="auto")
     launch(notebook, request, config, waits=waits(notebook, notebook.settings()))

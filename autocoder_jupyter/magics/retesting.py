@@ -44,7 +44,7 @@ def retest(
     draft = edited_draft(_edit(notebook, found, code, tests))
     job = notebook.jobs.current(name)
     settings = notebook.settings()
-    config = job.config if job is not None else settings.agent_config()
+    config = notebook.config_again(job) if job is not None else settings.agent_config()
     # `auto`: what is written is recorded, also where the run before was to ask anew.
     config = replace(config, cache="auto", ask=False)
     launch(notebook, found.request, config, waits=views is None and waits(notebook, settings), draft=draft, views=views)

@@ -101,7 +101,7 @@ class Trial:
             tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
             nothing = "; ".join(filter(None, (f"Nothing holds a program here. {tried}", _advice(None))))
             return Probe("local", False, self.reason or nothing, self._details())
-        return Probe("local", True, "limits of memory and disk are best effort", self._details(), tier=self.tier.name)
+        return Probe("local", True, details=self._details(), tier=self.tier.name)
 
     def _details(self) -> dict[str, str]:
         details = {"landlock": str(self.landlock), "milliseconds": f"{self.seconds * 1000:.0f}"}

@@ -3,15 +3,18 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from traitlets import TraitError
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.settings import Autocode, read_lab, resolve
 from autocoder_jupyter.request import AgentConfig
+from autocoder_jupyter.tiers import SandboxMinimum
 from autocoder_jupyter.trust import agree
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
@@ -196,3 +199,10 @@ def test_the_table_of_options_is_consistent() -> None:
     assert {option.field.partition(".")[0] for option in SETTINGS.values() if option.field} <= fields
     assert all(option.flags for option in OPTIONS if not option.is_setting)
     assert all(bool(option.choices) == (option.kind == "choice") for option in OPTIONS)
+
+
+def test_what_is_done_again_meets_what_is_demanded_by_now() -> None:
+    job: Any = SimpleNamespace(config=AgentConfig(sandbox_minimum=SandboxMinimum("full", "the cell")))
+    for now, held in (("docker", "docker"), ("landlock", "full"), (None, "full")):
+        again = Notebook(SimpleNamespace(), Autocode(sandbox_minimum=now)).config_again(job)
+        assert again.sandbox_minimum.tier == held

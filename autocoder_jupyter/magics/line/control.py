@@ -80,7 +80,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     name = arguments.positional[0]
     job, waiting = notebook.jobs.current(name), waits(notebook, notebook.settings())
     if job is not None:
-        launch(notebook, job.request, dataclasses.replace(job.config, cache="override"), waits=waiting)
+        launch(notebook, job.request, dataclasses.replace(notebook.config_again(job), cache="override"), waits=waiting)
         return
     run = last_run(notebook, name)
     if not run:

@@ -34,4 +34,4 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
         raise InvalidRequest(f"{name} has no reading {number[0]!r}.", hint=f"Write a number from 1 to {len(readings)}.")
     chosen = readings[int(number[0]) - 1]
     request = refined_request(CellCommand(name=name, prompt=chosen.line, refine=True), notebook)
-    launch(notebook, request, job.config, waits=waits(notebook, notebook.settings()))
+    launch(notebook, request, notebook.config_again(job), waits=waits(notebook, notebook.settings()))
