@@ -109,10 +109,7 @@ class Trial:
             details |= {f"not {name}": reason for name, reason in self.refusals.items()}
             if advice := _advice(self.tier):
                 details["for more"] = advice
-            details["limits"] = (
-                "memory and disk are watched every 50 ms, not enforced by the kernel; "
-                "buffers of pipes and sockets are not counted"
-            )
+            details["limits"] = "memory, processes and disk are watched by a supervisor, memory every 50 ms"
         return details
 
 
