@@ -32,19 +32,19 @@ class TierWords:
     lacks: str
 
 
-_LIMITS = "limits of memory and disk may be passed for a moment"
+_LIMITS = "memory and disk limits can be passed briefly"
 
 WORDS: Mapping[str, TierWords] = {
     "docker": TierWords(
         "a container without privileges",
         "your files and processes are hidden",
-        "it shares the kernel of the machine that its engine runs on",
+        "it shares the kernel of its engine's machine",
     ),
     "full": TierWords("Landlock and namespaces", "your files and processes are hidden", _LIMITS),
     "landlock": TierWords(
         "Landlock alone",
-        "your files cannot be read or changed, nor your processes reached",
-        f"it can see whether a file exists and how large it is; {_LIMITS}",
+        "your files and processes are out of reach",
+        f"it can see that a file exists, and its size; {_LIMITS}",
     ),
     "namespaces": TierWords(
         "namespaces alone",

@@ -264,8 +264,8 @@ def test_the_card_names_the_tier_and_what_it_does_not_hold(read: Any) -> None:
     ready = EnvironmentReady("local:abc", (), 1.0, (), "local", "landlock")
     state = replace(RUNNING.apply(ready), phase="ready")
     line = (
-        "local, tier landlock (Landlock alone): your files cannot be read or changed, nor your processes reached; "
-        "it can see whether a file exists and how large it is; limits of memory and disk may be passed for a moment"
+        "local, tier landlock (Landlock alone): your files and processes are out of reach; "
+        "it can see that a file exists, and its size; memory and disk limits can be passed briefly"
     )
     assert line in read(render_html(state)).text
     assert f"  sandbox: {line}" in render_text(state).splitlines()

@@ -64,7 +64,7 @@ def test_the_sandbox_that_will_be_used_is_told_with_its_tier(landlocked: Path) -
     used, engine, local = sandbox_rows(landlocked)
     assert used[1] == "local will be used"
     assert engine[1:] == ("does not work here", "No engine answers.")
-    assert local[1] == "works" and local[2].startswith("local, tier landlock (Landlock alone): your files cannot be")
+    assert local[1] == "works" and local[2].startswith("local, tier landlock (Landlock alone): your files and")
 
 
 def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_it(landlocked: Path) -> None:
