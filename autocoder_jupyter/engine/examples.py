@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,14 +43,17 @@ def bind(
     """
     arguments = {spec.name: samples[spec.name] for spec in inputs if spec.name in samples}
     arguments |= _by_name(example, example.given, [spec.name for spec in inputs], "input")
-    lacking = [spec.name for spec in inputs if spec.required and spec.name not in arguments]
-    if lacking:
-        raise _misfit(example, f"it does not say {', '.join(lacking)}, and there is no sample of that name.")
+    _require_arguments(example, inputs, arguments)
     expected = _by_name(example, example.expected, [spec.name for spec in outputs], "output")
     return BoundExample(example.text, arguments, expected)
 
 
-def check_examples(examples: Sequence[Example], inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec]) -> None:
+def check_examples(
+    examples: Sequence[Example],
+    inputs: Sequence[InputSpec],
+    outputs: Sequence[OutputSpec],
+    samples: Mapping[str, Any],
+) -> None:
     """See to it, before anything is paid for, that examples fit what is known of the interface; the plan adds the rest.
 
     Raises:
@@ -61,8 +64,15 @@ def check_examples(examples: Sequence[Example], inputs: Sequence[InputSpec], out
         unnamed = sum(not name for name, _ in example.given)
         if unnamed > len(known):
             raise _misfit(example, f"it has {unnamed} values without a name, and the inputs are {_listed(known)}.")
+        _require_arguments(example, inputs, {*samples, *known[:unnamed], *(name for name, _ in example.given)})
         if outputs:
             _by_name(example, example.expected, [spec.name for spec in outputs], "output")
+
+
+def _require_arguments(example: Example, inputs: Sequence[InputSpec], said: Container[str]) -> None:
+    lacking = [spec.name for spec in inputs if spec.required and spec.name not in said]
+    if lacking:
+        raise _misfit(example, f"it does not say {', '.join(lacking)}, and there is no sample of that name.")
 
 
 def _by_name(example: Example, values: Sequence[tuple[str, Any]], names: Sequence[str], what: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
     reading = read_constraints(request.constraints, tables_of(withheld.told(request.samples), request.outputs))
-    check_examples(request.examples, inputs, request.outputs)
+    check_examples(request.examples, inputs, request.outputs, request.samples)
     context = build_context(
         request.samples,
         share=config.share,

@@ -88,7 +88,7 @@ def require_fit(request: Request) -> None:
         from autocoder_jupyter.engine.examples import check_examples
         from autocoder_jupyter.engine.prepare import settle_inputs
 
-        check_examples(request.examples, settle_inputs(request), request.outputs)
+        check_examples(request.examples, settle_inputs(request), request.outputs, request.samples)
 
 
 def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
