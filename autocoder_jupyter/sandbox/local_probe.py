@@ -114,22 +114,61 @@ class Trial:
 
 
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
-_RESTRICTION = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_SETTINGS = Path("/proc/sys")
+_FORBIDDING = {
+    "user.max_user_namespaces": ("0", "10000"),
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+}
+"""Settings of a machine, with the value that forbids namespaces and one that allows them: any, Debian's, Ubuntu's."""
+
+_SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 
 
 def _advice(tier: Tier | None) -> str:
     """What whoever runs this machine could change so that more holds; "" where nothing is known to help."""
-    if tier is not None and tier.landlock and tier.namespaces:
+    if tier is None:
+        as_user = "a user other than root can be held by namespaces alone" if os.geteuid() == 0 else ""
+        advice = (_advice_on_landlock(), as_user or _advice_on_namespaces())
+    else:
+        advice = (
+            "" if tier.landlock else _advice_on_landlock(),
+            "" if tier.namespaces else _advice_on_namespaces(),
+        )
+    return "; ".join(filter(None, advice))
+
+
+def _advice_on_landlock() -> str:
+    if landlock.version():
         return ""
-    if any(Path(mark).exists() for mark in _CONTAINER_MARKS):
+    with contextlib.suppress(OSError):
+        modules = _SECURITY_MODULES.read_text("ascii").strip()
+        if modules and "landlock" not in modules.split(","):
+            return f"lsm=landlock,{modules} on the kernel's command line turns Landlock on, from Linux 5.13 on"
+    if _is_container():
+        return (
+            "this is a container; one whose seccomp profile allows landlock_create_ruleset, landlock_add_rule and "
+            "landlock_restrict_self has Landlock, if the kernel does"
+        )
+    return ""
+
+
+def _advice_on_namespaces() -> str:
+    for name, (forbidding, allowing) in _FORBIDDING.items():
+        with contextlib.suppress(OSError):
+            if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
+                where = "on the machine around this container, " if _is_container() else ""
+                return f"{where}sysctl {name}={allowing} lets users make namespaces"
+    if _is_container():
         return (
             "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "
             "(docker run --security-opt seccomp=PROFILE; in a pod securityContext.seccompProfile)"
         )
-    with contextlib.suppress(OSError):
-        if _RESTRICTION.read_text("ascii").strip() == "1":
-            return "sysctl kernel.apparmor_restrict_unprivileged_userns=0 lets users make namespaces (Ubuntu)"
     return ""
+
+
+def _is_container() -> bool:
+    return any(Path(mark).exists() for mark in _CONTAINER_MARKS)
 
 
 _lock = threading.Lock()

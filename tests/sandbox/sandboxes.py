@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 EACH = [
@@ -35,6 +36,16 @@ def open_sandbox(name: str) -> Sandbox:
 def base_spec(name: str) -> EnvironmentSpec:
     """Only the base packages; the notebook's Python, or the one of the base image."""
     return EnvironmentSpec((), sys.version_info[:2] if name == "local" else (3, 11))
+
+
+def base_environment(sandbox: Sandbox) -> Environment:
+    """An environment of the base packages; one that was built before, where there is no network to build it."""
+    if built := os.environ.get("AUTOCODE_TEST_ENVIRONMENT"):
+        fields = json.loads(Path(built).read_text("utf-8"))
+        return Environment(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+        )
+    return sandbox.build(base_spec(sandbox.name))
 
 
 def program(

@@ -137,19 +137,71 @@ def test_it_holds_where_the_temporary_folder_has_a_long_name(tmp_path: Path, mon
     assert LocalSandbox().probe().available
 
 
-@pytest.mark.parametrize(
-    ("marked", "words"),
-    [(".dockerenv", "seccompProfile"), ("restricted", "apparmor_restrict_unprivileged_userns=0"), ("nothing", "")],
-)
-def test_what_would_help_is_told(marked: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / marked).write_text("1\n", "ascii")
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that tell about a machine: an ordinary one, where a user asks."""
     monkeypatch.setattr(local_probe, "_CONTAINER_MARKS", (str(tmp_path / ".dockerenv"),))
-    monkeypatch.setattr(local_probe, "_RESTRICTION", tmp_path / "restricted")
+    monkeypatch.setattr(local_probe, "_SETTINGS", tmp_path)
+    monkeypatch.setattr(local_probe, "_SECURITY_MODULES", tmp_path / "lsm")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    return tmp_path
+
+
+def _tell(machine: Path, file: str, text: str) -> None:
+    (machine / file).parent.mkdir(exist_ok=True)
+    (machine / file).write_text(text, "ascii")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (".dockerenv", "", "seccompProfile"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1\n", "apparmor_restrict_unprivileged_userns=0"),
+        ("kernel/unprivileged_userns_clone", "0\n", "kernel.unprivileged_userns_clone=1"),
+        ("user/max_user_namespaces", "0\n", "user.max_user_namespaces=10000"),
+        ("user/max_user_namespaces", "31000\n", ""),
+    ],
+)
+def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str, words: str) -> None:
+    _tell(machine, file, text)
     by_landlock = local_probe.Trial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
     assert by_landlock.available
     assert words in by_landlock.details.get("for more", "")
     assert words in local_probe.Trial(None, {"full": "no"}).probe().reason
     assert "for more" not in local_probe.Trial(TIERS[0]).probe().details
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("lsm", "capability,yama", "lsm=landlock,capability,yama on the kernel's command line"),
+        (".dockerenv", "", "allows landlock_create_ruleset"),
+        ("nothing", "", ""),
+    ],
+)
+def test_what_would_give_landlock_is_told(
+    machine: Path, file: str, text: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    _tell(machine, file, text)
+    details = local_probe.Trial(TIERS[2], {"full": "no Landlock"}).probe().details
+    assert words in details.get("for more", "")
+    assert "seccompProfile" not in details.get("for more", "")  # it has namespaces
+
+
+def test_in_a_container_a_setting_of_the_machine_around_it_is_told_first(machine: Path) -> None:
+    _tell(machine, ".dockerenv", "")
+    _tell(machine, "user/max_user_namespaces", "0")
+    advice = local_probe.Trial(TIERS[1], {"full": "no"}).probe().details["for more"]
+    assert "on the machine around this container, sysctl user.max_user_namespaces" in advice
+    assert "seccomp" not in advice
+
+
+def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert machine.exists()
+    assert "a user other than root" in local_probe.Trial(None, {"full": "no"}).probe().reason
 
 
 @pytest.mark.usefixtures("forgetful_probe")

@@ -11,7 +11,7 @@ from autocoder_jupyter.sandbox import local_probe
 from autocoder_jupyter.sandbox.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
-from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
+from tests.sandbox.sandboxes import EACH, base_environment, open_sandbox
 
 if only := os.environ.get("AUTOCODE_TEST_TIER"):  # the suites on a weaker tier than the best that holds here
     local_probe.TIERS = (tier_named(only),)
@@ -26,7 +26,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def environment(sandbox: Sandbox) -> Environment:
-    return sandbox.build(base_spec(sandbox.name))
+    return base_environment(sandbox)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,172 @@
+"""Run tests of the embedded sandbox on another kernel, one of Debian's or Ubuntu's, in QEMU with this machine's files.
+
+    python tools/old_kernel --kernel 6.1 --as root=tests/sandbox/test_confinement.py --as 1000="tests/sandbox -k signal"
+    python tools/old_kernel --kernel 6.1 --fetch         only downloads; needs no packages of Python
+
+The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. Where KVM runs any
+kernel it is used; else the machine is emulated, which takes twenty to forty times as long. It needs root, and apt with
+Debian's or Ubuntu's packages; without one of them it says so and exits with 77, or with 1 where `CI=true`. The exit
+code is 0 when pytest passed as each user.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import guest
+from archive import SUITES, Kernel, NotToBeHad, fetch
+
+CANNOT = 77
+"""Exit code that says: not possible on this machine. The same as automake's."""
+
+TREE = Path(__file__).resolve().parents[2]
+FETCHED = TREE / "build/old-kernel"
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
+"""With the packages that have them."""
+
+PLAIN = "console=ttyS0 quiet panic=-1 random.trust_cpu=on no_timer_check mitigations=off norandmaps nopti no5lvl"
+"""No measures against side channels, and the same addresses in each process: an emulator translates code once then."""
+
+ALL, HOLDS = "full,landlock,namespaces", {"5.10": "namespaces"}
+"""The tiers that hold on a kernel, where nothing is set otherwise. Before 5.13 there is no Landlock."""
+
+BUILD = """
+import json, sys
+from dataclasses import asdict
+from tests.sandbox.sandboxes import base_spec, open_sandbox
+print(json.dumps(asdict(open_sandbox("local").build(base_spec("local")))))
+"""
+
+
+def main() -> int:
+    """Do it; the exit code."""
+    options = _options()
+    try:
+        _need_programs()
+        kernel = fetch(options.kernel, FETCHED)
+    except NotToBeHad as reason:
+        print(f"Not run on Linux {options.kernel}: {reason}.", flush=True)
+        return 1 if os.environ.get("CI") == "true" else CANNOT
+    if options.fetch:
+        return 0
+    with tempfile.TemporaryDirectory(prefix="old-kernel-", dir="/var/tmp") as place:
+        folder = Path(place)
+        folder.chmod(0o755)
+        variables = dict(setting.split("=", 1) for setting in options.env)
+        variables.setdefault("AUTOCODE_TEST_TIERS", HOLDS.get(options.kernel, ALL))
+        ours = (lambda words: words) if options.program else guest.tests
+        commands = {user: ours(shlex.split(words)) for user, words in options.tries}
+        variables |= _prepared(folder, [] if options.program else list(commands.values()))
+        script = guest.script(TREE, commands, variables, options.sysctl)
+        return _boot(kernel, guest.initial_files(kernel, folder, script), options)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/old_kernel", description=__doc__.splitlines()[0])
+    parser.add_argument("--kernel", default="6.1", choices=SUITES, help="the version")
+    parser.add_argument(
+        "--as",
+        dest="tries",
+        default=[],
+        action="append",
+        type=lambda text: tuple(text.split("=", 1)),
+        metavar="USER=ARGUMENTS",
+        help="root or a number, and arguments for pytest as a shell reads them; again for more users, side by side",
+    )
+    parser.add_argument("--fetch", action="store_true", help="only download what is needed")
+    parser.add_argument("--append", default="", help="for the kernel's command line, such as lsm=yama")
+    parser.add_argument("--sysctl", default=[], action="append", help="a setting, such as user.max_user_namespaces=0")
+    parser.add_argument("--env", default=[], action="append", help="a variable, such as AUTOCODE_TEST_TIER=landlock")
+    parser.add_argument("--program", action="store_true", help="the arguments of --as are a command")
+    parser.add_argument("--minutes", type=float, default=15, help="when it is given up")
+    return parser.parse_args()
+
+
+def _need_programs() -> None:
+    """Install what is missing.
+
+    Raises:
+        NotToBeHad: it cannot be done on this machine.
+    """
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        raise NotToBeHad("it needs Linux on x86-64")
+    if os.geteuid() != 0:
+        raise NotToBeHad("it needs root, to share this machine's files")
+    if shutil.which("apt-get") is None:
+        raise NotToBeHad("there is no apt")
+    if missing := [package for program, package in PROGRAMS.items() if shutil.which(program) is None]:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]
+        for command in (["apt-get", "update", "-qq"], install):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise NotToBeHad(f"apt does not install {', '.join(missing)}: {done.stderr.strip()[-300:]}")
+
+
+def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
+    """Build what the guest has no network and no time for: the suites' environment, and bytecode of the tests.
+
+    Returns:
+        Variables that tell where it is.
+    """
+    cache, built = folder / "cache", folder / "environment.json"
+    lean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    lean |= {"AUTOCODE_CACHE_DIR": str(cache), "PYTHONPATH": str(TREE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    said = subprocess.run([sys.executable, "-c", BUILD], check=True, cwd=TREE, env=lean, capture_output=True, text=True)
+    built.write_text(json.dumps(json.loads(said.stdout)), "utf-8")
+    subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)  # the guest's changes stay in its memory
+    for command in tests:
+        subprocess.run([*command, "--collect-only"], check=True, cwd=TREE, env=lean, stdout=subprocess.DEVNULL)
+    return {
+        "AUTOCODE_CACHE_DIR": str(cache),
+        "AUTOCODE_TEST_ENVIRONMENT": str(built),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+
+
+def _machine() -> list[str]:
+    """KVM, or an emulated processor. That of a PVM host runs only kernels that were made for it."""
+    if os.access("/dev/kvm", os.R_OK | os.W_OK) and not Path("/sys/module/kvm_pvm").exists():
+        return ["-accel", "kvm", "-cpu", "host"]
+    # The oldest processor that the wheels of numpy and pyarrow run on: wide registers are slow to emulate.
+    return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]
+
+
+def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
+    command = [
+        *("qemu-system-x86_64", *_machine(), "-smp", str(os.cpu_count()), "-m", "3G"),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"),
+        *("-kernel", str(kernel.image), "-initrd", str(initial), "-append", f"{PLAIN} {options.append}"),
+        *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
+    ]
+    seen = []
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
+        patience = threading.Timer(options.minutes * 60, running.kill)
+        patience.start()
+        try:
+            assert running.stdout is not None
+            for line in running.stdout:
+                text = line.decode("utf-8", "replace").rstrip()
+                print(text, flush=True)
+                seen.append(text)
+        finally:
+            patience.cancel()
+            running.kill()
+    passed = [line for line in seen if re.fullmatch(r"as \w+: exit code 0", line)]
+    if "done" not in seen:
+        print(f"Linux {options.kernel} did not come to its end; it has {options.minutes:g} minutes.", flush=True)
+    return 0 if len(passed) == len(options.tries) and "done" in seen else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

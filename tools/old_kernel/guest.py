@@ -1,0 +1,120 @@
+"""What runs in the emulated machine: its first files, what mounts the rest, and the tests as each user."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from archive import Kernel
+
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+"""What the guest needs, besides what these depend on. Those that a kernel has built in are left out."""
+
+CHOICE = (
+    *("-o", "addopts=", "--import-mode=importlib", "--confcutdir=tests/sandbox/any_sandbox"),
+    *("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestConfigWarning", "-m", "not docker"),
+    *("-q", "--color=no", "--tb=short", "-rfEs"),
+)
+"""pytest with as little around the tests as there can be: an emulated import takes thirty times as long."""
+
+INIT = """#!/bin/busybox sh
+export PATH=/bin
+busybox mkdir -p /proc /sys /dev /lower /upper /new
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sysfs /sys
+busybox mount -t devtmpfs devtmpfs /dev
+for module in {modules}; do busybox insmod /modules/$module; done
+busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=1048576 host /lower
+busybox mount -t tmpfs tmpfs /upper
+busybox mkdir /upper/files /upper/work
+busybox mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work overlay /new
+for place in proc sys dev; do busybox mount --move /$place /new/$place; done
+busybox mkdir -p /new/dev/shm
+busybox mount -t tmpfs tmpfs /new/dev/shm
+busybox mount -t tmpfs -o mode=1777 tmpfs /new/run
+busybox ip link set lo up
+exec busybox switch_root /new /bin/bash {script}
+"""
+
+SCRIPT = """#!/bin/bash
+# The guest's first process. What it changes stays in the guest's memory.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+chmod a+x /root # where the interpreter may be
+cd {tree}
+ulimit -c 0
+[ -d /sys/fs/cgroup ] && mount -t cgroup2 cgroup2 /sys/fs/cgroup
+[ -d /sys/kernel/security ] && mount -t securityfs securityfs /sys/kernel/security
+echo "Linux $(uname -r), $(cat /sys/kernel/security/lsm 2>/dev/null)"
+{settings}
+try() {{
+  local home=/run/home-$1 become=()
+  mkdir -p "$home/tmp"
+  if [ "$1" != root ]; then
+    chown -R "$1:$1" "$home"
+    become=(setpriv --reuid "$1" --regid "$1" --clear-groups)
+  fi
+  "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" TMPDIR="$home/tmp" \\
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
+  echo "exit code $?"
+}}
+{tries}
+wait
+echo done
+sync
+echo o > /proc/sysrq-trigger
+/bin/sleep 60
+"""
+
+
+def script(
+    tree: Path, commands: Mapping[str, Iterable[str]], variables: Mapping[str, str], settings: Iterable[str]
+) -> str:
+    """What the guest does once all files are there.
+
+    Args:
+        tree: this project.
+        commands: what each user runs, side by side; by root, or the number of a user.
+        variables: of the environment.
+        settings: of the kernel, as `sysctl` takes them.
+    """
+    tries = (f"try {shlex.join([user, *command])} | sed -u 's/^/as {user}: /' &" for user, command in commands.items())
+    return SCRIPT.format(
+        tree=shlex.quote(str(tree)),
+        tries="\n".join(tries),
+        variables=shlex.join(f"{name}={value}" for name, value in variables.items()),
+        settings="\n".join(f"sysctl -q -w {shlex.quote(setting)}" for setting in settings),
+    )
+
+
+def tests(arguments: Iterable[str]) -> list[str]:
+    """The command that runs tests."""
+    return [sys.executable, "-m", "pytest", *CHOICE, *arguments]
+
+
+def initial_files(kernel: Kernel, folder: Path, first: str) -> Path:
+    """The file tree that the kernel starts with: busybox, the modules, and what mounts the rest.
+
+    Args:
+        kernel: whose modules these are.
+        folder: where the files are put together; the guest sees it.
+        first: the guest's script.
+    """
+    beginning = folder / "guest.sh"
+    beginning.write_text(first, "utf-8")
+    root = folder / "initial"
+    for part in ("bin", "modules"):
+        (root / part).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", root / "bin/busybox")
+    modules = kernel.write_modules(MODULES, root / "modules")
+    init = root / "init"
+    init.write_text(INIT.format(modules=" ".join(modules), script=beginning), "ascii")
+    init.chmod(0o755)
+    archive = folder / "initial.cpio"
+    listing = subprocess.run(["find", "."], cwd=root, capture_output=True, check=True).stdout
+    with archive.open("wb") as file:
+        subprocess.run(["cpio", "--quiet", "-o", "-H", "newc"], cwd=root, input=listing, stdout=file, check=True)
+    return archive

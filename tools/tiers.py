@@ -1,0 +1,72 @@
+"""A row of the table in docs/embedded-sandbox.md for each tier here: the probe, attacks let through, start and call.
+
+    python tools/tiers.py
+
+Times are medians of 3 starts and 12 calls, in an environment of the base packages.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from autocoder_jupyter.sandbox import local_probe
+from autocoder_jupyter.sandbox.confinement import landlock
+from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.protocol import Limits
+from tests.sandbox import test_confinement as attacks
+from tests.sandbox.sandboxes import base_environment, say
+
+
+def main() -> None:
+    """Print what is found."""
+    probe = LocalSandbox().probe()
+    print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {landlock.version()}")
+    print(f"probe: {'holds' if probe.available else 'refuses'}; {probe.reason}")
+    for name, value in probe.details.items():
+        print(f"  {name}: {value}")
+    for tier in TIERS:
+        refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
+        print(f"{tier.name}: {refusal or _found(tier)}", flush=True)
+
+
+def _found(tier: Tier) -> str:
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as outside:
+        said = attacks._tried(stack, tier, Path(outside))
+    through = [name for name in (*attacks.ATTACKS, *attacks.SEEN) if said[name] == "done"]
+    failed = [name for name in attacks.ALLOWED if said[name] != "done"]
+    start, call = _times(tier)
+    return (
+        f"{len(through)} of {len(attacks.ATTACKS | attacks.SEEN)} attacks let through {through}; "
+        f"{len(failed)} of {len(attacks.ALLOWED)} honest actions fail {failed}; "
+        f"start {start:.2f} s, call {call * 1000:.0f} ms"
+    )
+
+
+def _times(tier: Tier) -> tuple[float, float]:
+    """Seconds of a start and of a call."""
+    local_probe._answer = local_probe.Trial(tier)
+    sandbox, environment = LocalSandbox(), base_environment(LocalSandbox())
+    starts, calls = [], []
+    for _ in range(3):
+        began = time.perf_counter()
+        worker = sandbox.start(environment, Limits(seconds=60))
+        starts.append(time.perf_counter() - began)
+        for _ in range(4):
+            began = time.perf_counter()
+            say(worker, "return 'x'")
+            calls.append(time.perf_counter() - began)
+        worker.kill()
+    return statistics.median(starts), statistics.median(calls)
+
+
+if __name__ == "__main__":
+    main()
