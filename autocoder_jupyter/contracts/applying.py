@@ -45,7 +45,8 @@ class Violation:
         is_known: whether the contract names this column, so that its name is no value of the data.
         check: the rule.
         rows: how many rows fail; 0 where it is about no row.
-        first: the first of them, by index label and value.
+        first: the first of them, by index label and value; where it is about no row, what pandera names instead.
+        is_plain: whether that is nothing but names of the contract.
     """
 
     column: str
@@ -53,6 +54,7 @@ class Violation:
     check: str
     rows: int
     first: tuple[tuple[str, str], ...] = ()
+    is_plain: bool = False
 
     def line(self, of: int, *, values: bool) -> str:
         """`revenue: greater_than_or_equal_to(min_value=0): 2 of 12 rows, first 3: -1.0, 7: -3.5`."""
@@ -63,7 +65,7 @@ class Violation:
             shown = ", ".join(f"{index}: {value}" for index, value in self.first)
             return f"{told}, first {shown}" if values and shown else told
         found = ", ".join(value for _, value in self.first if value not in ("missing", "False", self.column))
-        return f"{told}: {found}" if found and (values or _DTYPE.fullmatch(found)) else told
+        return f"{told}: {found}" if found and (values or self.is_plain or _DTYPE.fullmatch(found)) else told
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ def _violations(schema: Any, cases: pd.DataFrame, contract: Contract) -> tuple[V
         literal = label_literal(column) if is_named else ""
         told = str(column) if is_named else ""
         rule = f"the {context} is another one" if _is_missing(check) else _rule(str(check), named)
-        found.append(Violation(told, not literal or literal in known, rule, rows, first))
+        is_plain = not rows and all(label_literal(case) in known for case in group["failure_case"])
+        found.append(Violation(told, not literal or literal in known, rule, rows, first, is_plain))
     return tuple(sorted(found, key=lambda violation: (violation.rows > 0, -violation.rows)))
 
 
