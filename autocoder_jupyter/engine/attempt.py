@@ -151,8 +151,7 @@ class Trials:
         sample = await run_again(work.bench, program, samples, first, discretion, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
-        sample, promised = await judged_on_sample(work.request.contracts, sample, discretion, self._secrets)
-        values = sample.values
+        values, promised = await judged_on_sample(work.request.contracts, sample, discretion, self._secrets)
         own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
         stated = await work.constraints.evaluate(work.bench, values, samples, show_values=discretion.shows_values)
         return sample, (*own, *promised), stated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.background import call_blocking
@@ -54,15 +53,18 @@ class ContractWatch:
 
 async def judged_on_sample(
     contracts: Mapping[str, Contract], sample: SampleRun, discretion: Discretion, secrets: Mapping[str, str]
-) -> tuple[SampleRun, tuple[CheckOutcome, ...]]:
-    """The outputs on the sample as their contracts give them back, and whether these hold."""
+) -> tuple[dict[str, Any], tuple[CheckOutcome, ...]]:
+    """The outputs on the sample as their contracts give them back, which is what a person gets; and whether these hold.
+
+    The sample run itself keeps what the function returned: that is what another version is compared with.
+    """
     values, outcomes = dict(sample.values), []
     for name in (name for name in sample.values if name in contracts):
         accepted, breach = await call_blocking(_application(name, contracts[name], values[name]))
         values[name] = accepted
         title = f"{name} satisfies {contracts[name].title} on the sample"
         outcomes.append(_outcome_of(title, breach, discretion, secrets))
-    return replace(sample, values=values), tuple(outcomes)
+    return values, tuple(outcomes)
 
 
 def _application(name: str, contract: Contract, value: Any) -> Any:
