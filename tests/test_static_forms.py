@@ -37,7 +37,7 @@ WORDS = (
     "Schema of stocks",
     "Conversation",
     "replayed",
-    "local: Landlock and seccomp",
+    "local, tier ",
     "1 core, 2Gi memory, 120 s a call",
     "Locked packages",
 )
