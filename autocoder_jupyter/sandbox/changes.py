@@ -13,9 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from autocoder_jupyter.data import codec
-from autocoder_jupyter.sandbox.packing import Packed
 from autocoder_jupyter.sandbox.replies import refused
-from autocoder_jupyter.sandbox.worker.frames import padded
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 
 
 def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
@@ -39,15 +38,11 @@ _Part = tuple[Mapping[str, Any] | None, memoryview]
 
 
 def _parts(entries: Sequence[Mapping[str, Any]], payload: memoryview) -> list[_Part]:
-    parts: list[_Part] = []
-    position = 0
-    for entry in entries:
-        header, size = entry.get("header"), entry.get("size")
-        if type(size) is not int or not 0 <= size <= len(payload) - position:
-            raise refused(f"argument {entry.get('name')!r} reaches beyond its payload")
-        parts.append((header if isinstance(header, dict) else None, payload[position : position + size]))
-        position += padded(size)
-    return parts
+    try:
+        found = [(entry.get("header"), part) for entry, part in unpacked(entries, payload)]
+    except OutOfBounds as error:
+        raise refused(f"argument {error} reaches beyond its payload") from None
+    return [(header if isinstance(header, dict) else None, part) for header, part in found]
 
 
 def _same(one: _Part, other: _Part) -> bool:

@@ -24,13 +24,14 @@ from autocoder_jupyter.sandbox import commands, replies
 from autocoder_jupyter.sandbox.bundle import bundle
 from autocoder_jupyter.sandbox.changes import changed
 from autocoder_jupyter.sandbox.exchange import Ended, Expired, Malformed, NotTaken, OnFrame, Streams
-from autocoder_jupyter.sandbox.packing import Packed, describe, digest, enclosed, pack_arguments
+from autocoder_jupyter.sandbox.packing import describe, digest, enclosed, pack_arguments
 from autocoder_jupyter.sandbox.process import Process
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, Limits, OnCall, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.testing import Testing
 from autocoder_jupyter.sandbox.text import clean, stable
 from autocoder_jupyter.sandbox.verdicts import Verdicts
+from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import TestOutcome

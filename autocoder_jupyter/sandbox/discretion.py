@@ -9,9 +9,9 @@ from typing import Any
 
 from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.sandbox.packing import Packed
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, OnCall, Program, TestRun, Worker
 from autocoder_jupyter.sandbox.replies import Answer
+from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import TestOutcome
 
 

@@ -5,23 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data import codec
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.sandbox.worker import envelope
-from autocoder_jupyter.sandbox.worker.frames import padded
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Values by name as they travel: the entries of a header, and the bytes they describe, in pieces."""
-
-    entries: Sequence[Mapping[str, Any]]
-    pieces: Sequence[Any]
-    size: int
+from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
 def enclosed(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> list[Any]:
@@ -59,28 +49,19 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
             raise InvalidRequest(
                 f"{program.function}() has no input {name!r}.", hint=f"It takes {', '.join(declared) or 'nothing'}."
             )
-    entries: list[dict[str, Any]] = []
-    pieces: list[Any] = []
-    size = 0
+    packed = Packed()
     for spec in program.inputs:
         if spec.name not in arguments:
             if spec.required:
                 raise InvalidRequest(f"{program.function}() needs the input {spec.name!r}.")
             continue
         value = arguments[spec.name]
-        entry: dict[str, Any] = {"name": spec.name, "type": spec.type, "header": None, "size": 0}
-        if value is None and not spec.required and spec.default is None:
-            entries.append(entry)  # the only way in which nothing can be a value
-            continue
+        is_none = value is None and not spec.required and spec.default is None  # the only way to hand over nothing
         try:
-            encoded = codec.encode(value, spec.type)
+            packed.add(spec.name, spec.type, None if is_none else codec.encode(value, spec.type))
         except codec.TypeMismatch as error:
             raise InvalidRequest(f"The input {spec.name!r} is declared {error.wanted}, got {error.got}.") from None
         except codec.Unencodable as error:
             what = f"The input {spec.name!r} cannot go into the sandbox as it is: {error.path} {error.reason}."
             raise UnsupportedData(what, hint=error.hint) from None
-        entry.update(header=encoded.header, size=encoded.size)
-        entries.append(entry)
-        pieces += [*encoded.buffers, bytes(padded(encoded.size) - encoded.size)]
-        size += padded(encoded.size)
-    return Packed(entries, pieces, size)
+    return packed

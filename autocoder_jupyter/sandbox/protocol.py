@@ -21,9 +21,9 @@ from autocoder_jupyter.tiers import Tier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.sandbox.packing import Packed
     from autocoder_jupyter.sandbox.replies import Answer
     from autocoder_jupyter.sandbox.stop import Stop
+    from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import (
 from autocoder_jupyter.sandbox.boundaries import boundary_hint
 from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.text import stable
-from autocoder_jupyter.sandbox.worker.frames import padded
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, unpacked
 from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.visible import visible
 
@@ -90,18 +90,18 @@ def read_outputs(
     entries = header.get("outputs")
     if not isinstance(entries, list) or len(entries) != len(specs):
         raise refused("another number of outputs than declared")
-    values: dict[str, Any] = {}
-    makers: dict[str, Callable[[], str]] = {}
-    position = 0
     for entry, spec in zip(entries, specs, strict=True):
         own = entry.get("header") if isinstance(entry, dict) else None
-        size = entry.get("size") if isinstance(entry, dict) else None
         if not isinstance(own, dict) or entry.get("name") != spec.name or own.get("type") != spec.type:
             raise refused(f"output {spec.name!r} is not the one that was declared")
-        if type(size) is not int or not 0 <= size <= len(payload) - position:
-            raise refused(f"output {spec.name!r} reaches beyond its payload")
-        part = payload[position : position + size]
-        position += padded(size)
+    try:
+        parts = list(unpacked(entries, payload))
+    except OutOfBounds as error:
+        raise refused(f"output {error} reaches beyond its payload") from None
+    values: dict[str, Any] = {}
+    makers: dict[str, Callable[[], str]] = {}
+    for (entry, part), spec in zip(parts, specs, strict=True):
+        own = entry["header"]
         try:
             value = values[spec.name] = receive(own, part, trusted=False)
         except codec.Corrupt as error:

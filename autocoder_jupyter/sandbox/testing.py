@@ -15,13 +15,14 @@ from autocoder_jupyter.data.codec import Corrupt
 from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox import replies
 from autocoder_jupyter.sandbox.exchange import Malformed
-from autocoder_jupyter.sandbox.packing import Packed, describe
+from autocoder_jupyter.sandbox.packing import describe
 from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
 from autocoder_jupyter.sandbox.received import receive
 from autocoder_jupyter.sandbox.replies import Answer
 from autocoder_jupyter.sandbox.text import without_places
 from autocoder_jupyter.sandbox.verdicts import Verdicts
-from autocoder_jupyter.sandbox.worker.frames import pack, padded
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
+from autocoder_jupyter.sandbox.worker.frames import pack
 
 _FROM_THE_ANSWER = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
 _WORDS = ("message", "traceback")
@@ -132,21 +133,16 @@ def _tell(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> No
     try:
         values, _ = replies.read_outputs(answer.header, answer.payload, program.outputs)
         given = _decoded(call)
-    except (OutputRefused, WrongType, Corrupt, Malformed):
+    except (OutputRefused, WrongType, Corrupt, OutOfBounds):
         return
     on_call(given, values)
 
 
 def _decoded(call: Packed) -> dict[str, Any]:
     """The arguments of a test's call."""
-    payload, position, values = memoryview(call.pieces[0]), 0, {}
-    for entry in call.entries:
-        header, size = entry.get("header"), int(entry["size"])
-        if not isinstance(header, dict) or not 0 <= size <= len(payload) - position:
-            continue  # an input without a value
-        values[str(entry["name"])] = receive(header, payload[position : position + size], trusted=False)
-        position += padded(size)
-    return values
+    found = unpacked(call.entries, memoryview(call.pieces[0]))
+    inputs = ((str(entry["name"]), entry.get("header"), part) for entry, part in found)
+    return {name: receive(header, part, trusted=False) for name, header, part in inputs if isinstance(header, dict)}
 
 
 def _arguments(program: Program, header: Mapping[str, Any], payload: memoryview) -> Packed:

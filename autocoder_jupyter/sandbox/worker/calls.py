@@ -16,6 +16,7 @@ import numpy as np
 
 from . import failures, frames, removal
 from .codec import TypeMismatch, Unencodable, decode, encode
+from .entries import Packed, unpacked
 from .outputs import OutputMismatch, by_name
 
 Pieces = list[Any]
@@ -111,15 +112,13 @@ def failure(error: str, **facts: Any) -> Pieces:
 
 def arguments_now(program: Program) -> Pieces:
     """The frame that tells what the arguments of the last call are by now; without a header what cannot be told."""
-    entries, pieces = [], []
+    packed = Packed()
     for name, (value, kind) in program.arguments.items():
         try:
-            entry, buffers = encoded_entry(name, value, kind)
+            packed.add(name, kind, encoded(value, kind))
         except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
-            entry, buffers = encoded_entry(name, None, kind)
-        entries.append(entry)
-        pieces += buffers
-    return [frames.pack({"kind": "arguments", "arguments": entries, "payload": size_of(pieces)}), *pieces]
+            packed.add(name, kind, None)
+    return [frames.pack({"kind": "arguments", "arguments": packed.entries, "payload": packed.size}), *packed.pieces]
 
 
 def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
@@ -133,9 +132,9 @@ def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -
     value = function(**given)
     seconds = time.perf_counter() - started
     program.arguments = {name: (arguments[name], kind) for name, kind in kinds.items()}
-    entries, pieces = encode_all(by_name(value, header["outputs"]), header["outputs"])
-    reply = {"kind": "result", "outputs": entries, "seconds": seconds, "payload": size_of(pieces)}
-    return [frames.pack(reply), *pieces]
+    packed = encode_all(by_name(value, header["outputs"]), header["outputs"])
+    reply = {"kind": "result", "outputs": packed.entries, "seconds": seconds, "payload": packed.size}
+    return [frames.pack(reply), *packed.pieces]
 
 
 def defaults(
@@ -164,49 +163,34 @@ def decode_all(
 ) -> dict[str, Any]:
     """Values by name from the entries of a header; files are written under `folder`."""
     values: dict[str, Any] = {}
-    position = 0
-    for entry in entries:
-        part = payload[position : position + entry["size"]]
-        position += frames.padded(entry["size"])
+    for entry, part in unpacked(entries, payload):
         header = entry["header"]
         values[entry["name"]] = None if header is None else decode(header, part, folder=folder, trusted=trusted)
     return values
 
 
-def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Pieces]:
-    """The entries of a header, and the bytes they describe, each value's padded; None is an entry without bytes.
+def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed:
+    """The values of these outputs.
 
     Raises:
         OutputMismatch: a value is not of its declared type, or cannot cross.
     """
-    entries, pieces = [], []
+    packed = Packed()
     for spec in specs:
         name = spec["name"]
         try:
-            entry, buffers = encoded_entry(name, values[name], spec["type"])
+            packed.add(name, spec["type"], encoded(values[name], spec["type"]))
         except TypeMismatch as error:
             raise OutputMismatch(f"{name!r} is declared {error.wanted} and came back as {error.got}") from None
         except Unencodable as error:
             raise OutputMismatch(f"{name!r} cannot be handed over: {error}") from None
-        entries.append(entry)
-        pieces += buffers
-    return entries, pieces
+    return packed
 
 
-def encoded_entry(name: str, value: Any, kind: str) -> tuple[dict[str, Any], Pieces]:
-    """The entry of a header and the padded bytes of one value.
+def encoded(value: Any, kind: str) -> Any:
+    """What the codec makes of a value; None of None.
 
     Raises:
         TypeMismatch, Unencodable: it cannot cross.
     """
-    entry: dict[str, Any] = {"name": name, "type": kind, "header": None, "size": 0}
-    if value is None:
-        return entry, []
-    encoded = encode(value, kind)
-    entry.update(header=encoded.header, size=encoded.size)
-    return entry, [*encoded.buffers, bytes(frames.padded(encoded.size) - encoded.size)]
-
-
-def size_of(pieces: Pieces) -> int:
-    """Bytes of all pieces."""
-    return sum(len(memoryview(piece).cast("B")) for piece in pieces)
+    return None if value is None else encode(value, kind)

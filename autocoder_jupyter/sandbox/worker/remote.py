@@ -17,6 +17,7 @@ from typing import Any
 
 from . import calls, frames
 from .codec import TypeMismatch, Unencodable
+from .entries import Packed
 
 _PRINTED = 64 * 1024
 
@@ -89,15 +90,13 @@ def _bind(
 
 
 def _request(name: str, arguments: dict[str, Any], kinds: Mapping[str, str]) -> calls.Pieces:
-    entries, pieces = [], []
+    packed = Packed()
     for key, value in arguments.items():
         try:
-            entry, buffers = calls.encoded_entry(key, value, kinds[key])
+            packed.add(key, kinds[key], calls.encoded(value, kinds[key]))
         except (TypeMismatch, Unencodable) as error:
             raise TypeError(f"{name}() argument {key!r}: {error}") from None
-        entries.append(entry)
-        pieces += buffers
-    return [frames.pack({"kind": "call", "arguments": entries, "payload": calls.size_of(pieces)}), *pieces]
+    return [frames.pack({"kind": "call", "arguments": packed.entries, "payload": packed.size}), *packed.pieces]
 
 
 def _raise_what_it_raised(name: str, reply: Mapping[str, Any]) -> None:

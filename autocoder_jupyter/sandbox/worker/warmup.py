@@ -43,8 +43,8 @@ def rehearse() -> None:
 
 @functools.cache
 def _packed() -> tuple[list[dict[str, Any]], memoryview]:
-    entries, pieces = calls.encode_all({"frame": _small_frame()}, _SPECS)
-    return entries, memoryview(bytearray(b"".join(pieces)))
+    packed = calls.encode_all({"frame": _small_frame()}, _SPECS)
+    return packed.entries, memoryview(bytearray(b"".join(packed.pieces)))
 
 
 def _small_frame() -> pd.DataFrame:
