@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from autocoder_jupyter.display import tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
+from autocoder_jupyter.display.run_state import RunState
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
 from autocoder_jupyter.tiers import sandbox_line
@@ -21,10 +22,7 @@ from autocoder_jupyter.types import (
     SecondOpinion,
     TestOutcome,
     Trace,
-    Usage,
 )
-
-Phase = Literal["running", "waiting", "ready", "failed", "cancelled", "over_budget"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
@@ -82,15 +80,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class CardState:
+class CardState(RunState[Event]):
     """All that the card shows, and the strip below it.
 
     Args:
-        name: what the person calls it.
-        max_cost: the budget in US dollars.
-        notice: what the person should know of the run: of its folder, or of what went wrong here and was put right.
-        seconds: time since the start.
-        heard: when something last happened, in seconds since the start.
         answers: what the model says in each stage that runs, the first to begin first.
         building: the last lines of what is done to the environment; empty when it stands.
         questions: what the plan asks the person at this moment.
@@ -98,11 +91,9 @@ class CardState:
         author: who wrote the code or the tests last.
         wish: what is to be otherwise than in the version that it starts from.
         changes: what is otherwise in the end.
-        loading: whether the model's client is imported at this moment.
         why: there is a new version, or this one; empty for the first.
         is_kept: whether the function was there already, and is only verified anew.
         kept: what it was verified on, when it held.
-        limit: the setting that ended it, such as `max_cost`; "" when none did.
         is_new_request: whether it is written from nothing although there is a version that it could start from.
         has_before: whether the name had a good function before this run.
         outputs: what the function put out on the sample, in little; None until it has.
@@ -112,13 +103,6 @@ class CardState:
         sandbox: where code runs, and by what it is held, in one line; "" until that is known.
     """
 
-    name: str
-    max_cost: float | None = None
-    notice: tuple[str, ...] = ()
-    phase: Phase = "running"
-    reason: str = ""
-    seconds: float = 0.0
-    heard: float = 0.0
     stage: Stage | None = None
     attempt: int = 0
     of: int = 0
@@ -133,7 +117,6 @@ class CardState:
     opinion: SecondOpinion | None = None
     diagnosis: ErrorDiagnosis | None = None
     approval: tuple[str, ...] = ()
-    usage: Usage = Usage()
     answers: tuple[Answer, ...] = ()
     environment: str = ""
     building: tuple[str, ...] = ()
@@ -142,11 +125,9 @@ class CardState:
     author: Author = "model"
     wish: str = ""
     changes: Changes | None = None
-    loading: bool = False
     why: str = ""
     is_kept: bool = False
     kept: str = ""
-    limit: str = ""
     has_before: bool = False
     is_new_request: bool = False
     outputs: SampleOutputs | None = None
@@ -155,22 +136,10 @@ class CardState:
     packages: tuple[str, ...] = ()
     sandbox: str = ""
     log: tuple[LogLine, ...] = ()
-    sent: str = ""
 
-    def apply(self, event: Event, at: float | None = None) -> CardState:
-        """The state after an event.
-
-        Args:
-            event: what happened.
-            at: seconds since the start when it happened; the last known time by default.
-        """
-        now = self.seconds if at is None else at
-        return _after(event, replace(self, seconds=now, heard=now))
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more will come."""
-        return self.phase not in ("running", "waiting")
+    def after(self, event: Event) -> CardState:
+        """The state after an event that happened now."""
+        return _after(event, self)
 
     @property
     def replayed(self) -> bool:
@@ -210,11 +179,6 @@ class CardState:
     def faults(self) -> tuple[str, ...]:
         """Why the model says nothing at this moment, in the stages that wait for its service; each reason once."""
         return tuple(dict.fromkeys(answer.fault for answer in self.answers if answer.fault))
-
-    @property
-    def quiet(self) -> float:
-        """Seconds since something happened."""
-        return max(self.seconds - self.heard, 0.0)
 
     @property
     def progress(self) -> float:
@@ -366,7 +330,7 @@ def _(event: events.EnvironmentReady, state: CardState) -> CardState:
 
 @_after.register
 def _(event: events.Noticed, state: CardState) -> CardState:
-    return _noted(replace(state, notice=tuple(dict.fromkeys((*state.notice, event.text)))), event.text)
+    return _noted(state.noticed(event.text), event.text)
 
 
 @_after.register

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.engine.events import EndState
-from autocoder_jupyter.result.pending import Pending, State
-from autocoder_jupyter.tasks.called import Live
+from autocoder_jupyter.result.pending import Pending
+from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.visible import visible
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Answered:
     exception: Exception | None = None
 
 
-class CodeModeResult:
+class CodeModeResult(Waited[Answered]):
     """The answer to a cell, and what its code did. The fields are those of `AgentResult`.
 
     `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the run has ended, with or without
@@ -48,61 +47,15 @@ class CodeModeResult:
         root: the `.autocode` folder.
     """
 
-    __slots__ = ("_pending", "_root", "name")
+    __slots__ = ()
 
     def __init__(self, name: str, pending: Pending[Answered], root: Path = Path(".autocode")) -> None:
-        self.name = name
-        self._pending = pending
-        self._root = root
-
-    @Live  # as with the result of a function
-    def state(self) -> State:
-        """`running`, `waiting for approval`, `ready`, `failed`, `cancelled` or `over_budget`."""
-        return self._pending.state
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended, in whatever way; never waits."""
-        return self._pending.done
-
-    def on_done(self, callback: Callable[[], object]) -> None:
-        """Call back once when the run has ended, in whatever way; at once when it has."""
-        self._pending.on_done(callback)
-
-    def wait(self, timeout: float | None = None) -> CodeModeResult:
-        """Wait for the end. An interrupt (or the timeout) leaves the run going.
-
-        Args:
-            timeout: seconds; None waits as long as it takes.
-
-        Raises:
-            TimeoutError: it is not done yet.
-            AutocodeError: what the run raised, `Cancelled` among them.
-        """
-        return self._settled(self._pending.wait(timeout))
-
-    def __await__(self) -> Generator[Any, None, CodeModeResult]:
-        answered = yield from self._pending.settled().__await__()
-        return self._settled(answered)
-
-    def _settled(self, answered: Answered) -> CodeModeResult:
-        if answered.exception is not None:
-            raise answered.exception.with_traceback(None)  # it may be raised many times
-        return self
-
-    def cancel(self) -> None:
-        """Stop the run: the model's answer is cut off and its program ended. Harmless when it has ended."""
-        self._pending.cancel("Cancelled.")
+        super().__init__(name, pending, root)
 
     @property
     def result(self) -> AgentResult:
         """All of it as one record; waits, and does not raise what the run raised."""
         return self._pending.wait().result
-
-    @property
-    def journal_root(self) -> Path:
-        """The `.autocode` folder that the run was recorded in."""
-        return self._root
 
     # The fields
 

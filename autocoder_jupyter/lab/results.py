@@ -10,8 +10,9 @@ from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.amounts import counted
 from autocoder_jupyter.display.bundles import step
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, title
-from autocoder_jupyter.display.state import CardState, Phase
+from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.tool_calls import turns
 from autocoder_jupyter.lab.messages import Job, JobRun, JobState
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours

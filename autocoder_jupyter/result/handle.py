@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,8 +12,9 @@ from typing import Any, Unpack
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
-from autocoder_jupyter.result.pending import Pending, Resolution, State
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
+from autocoder_jupyter.result.waited import Waited
 from autocoder_jupyter.tasks.binding import misfit
 from autocoder_jupyter.tasks.called import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.tasks.export import export
@@ -25,7 +26,7 @@ from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 
 
-class CodeGenEvalResult(ReportFields):
+class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     """What a generation gives: pending at first; then `run()` calls the tested function in its sandbox.
 
     `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the generation has ended, with
@@ -66,10 +67,7 @@ class CodeGenEvalResult(ReportFields):
         "_declared",
         "_function",
         "_options",
-        "_pending",
-        "_root",
         "_samples",
-        "name",
     )
 
     def __init__(
@@ -85,61 +83,14 @@ class CodeGenEvalResult(ReportFields):
         answers_meanwhile: bool = False,
         contracts: Mapping[str, Contract] | None = None,
     ) -> None:
-        self.name = name
-        self._pending = pending
+        super().__init__(name, pending, root)
         self._samples = dict(samples or {})
         self._options = options or CallOptions()
-        self._root = root
         self._declared = declared or Interface(f"{name} is not ready yet.")
         self._before = before
         self._answers_meanwhile = answers_meanwhile
         self._contracts = dict(contracts or {})
         self._function: Function | None = None
-
-    # The life of the generation
-
-    @Live  # jedi, which completes `growth.` in notebooks, fails at a property that is a Literal
-    def state(self) -> State:
-        """`running`, `waiting for approval` or `answers`, `ready`, `failed`, `cancelled` or `over_budget`."""
-        return self._pending.state
-
-    @property
-    def done(self) -> bool:
-        """Whether the generation has ended, in whatever way; never waits."""
-        return self._pending.done
-
-    def on_done(self, callback: Callable[[], object]) -> None:
-        """Call back once when the generation has ended, in whatever way; at once when it has.
-
-        Args:
-            callback: called on the thread that runs generations, which goes on only when it returns.
-        """
-        self._pending.on_done(callback)
-
-    def wait(self, timeout: float | None = None) -> CodeGenEvalResult:
-        """Wait for the end. An interrupt (or the timeout) leaves the job running.
-
-        Args:
-            timeout: seconds; None waits as long as it takes.
-
-        Raises:
-            TimeoutError: it is not done yet.
-            AutocodeError: what the generation raised, `Cancelled` among them.
-        """
-        return self._settled(self._pending.wait(timeout))
-
-    def __await__(self) -> Generator[Any, None, CodeGenEvalResult]:
-        resolution = yield from self._pending.settled().__await__()
-        return self._settled(resolution)
-
-    def _settled(self, resolution: Resolution) -> CodeGenEvalResult:
-        if resolution.exception is not None:
-            raise resolution.exception.with_traceback(None)  # it may be raised many times
-        return self
-
-    def cancel(self) -> None:
-        """Stop the generation: the model's answer is cut off and the sandbox killed. Harmless when it has ended."""
-        self._pending.cancel("Cancelled.")
 
     @property
     def report(self) -> Report:
@@ -165,11 +116,6 @@ class CodeGenEvalResult(ReportFields):
     def options(self) -> CallOptions:
         """How the function is called: limits, network, variables."""
         return self._options
-
-    @property
-    def journal_root(self) -> Path:
-        """The `.autocode` folder that its run was recorded in."""
-        return self._root
 
     @property
     def last_good(self) -> CodeGenEvalResult | None:

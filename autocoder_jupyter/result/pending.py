@@ -40,6 +40,11 @@ class Ended(Protocol):
         """One of the final states."""
         ...
 
+    @property
+    def exception(self) -> Exception | None:
+        """What it raised instead of an outcome."""
+        ...
+
 
 R = TypeVar("R", bound=Ended)
 

@@ -8,9 +8,9 @@ from functools import singledispatch
 
 from autocoder_jupyter.codemode import events
 from autocoder_jupyter.codemode.events import Event
-from autocoder_jupyter.display.state import Phase
+from autocoder_jupyter.display.run_state import RunState
 from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.types import ToolOutcome, Usage
+from autocoder_jupyter.types import ToolOutcome
 
 TAIL_CHARACTERS = 2_000
 """How much of an answer is kept while it is written."""
@@ -58,36 +58,21 @@ class BlockState:
 
 
 @dataclass(frozen=True)
-class CodeState:
+class CodeState(RunState[Event]):
     """All that the card shows, and the strip below it.
 
     Args:
-        name: what the person calls it.
-        max_cost: the budget in US dollars.
-        notice: what the person should know of the run.
         continues: the conversation that it goes on with; "" for a new one.
-        seconds: time since the start.
-        heard: when something last happened, in seconds since the start.
         turn, of: how often the model was asked, and the most there can be.
         tail: the end of the answer that is being written; `written` counts all its characters.
         fault: why the model says nothing yet, after a call that failed and is tried again.
-        loading: whether the model's client is imported at this moment.
         exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
-        limit: the setting that ended it; "" when none did.
         summary: the final answer.
         value: what the last block gave, in little; None when that is nothing.
         charts: HTML that is safe, or words, one each.
-        sent: what was sent to the model.
     """
 
-    name: str
-    max_cost: float | None = None
-    notice: tuple[str, ...] = ()
     continues: str = ""
-    phase: Phase = "running"
-    reason: str = ""
-    seconds: float = 0.0
-    heard: float = 0.0
     turn: int = 0
     of: int = 0
     blocks: tuple[BlockState, ...] = ()
@@ -95,33 +80,18 @@ class CodeState:
     tail: str = ""
     written: int = 0
     fault: str = ""
-    loading: bool = False
-    usage: Usage = Usage()
     exchanges: int = 0
     replayed_exchanges: int = 0
-    limit: str = ""
     summary: str = ""
     value: Glimpse | None = None
     charts: tuple[str, ...] = ()
-    sent: str = ""
 
     questions: tuple[()] = ()
     """Such a run puts no questions before it begins."""
 
-    def apply(self, event: Event, at: float | None = None) -> CodeState:
-        """The state after an event.
-
-        Args:
-            event: what happened.
-            at: seconds since the start when it happened; the last known time by default.
-        """
-        now = self.seconds if at is None else at
-        return _after(event, replace(self, seconds=now, heard=now))
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more will come."""
-        return self.phase not in ("running", "waiting")
+    def after(self, event: Event) -> CodeState:
+        """The state after an event that happened now."""
+        return _after(event, self)
 
     @property
     def replayed(self) -> bool:
@@ -154,11 +124,6 @@ class CodeState:
     def block(self) -> BlockState | None:
         """The block that runs at this moment."""
         return next((block for block in self.blocks[-1:] if block.ok is None), None)
-
-    @property
-    def quiet(self) -> float:
-        """Seconds since something happened."""
-        return max(self.seconds - self.heard, 0.0)
 
 
 @singledispatch
@@ -242,7 +207,7 @@ def _(event: events.ToolEnded, state: CodeState) -> CodeState:
 
 @_after.register
 def _(event: events.Noticed, state: CodeState) -> CodeState:
-    return replace(state, notice=tuple(dict.fromkeys((*state.notice, event.text))))
+    return state.noticed(event.text)
 
 
 @_after.register
