@@ -122,6 +122,8 @@ _FORBIDDING = {
 }
 """Settings of a machine, with the value that forbids namespaces and one that allows them: any, Debian's, Ubuntu's."""
 
+_FOR_ROOT_TOO = ("user.max_user_namespaces",)
+
 _SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 
 
@@ -155,6 +157,8 @@ def _advice_on_landlock() -> str:
 
 def _advice_on_namespaces() -> str:
     for name, (forbidding, allowing) in _FORBIDDING.items():
+        if os.geteuid() == 0 and name not in _FOR_ROOT_TOO:
+            continue
         with contextlib.suppress(OSError):
             if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
                 where = "on the machine around this container, " if _is_container() else ""

@@ -197,6 +197,14 @@ def test_in_a_container_a_setting_of_the_machine_around_it_is_told_first(machine
     assert "seccomp" not in advice
 
 
+def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _tell(machine, "kernel/apparmor_restrict_unprivileged_userns", "1")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "for more" not in local_probe.Trial(TIERS[1], {"full": "no"}).probe().details
+
+
 def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)

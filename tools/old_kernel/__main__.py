@@ -130,6 +130,7 @@ def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
     return {
         "AUTOCODE_CACHE_DIR": str(cache),
         "AUTOCODE_TEST_ENVIRONMENT": str(built),
+        "AUTOCODE_TEST_SECONDS": "120",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
 
