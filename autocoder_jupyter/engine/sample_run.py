@@ -105,7 +105,9 @@ async def run_again(
         return first
     try:
         second = await bench.work(
-            lambda worker: worker.call(program, _arguments(program, samples)), other_than=other_than
+            lambda worker: worker.call(program, _arguments(program, samples)),
+            other_than=other_than,
+            unlike=[first.worker],
         )
     except PROGRAM_FAILURES as error:
         message = f"The second run on the same input failed: {discretion.error(error)}"

@@ -148,7 +148,9 @@ class Workbench:
         if self.environment is not None:
             self._services.pool.warm(self.environment, self.limits, network=not self._config.block_network, count=count)
 
-    async def work(self, job: Callable[[Worker], T], *, other_than: Collection[str] = ()) -> T:
+    async def work(
+        self, job: Callable[[Worker], T], *, other_than: Collection[str] = (), unlike: Collection[str] = ()
+    ) -> T:
         """Run a job on a worker of the current environment.
 
         A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
@@ -157,27 +159,27 @@ class Workbench:
         Args:
             job: gets the worker; its value is returned.
             other_than: ids of workers that must not be taken.
+            unlike: ids of workers whose hash seed the worker must not have.
         """
-        return await self._work(1, lambda workers: job(*workers), other_than)
+        return await self._work(1, lambda workers: job(*workers), other_than, unlike)
 
     async def work_with_two(self, job: Callable[[Worker, Worker], T]) -> T:
         """Run a job on two workers of the current environment at once; see `work`."""
-        return await self._work(2, lambda workers: job(*workers), ())
+        return await self._work(2, lambda workers: job(*workers))
 
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
         """Run a command of a shell on these files; see `work`.
 
         It has no network, also where the function that is made may have one: nobody has read it.
         """
-        return await self._work(
-            1, lambda workers: workers[0].command(command, files, seconds=seconds), (), network=False
-        )
+        return await self._work(1, lambda workers: workers[0].command(command, files, seconds=seconds), network=False)
 
     async def _work(
         self,
         count: int,
         job: Callable[[Sequence[Worker]], T],
-        other_than: Collection[str],
+        other_than: Collection[str] = (),
+        unlike: Collection[str] = (),
         *,
         network: bool | None = None,
     ) -> T:
@@ -193,7 +195,7 @@ class Workbench:
                 taken = []
                 for _ in range(count):
                     lease = self._services.pool.lease(
-                        environment, self.limits, network=connected, other_than=other_than
+                        environment, self.limits, network=connected, other_than=other_than, unlike=unlike
                     )
                     worker = leases.enter_context(lease)
                     held.append(worker)

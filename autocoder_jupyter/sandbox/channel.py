@@ -54,6 +54,7 @@ def connect(
     scratch: Sequence[str] = (),
     hide_memory: bool = True,
     address_space: int | None = None,
+    name: str = "",
     seconds: float = START_SECONDS,
 ) -> ChannelWorker:
     """Bring up the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
@@ -66,13 +67,14 @@ def connect(
         scratch: folders inside the sandbox that belong to this worker alone, emptied after each program.
         hide_memory: close the zygote's /proc entries to its children. False under a supervisor that reads its memory.
         address_space: bytes of address space of one process, where the sandbox has no better limit of memory.
+        name: the worker's id; a new one by default.
         seconds: how long starting may take.
 
     Raises:
         OutOfMemory: the memory does not suffice for the interpreter and its libraries.
         EngineGone: the worker did not come up for another reason, which is in it.
     """
-    worker = ChannelWorker(process, limits)
+    worker = ChannelWorker(process, limits, name)
     worker._start(
         {
             "kind": "setup",
@@ -101,8 +103,8 @@ class ChannelWorker:
     hold ("no_new_privileges", "system_calls", "hidden_memory", "adopts_orphans").
     """
 
-    def __init__(self, process: Process, limits: Limits) -> None:
-        self.id = uuid.uuid4().hex[:12]
+    def __init__(self, process: Process, limits: Limits, name: str = "") -> None:
+        self.id = name or uuid.uuid4().hex[:12]
         self.facts: Mapping[str, Any] = {}
         self._process = process
         self._limits = limits

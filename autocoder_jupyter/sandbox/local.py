@@ -7,9 +7,11 @@ kernel's means it is held, a trial finds out (`local_probe`). Where none holds, 
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.errors import SandboxUnavailable
@@ -17,8 +19,11 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 
 if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.confinement.tiers import Tier
+    from autocoder_jupyter.sandbox.local_forks import ForkedProcess, Kind
     from autocoder_jupyter.sandbox.local_process import LocalProcess
     from autocoder_jupyter.sandbox.stop import Stop
+    from autocoder_jupyter.sandbox.supervisor import Policy
+    from autocoder_jupyter.sandbox.worker_folder import WorkerFolder
 
 _ADDRESS_SPACE_BESIDE_DATA = 4 * 2**30
 """What libraries map without using it. An allocation far over the limit then fails by itself, as a MemoryError."""
@@ -74,8 +79,9 @@ class LocalSandbox:
         *,
         network: bool = False,
         preload: Sequence[str] = (),
+        unlike: Collection[str] = (),
     ) -> Worker:
-        """A worker in `environment`.
+        """A worker in `environment`: forked from a process that has loaded the libraries, or loading them itself.
 
         Raises:
             SandboxUnavailable: the trial program was not held, or the memory is too little.
@@ -85,7 +91,9 @@ class LocalSandbox:
         from autocoder_jupyter.sandbox.bundle import worker_command
         from autocoder_jupyter.sandbox.channel import connect
         from autocoder_jupyter.sandbox.local_environments import interpreter_of, python_of, use
-        from autocoder_jupyter.sandbox.memory import start_within
+        from autocoder_jupyter.sandbox.local_forks import Kind
+        from autocoder_jupyter.sandbox.local_policy import worker_policy
+        from autocoder_jupyter.sandbox.memory import PLENTY, start_within
 
         trial = local_probe.trial(_start_trial)
         tier = trial.tier
@@ -96,7 +104,21 @@ class LocalSandbox:
         prefixes = interpreter_of(environment).prefixes
 
         def start(limits: Limits) -> Worker:
-            process = _start(command, prefixes, [environment.location], limits, tier, network=network)
+            def policy(folder: Path) -> Policy:
+                packages = [environment.location]
+                return worker_policy(
+                    command,
+                    folder,
+                    prefixes=prefixes,
+                    packages=packages,
+                    limits=limits,
+                    network=network,
+                    tier=tier.name,
+                )
+
+            kind = Kind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
+            fork = _forked(kind, limits, policy, unlike) if limits.memory >= PLENTY else None
+            process = fork or _start(policy)
             return connect(
                 process,
                 limits,
@@ -105,6 +127,7 @@ class LocalSandbox:
                 scratch=[process.folder],
                 hide_memory=False,  # the supervisor counts it
                 address_space=limits.memory + _ADDRESS_SPACE_BESIDE_DATA,
+                name=fork.name if fork else "",
             )
 
         return start_within(start, limits)
@@ -113,35 +136,49 @@ class LocalSandbox:
 def _start_trial(tier: Tier, arguments: list[str]) -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox."""
     from autocoder_jupyter.sandbox.local_environments import find_interpreter
+    from autocoder_jupyter.sandbox.local_policy import worker_policy
 
     interpreter = find_interpreter(sys.version_info[:2])
-    return _start([interpreter.python, *arguments], interpreter.prefixes, [], Limits(), tier, network=False)
+    command = [interpreter.python, *arguments]
+
+    def policy(folder: Path) -> Policy:
+        prefixes = interpreter.prefixes
+        return worker_policy(
+            command, folder, prefixes=prefixes, packages=[], limits=Limits(), network=False, tier=tier.name
+        )
+
+    return _start(policy)
 
 
-def _start(
-    command: Sequence[str],
-    prefixes: Iterable[str],
-    packages: Iterable[str],
-    limits: Limits,
-    tier: Tier,
-    *,
-    network: bool,
-) -> LocalProcess:
-    from autocoder_jupyter.sandbox.local_policy import worker_policy
+def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
+    """A process of its own, which may write one new folder."""
     from autocoder_jupyter.sandbox.local_process import LocalProcess
+
+    folder = _claimed_folder()
+    return LocalProcess(policy(folder.path), folder.claim)
+
+
+def _forked(
+    kind: Kind, limits: Limits, policy: Callable[[Path], Policy], unlike: Collection[str]
+) -> ForkedProcess | None:
+    """A process that is forked from one that has loaded what it needs; None where it has to load for itself."""
+    from autocoder_jupyter.sandbox.forked_worker import Share
+    from autocoder_jupyter.sandbox.local_forks import LoadingProcess
+    from autocoder_jupyter.sandbox.local_loading import forked
+    from autocoder_jupyter.sandbox.local_policy import cores_of, share_of_core
+
+    def load() -> LoadingProcess:
+        folder = _claimed_folder()
+        return LoadingProcess(policy(folder.path), folder, kind.threads)
+
+    share = Share(limits.memory, limits.disk, limits.processes, cores_of(limits.cpu), share_of_core(limits.cpu))
+    return forked(kind, share, load, unlike)
+
+
+def _claimed_folder() -> WorkerFolder:
     from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
 
     if not _swept.is_set():
         _swept.set()
         remove_abandoned()
-    folder = claim_folder()
-    policy = worker_policy(
-        command,
-        folder.path,
-        prefixes=prefixes,
-        packages=packages,
-        limits=limits,
-        network=network,
-        tier=tier.name,
-    )
-    return LocalProcess(policy, folder.claim)
+    return claim_folder()

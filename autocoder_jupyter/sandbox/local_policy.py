@@ -60,8 +60,8 @@ def worker_policy(
         processes=limits.processes,
         memory=limits.memory,
         disk=limits.disk,
-        cores=_cores(limits.cpu),
-        share_of_core=max(int(limits.cpu * 100), 1) if limits.cpu < 1 else None,
+        cores=cores_of(limits.cpu),
+        share_of_core=share_of_core(limits.cpu),
         tier=tier,
     )
 
@@ -72,9 +72,14 @@ def _variables(folder: Path) -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-def _cores(cpu: float) -> list[int]:
+def cores_of(cpu: float) -> list[int]:
     """As many cores as `cpu` rounded up; each worker gets the next ones, so that two do not share one needlessly."""
     usable = sorted(os.sched_getaffinity(0))
     count = min(math.ceil(cpu), len(usable))
     first = next(_turn) * count
     return sorted(usable[(first + offset) % len(usable)] for offset in range(count))
+
+
+def share_of_core(cpu: float) -> int | None:
+    """Percent of one core, when `cpu` is less than one."""
+    return max(int(cpu * 100), 1) if cpu < 1 else None

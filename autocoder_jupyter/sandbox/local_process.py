@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.supervisor import AT_REST, AT_WORK, Ending, Policy
 
-_END_SECONDS = 5.0
+END_SECONDS = 5.0
 """How long the supervisor may take to kill its tree before that is done over its head."""
 
 _PIPE_BYTES = 1 << 20
@@ -70,7 +70,7 @@ class LocalProcess:
         self._reason: ExitReason | None = None
         self._killed = False
         for stream in (self.requests, self.data):
-            _widen(stream)
+            widen(stream)
         with contextlib.suppress(BrokenPipeError):
             os.write(self._lifeline, json.dumps(asdict(policy)).encode() + b"\n")
 
@@ -113,16 +113,17 @@ class LocalProcess:
             return self._reason
 
     def _last_words(self) -> ExitReason:
-        line = _read_line(self._report, _END_SECONDS)
+        line = read_line(self._report, END_SECONDS)
         os.close(self._report)
         if line:
-            return _reason(Ending(**json.loads(line)))
+            return reason_of(Ending(**json.loads(line)))
         process_tree.kill_descendants(self._supervisor.pid)
         self._supervisor.kill()
         return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
 
 
-def _reason(ending: Ending) -> ExitReason:
+def reason_of(ending: Ending) -> ExitReason:
+    """The last word of a supervisor, as the channel wants it."""
     return ExitReason(
         out_of_memory=ending.limit == "memory",
         signal=ending.signal,
@@ -133,7 +134,7 @@ def _reason(ending: Ending) -> ExitReason:
     )
 
 
-def _read_line(descriptor: int, seconds: float) -> bytes:
+def read_line(descriptor: int, seconds: float) -> bytes:
     """A whole line, or nothing when it does not come in time."""
     deadline = time.monotonic() + seconds
     poll = select.poll()
@@ -153,7 +154,7 @@ def _raw(stream: IO[Any] | None) -> FileIO:
     return stream
 
 
-def _widen(stream: FileIO) -> None:
+def widen(stream: FileIO) -> None:
     """Ask for a larger pipe, so that large frames cross in fewer turns; a system may say no."""
     with contextlib.suppress(OSError):
         fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)

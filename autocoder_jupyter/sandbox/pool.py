@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker, origin_of
 
 IDLE_SECONDS = 600.0
 MOST_IDLE = 3
@@ -86,6 +86,7 @@ class Pool:
         *,
         preload: Sequence[str] = (),
         other_than: Collection[str] = (),
+        unlike: Collection[str] = (),
     ) -> Iterator[Worker]:
         """Borrow a worker: one that waits, one that is being started, or a new one.
 
@@ -97,14 +98,15 @@ class Pool:
             network: whether it may connect to the internet.
             preload: modules to load if it must be started; a waiting worker may lack them and is only slower.
             other_than: ids of workers that will not do, for instance because two runs shall have nothing in common.
+            unlike: ids of workers whose interpreter, and with it the hash seed, it must not share.
 
         Raises:
             SandboxError: it cannot be started.
         """
         kind = _Kind(environment, limits, network)
-        worker = self._take_in_order(kind, other_than) or self._take_started(kind)
+        worker = self._take_in_order(kind, other_than, unlike) or self._take_started(kind, unlike)
         if worker is None:
-            worker = self._start(kind, tuple(preload))
+            worker = self._start(kind, tuple(preload), unlike)
         try:
             yield worker
         except Exception:
@@ -125,25 +127,29 @@ class Pool:
         for idle in ended:
             idle.worker.kill()
 
-    def _take_in_order(self, kind: _Kind, other_than: Collection[str]) -> Worker | None:
-        while worker := self._take(kind, other_than):
+    def _take_in_order(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> Worker | None:
+        while worker := self._take(kind, other_than, unlike):
             if worker.in_order():
                 return worker
             worker.kill()
         return None
 
-    def _take(self, kind: _Kind, other_than: Collection[str]) -> Worker | None:
+    def _take(self, kind: _Kind, other_than: Collection[str], unlike: Collection[str]) -> Worker | None:
         with self._changed:
             dead = [idle for idle in self._idle if not idle.worker.alive]
             self._idle = [idle for idle in self._idle if idle not in dead]
-            fitting = [idle for idle in self._idle if idle.kind == kind and idle.worker.id not in other_than]
+            fitting = [
+                idle
+                for idle in self._idle
+                if idle.kind == kind and idle.worker.id not in other_than and _differs(idle.worker, unlike)
+            ]
             if fitting:
                 self._idle.remove(fitting[-1])
         for idle in dead:
             idle.worker.kill()  # releases what the sandbox still holds for it
         return fitting[-1].worker if fitting else None
 
-    def _take_started(self, kind: _Kind) -> Worker | None:
+    def _take_started(self, kind: _Kind, unlike: Collection[str]) -> Worker | None:
         with self._changed:
             coming = self._starting[kind]
             future = coming.popleft() if coming else None
@@ -156,10 +162,13 @@ class Pool:
         if not worker.alive:
             worker.kill()  # releases what the sandbox still holds for it
             return None
+        if not _differs(worker, unlike):
+            self._give_back(kind, worker)
+            return None
         return worker
 
-    def _start(self, kind: _Kind, preload: tuple[str, ...]) -> Worker:
-        return self.sandbox.start(kind.environment, kind.limits, network=kind.network, preload=preload)
+    def _start(self, kind: _Kind, preload: tuple[str, ...], unlike: Collection[str] = ()) -> Worker:
+        return self.sandbox.start(kind.environment, kind.limits, network=kind.network, preload=preload, unlike=unlike)
 
     def _start_ahead(self, kind: _Kind, preload: tuple[str, ...], future: Future[Worker]) -> None:
         try:
@@ -213,6 +222,10 @@ class Pool:
                     self._changed.wait(self._idle[0].since + self._idle_seconds - now)
             for idle in expired:
                 idle.worker.kill()
+
+
+def _differs(worker: Worker, others: Collection[str]) -> bool:
+    return origin_of(worker.id) not in map(origin_of, others)
 
 
 _shared: dict[tuple[int, int], Pool] = {}

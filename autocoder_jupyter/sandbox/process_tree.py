@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -27,16 +27,21 @@ def descendants(root: int) -> list[int]:
     found: list[int] = []
     queue = [root]
     while queue:
-        children = _children(queue.pop())
-        found += children
-        queue += children
+        born = children(queue.pop())
+        found += born
+        queue += born
     return found
+
+
+def tree(root: int) -> list[int]:
+    """A process and its living descendants, without this process itself."""
+    return [pid for pid in (root, *descendants(root)) if pid != os.getpid()]
 
 
 def kill_descendants(root: int, seconds: float = 5.0) -> bool:
     """Kill every descendant of `root`, those too that are born meanwhile. False when some outlived `seconds`."""
     deadline = time.monotonic() + seconds
-    while living := [pid for pid in descendants(root) if not _is_zombie(pid)]:
+    while living := [pid for pid in descendants(root) if not is_zombie(pid)]:
         for pid in living:
             _send(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
@@ -47,9 +52,9 @@ def kill_descendants(root: int, seconds: float = 5.0) -> bool:
 
 @contextlib.contextmanager
 def stopped(root: int, seconds: float = 1.0) -> Iterator[None]:
-    """Hold every descendant of `root` still for a moment; what does not stop within `seconds` goes on."""
+    """Hold the tree of `root` still for a moment; what does not stop within `seconds` goes on."""
     deadline = time.monotonic() + seconds
-    while moving := [pid for pid in descendants(root) if not _stands_still(pid)]:
+    while moving := [pid for pid in tree(root) if not _stands_still(pid)]:
         for pid in moving:
             _send(pid, signal.SIGSTOP)
         if time.monotonic() > deadline:
@@ -58,14 +63,20 @@ def stopped(root: int, seconds: float = 1.0) -> Iterator[None]:
     try:
         yield
     finally:
-        for pid in descendants(root):
+        for pid in tree(root):
             _send(pid, signal.SIGCONT)
 
 
-def reap_orphans(keep: int) -> None:
-    """Collect dead children of this process except `keep`, which somebody else waits for."""
-    for pid in _children(os.getpid()):
-        if pid != keep and _is_zombie(pid):
+def kill_tree(root: int) -> None:
+    """Kill a process and every descendant that it has now. Whatever escapes becomes an orphan."""
+    for pid in (*descendants(root), root):
+        _send(pid, signal.SIGKILL)
+
+
+def reap_orphans(keep: int, others: Collection[int] = ()) -> None:
+    """Collect dead children of this process except `keep` and `others`, which somebody else waits for."""
+    for pid in children(os.getpid()):
+        if pid != keep and pid not in others and is_zombie(pid):
             try:
                 os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
@@ -75,6 +86,14 @@ def reap_orphans(keep: int) -> None:
 def threads(pids: Iterable[int]) -> int:
     """Number of threads of these processes; a process without further threads counts one."""
     return sum(_entries(Path(f"/proc/{pid}/task")) for pid in pids)
+
+
+def thread_ids(pid: int) -> list[int]:
+    """Ids of a process's threads; none when it is gone."""
+    try:
+        return [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
 
 
 def views(pids: Iterable[int]) -> list[str]:
@@ -95,17 +114,18 @@ def _view(pid: int) -> str:
     return f"/proc/{pid}"
 
 
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
+def children(pid: int) -> list[int]:
+    """Its living and dead children; none when it is gone."""
+    found: list[int] = []
     try:
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            children += map(int, (thread / "children").read_bytes().split())
+            found += map(int, (thread / "children").read_bytes().split())
     except OSError:
-        return children
-    return children
+        return found
+    return found
 
 
-def _is_zombie(pid: int) -> bool:
+def is_zombie(pid: int) -> bool:
     """Whether it is gone. One whose first thread alone has ended is not."""
     return _ended(pid) and _ended(_view(pid).removeprefix("/proc/"))
 

@@ -12,7 +12,7 @@ confused: the *program's* failure (`SolutionError`, `WrongType`, `SandboxTimeout
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -190,7 +190,10 @@ OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 
 class Worker(Protocol):
-    """One resident, locked-down interpreter. One program at a time; `kill` may come from any thread."""
+    """One resident, locked-down interpreter. One program at a time; `kill` may come from any thread.
+
+    What stands in `id` before a dot names the interpreter that it was forked from; workers of one share its hash seed.
+    """
 
     id: str
 
@@ -290,6 +293,11 @@ class Worker(Protocol):
         ...
 
 
+def origin_of(worker: str) -> str:
+    """The interpreter that the worker with this id comes from."""
+    return worker.partition(".")[0]
+
+
 class Sandbox(Protocol):
     """A way to run code that nobody has read."""
 
@@ -336,6 +344,10 @@ class Sandbox(Protocol):
         *,
         network: bool = False,
         preload: Sequence[str] = (),
+        unlike: Collection[str] = (),
     ) -> Worker:
-        """Start a worker, libraries loaded (`preload` names further modules), locked down, ready for its first call."""
+        """Start a worker, libraries loaded (`preload` names further modules), locked down, ready for its first call.
+
+        It has another hash seed than the workers with the ids `unlike`.
+        """
         ...

@@ -70,6 +70,15 @@ class Policy(Confinement):
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What is counted: bytes of memory of a tree, and of files below `folder`."""
+
+    memory: int
+    disk: int
+    folder: str
+
+
+@dataclass(frozen=True)
 class Ending:
     """Why the tree ended.
 
@@ -100,16 +109,16 @@ def main(lifeline: int, report: int, claim: int) -> None:
     except (NotHeld, OSError) as error:
         ending = Ending(failed=True, text=f"the worker could not be started: {error}")
     else:
-        _release_streams()
+        release_streams()
         ending = _watch(worker, policy, lifeline, parent)
     process_tree.kill_descendants(os.getpid())
-    _tell(report, ending)
+    tell(report, ending)
     removal.remove(policy.folder)
     os._exit(0)
 
 
-def _release_streams() -> None:
-    """Let go of the worker's streams, so that their other ends see when the worker closes them."""
+def release_streams() -> None:
+    """Let go of the standard streams, which are the worker's, so that their other ends see when it closes them."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -119,6 +128,7 @@ def _release_streams() -> None:
 def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
     """Wait until the worker ends by itself, breaks a limit, or nobody needs it any more."""
     ended = os.pidfd_open(worker.pid)
+    bounds = Bounds(policy.memory, policy.disk, policy.folder)
     throttle = Throttle(worker.pid, policy.share_of_core)
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
@@ -141,26 +151,26 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
         if time.monotonic() < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
             continue
         looks, looked = looks + 1, time.monotonic()
-        if broken := _broken_limit(policy, with_disk=looks % DISK_EVERY == 0):
+        if broken := broken_limit(bounds, os.getpid(), with_disk=looks % DISK_EVERY == 0):
             return broken
         process_tree.reap_orphans(keep=worker.pid)
 
 
-def _broken_limit(policy: Policy, *, with_disk: bool) -> Ending | None:
-    """The limit that the tree is over. The words name the limit and not the use, which is never twice the same."""
-    processes = process_tree.views(process_tree.descendants(os.getpid()))
+def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:
+    """The limit that the tree of `root` is over. The words name the limit and not the use, which is never twice the same."""
+    processes = process_tree.views(process_tree.tree(root))
     held = usage.descriptors(processes) if with_disk else usage.Descriptors()
     buffers = held.buffers()
-    if usage.memory(processes, policy.memory - buffers) + buffers > policy.memory:
-        return Ending("memory", text=f"It used more than {_megabytes(policy.memory)} of memory.")
+    if usage.memory(processes, bounds.memory - buffers) + buffers > bounds.memory:
+        return Ending("memory", text=f"It used more than {_megabytes(bounds.memory)} of memory.")
     if not with_disk:
         return None
-    use = usage.disk(Path(policy.folder), processes, held, MOST_FILES)
+    use = usage.disk(Path(bounds.folder), processes, held, MOST_FILES)
     if use.moved:
-        with process_tree.stopped(os.getpid()):
-            use = usage.disk(Path(policy.folder), processes, held, MOST_FILES)
-    if use.bytes + use.unmeasured * policy.disk // 2 > policy.disk:
-        return Ending("disk", text=f"It wrote more than {_megabytes(policy.disk)} of files.")
+        with process_tree.stopped(root):
+            use = usage.disk(Path(bounds.folder), processes, held, MOST_FILES)
+    if use.bytes + use.unmeasured * bounds.disk // 2 > bounds.disk:
+        return Ending("disk", text=f"It wrote more than {_megabytes(bounds.disk)} of files.")
     if use.entries > MOST_FILES:
         return Ending("files", text=f"It made more than {MOST_FILES} files.")
     if usage.locks(processes) > MOST_LOCKS:
@@ -179,7 +189,8 @@ def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-def _tell(report: int, ending: Ending) -> None:
+def tell(report: int, ending: Ending) -> None:
+    """Say the last word on a worker."""
     with contextlib.suppress(BrokenPipeError):
         os.write(report, json.dumps(asdict(ending)).encode() + b"\n")
 

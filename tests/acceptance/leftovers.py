@@ -21,20 +21,28 @@ _TICK = 0.05
 
 
 def worker_roots(owner: int | None = None) -> list[int | str]:
-    """The workers that a process holds: supervisors by process id, containers by id."""
-    return [*supervisors(owner or os.getpid()), *containers(owner or os.getpid())]
+    """The workers that a process holds: supervisors and forked workers by process id, containers by id."""
+    own = owner or os.getpid()
+    return [*supervised(own, "sandbox.supervisor"), *forked(own), *containers(own)]
 
 
-def supervisors(owner: int) -> list[int]:
-    """Process ids of the supervisors right below a process."""
+def supervised(owner: int, module: str) -> list[int]:
+    """Process ids of the supervisors of a kind right below a process."""
     found = []
     for child in children(owner, recursive=False):
         try:
-            if any("sandbox.supervisor" in word for word in child.cmdline()):
+            if any(module in word for word in child.cmdline()):
                 found.append(child.pid)
         except psutil.Error:  # ended meanwhile
             continue
     return found
+
+
+def forked(owner: int) -> list[int]:
+    """Process ids of the workers that were forked from the loading processes of a process."""
+    supervisors = supervised(owner, "sandbox.shared_supervisor")
+    loading = [child.pid for supervisor in supervisors for child in children(supervisor, recursive=False)]
+    return [worker.pid for process in loading for worker in children(process, recursive=False)]
 
 
 def containers(owner: int) -> list[str]:

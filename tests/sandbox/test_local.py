@@ -65,7 +65,7 @@ def ended(process: LocalProcess) -> str:
 def gone(pid: int, seconds: float = 5.0) -> bool:
     """Whether a process ends in time; its streams close a moment before it does."""
     deadline = time.monotonic() + seconds
-    while not process_tree._is_zombie(pid):
+    while not process_tree.is_zombie(pid):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
@@ -428,7 +428,7 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
     began = time.monotonic()
     process.kill()
     assert time.monotonic() - began < A_MOMENT
-    assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree._is_zombie(pid)]
+    assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree.is_zombie(pid)]
     process._supervisor.wait(5)
     assert not folder.exists()
     process.kill()
@@ -565,7 +565,7 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     def look(*_: object, **__: object) -> None:
         looks.release()
 
-    monkeypatch.setattr(supervisor, "_broken_limit", look)
+    monkeypatch.setattr(supervisor, "broken_limit", look)
     monkeypatch.setattr(supervisor, "WATCH_SECONDS", 0.001)
     monkeypatch.setattr(supervisor, "REST_SECONDS", 3600.0)
     monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -77,7 +77,13 @@ class CountingSandbox:
         return ENVIRONMENT
 
     def start(
-        self, environment: Environment, limits: Limits, *, network: bool = False, preload: Sequence[str] = ()
+        self,
+        environment: Environment,
+        limits: Limits,
+        *,
+        network: bool = False,
+        preload: Sequence[str] = (),
+        unlike: Collection[str] = (),
     ) -> Worker:
         self.starting.release()
         self.may_start.wait(10)

@@ -24,6 +24,10 @@ _OPENS = (("open", 1), ("openat", 2))
 """With the argument that holds the mode."""
 
 BIRTHS = ("clone", "fork", "vfork")
+ARRIVAL = "pidfd_open"
+"""Nobody may make it. Where workers are forked from a loading process, by this call it says that it has loaded its
+libraries, and a worker that it is there."""
+
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 BY_PROCESS = {
     **dict.fromkeys(("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), 0),
@@ -31,27 +35,33 @@ BY_PROCESS = {
 }
 """Calls that change how a process is scheduled, with the argument that names it."""
 
+_CLONE_PARENT = 0x8000
 _TRUNCATE_SINCE, _SCOPES_SINCE = 3, 6
 
 _SET_FILTER = 1
 _NEW_LISTENER, _WAIT_UNLESS_KILLED = 8, 32
 
 
-def rules(*, network: bool, landlock: int, namespaces: bool) -> tuple[Rule, ...]:
+def rules(*, network: bool, landlock: int, namespaces: bool, siblings: bool = False) -> tuple[Rule, ...]:
     """What a worker may not do.
 
     Args:
         network: whether it may use internet sockets.
         landlock: the version that holds; 0 for none.
         namespaces: whether it has a file tree and processes of its own.
+        siblings: whether others share its Landlock domain and its namespaces, which then do not hold it off them.
     """
+    alone = namespaces and not siblings
     return (
         *worker_rules(network=network),
         *_held_nowhere(network=network),
+        Rule(ARRIVAL, ASK if siblings else _ENOSYS),
         *(_truncation() if landlock < _TRUNCATE_SINCE and not namespaces else ()),
-        *(() if namespaces else _at_other_processes()),
+        *(() if alone else _at_other_processes()),
+        # A process that is born as a sibling would belong to no worker.
+        *((Rule("clone", argument=0, any_bit=_CLONE_PARENT),) if siblings else ()),
         *(Rule(call, ASK) for call in BIRTHS),
-        *(Rule(call, ASK) for call in SIGNALS if landlock < _SCOPES_SINCE and not namespaces),
+        *(Rule(call, ASK) for call in SIGNALS if siblings or (landlock < _SCOPES_SINCE and not namespaces)),
     )
 
 
@@ -65,7 +75,6 @@ def _held_nowhere(*, network: bool) -> tuple[Rule, ...]:
         *(() if network else (Rule("connect"),)),
         # A pair of datagram sockets can write to any name.
         Rule("socketpair", argument=1, mask=_SOCKET_TYPE, others=(_SOCK_STREAM,)),
-        Rule("pidfd_open", _ENOSYS),
         # Signals to whoever is named as the owner of a file.
         Rule("fcntl", argument=1, values=(_F_SETOWN, _F_SETOWN_EX, _F_NOTIFY)),
         Rule("ioctl", argument=1, values=(_FIOSETOWN, _SIOCSPGRP)),

@@ -63,6 +63,8 @@ def _enter_tree(readable: Sequence[str], writable: Sequence[str], folder: str) -
             placed.append(real)
     for path in (*readable, *writable):
         _link(folder, path)
+    for path in writable:  # what else may be written beside it, only who was told its name finds out
+        Path(folder + os.path.realpath(path)).parent.chmod(0o111)
     _pivot(folder)
 
 

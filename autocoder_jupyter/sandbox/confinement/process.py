@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from autocoder_jupyter.sandbox.confinement import filters, landlock, namespaces
 from autocoder_jupyter.sandbox.confinement.kernel import drop_capabilities, set_process_option
+from autocoder_jupyter.sandbox.confinement.listener import Listener
 from autocoder_jupyter.sandbox.confinement.notices import Notices
 from autocoder_jupyter.sandbox.confinement.tiers import Tier
 
@@ -35,7 +36,7 @@ class Confinement:
         environment: all of its environment variables.
         folder: its working folder, which it may write.
         readable: files and folders that it may read.
-        writable: files beside the folder that it may write.
+        writable: files and folders beside the folder that it may write.
         network: whether it may connect to the internet.
         processes: processes and threads at most.
         cores: numbers of the CPU cores to run on; all when empty.
@@ -78,11 +79,30 @@ def start(wanted: Confinement, tier: Tier) -> Held:
     Raises:
         NotHeld: the kernel, or what is around this process, refuses a part of it.
     """
+    pid, listener, landlock = _started(wanted, tier, siblings=False)
+    return Held(pid, Notices(listener, pid, wanted.processes), landlock)
+
+
+def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
+    """Start a process from which workers will be forked that must not reach each other.
+
+    Returns:
+        Its process id, and where the kernel asks about it and about all that comes from it.
+
+    Raises:
+        NotHeld: as `start`.
+    """
+    pid, listener, _ = _started(wanted, tier, siblings=True)
+    return pid, Listener(listener)
+
+
+def _started(wanted: Confinement, tier: Tier, *, siblings: bool) -> tuple[int, int, int]:
+    """Process id, the descriptor of the filter, and the version of Landlock."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _child(wanted, tier, theirs)
+        _child(wanted, tier, theirs, siblings=siblings)
     theirs.close()
     with ours:
         if tier.namespaces:
@@ -90,7 +110,7 @@ def start(wanted: Confinement, tier: Tier) -> Held:
         said, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
     if not descriptors:
         raise _not_held(pid, said)
-    return Held(pid, Notices(descriptors[0], pid, wanted.processes), int(said))
+    return pid, descriptors[0], int(said)
 
 
 def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
@@ -109,7 +129,7 @@ def _not_held(pid: int, said: bytes) -> NotHeld:
     return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
 
 
-def _child(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
+def _child(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool) -> NoReturn:
     try:
         if tier.namespaces:
             _leave_shared(wanted)
@@ -119,7 +139,7 @@ def _child(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
                 os._exit(0)
             if parent.recv(_MESSAGE) != _GO:
                 os._exit(1)
-        _become(wanted, tier, parent)
+        _become(wanted, tier, parent, siblings=siblings)
     except BaseException as error:
         what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
@@ -133,7 +153,7 @@ def _leave_shared(wanted: Confinement) -> None:
         raise NotHeld(f"namespaces cannot be made here ({error})") from error
 
 
-def _become(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
+def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool) -> NoReturn:
     """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
     set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
@@ -146,7 +166,7 @@ def _become(wanted: Confinement, tier: Tier, parent: socket.socket) -> NoReturn:
     version = 0
     if tier.landlock:
         version = landlock.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
-    rules = filters.rules(network=wanted.network, landlock=version, namespaces=tier.namespaces)
+    rules = filters.rules(network=wanted.network, landlock=version, namespaces=tier.namespaces, siblings=siblings)
     listener = filters.install(rules)
     socket.send_fds(parent, [str(version).encode()], [listener])
     os.closerange(3, _HIGHEST_DESCRIPTOR)

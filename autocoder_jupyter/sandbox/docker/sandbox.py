@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
@@ -106,6 +106,7 @@ class DockerSandbox:
         *,
         network: bool = False,
         preload: Sequence[str] = (),
+        unlike: Collection[str] = (),  # each container has an interpreter of its own
     ) -> Worker:
         """Start a container of the environment's image and connect to the worker in it.
 

@@ -60,9 +60,14 @@ def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hi
     )
 
 
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+
+
 def lock_child() -> bool:
     """Tie a forked child to its process group and to the life of its parent, so that one kill ends all of it."""
-    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    die_with_parent()
     zygote = os.getppid()
     return _filter(bpf.child_rules(zygote=zygote, group=os.getpgid(zygote)))
 

@@ -1,5 +1,7 @@
 """The beginning of a worker: take the streams, import libraries, lock down, say ready, serve.
 
+Or of a loading process, which imports them and has workers forked from it (`forks`); each of these goes on from there.
+
 Nothing heavy is imported at the top, because numerical libraries read their number of threads when they are imported.
 """
 
@@ -12,11 +14,12 @@ import json
 import os
 import platform
 import sys
+import tempfile
 import traceback
 from dataclasses import asdict
 from typing import Any
 
-from . import frames, heap, lockdown, semaphores
+from . import forks, frames, heap, lockdown, semaphores
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -28,6 +31,8 @@ _THREAD_VARIABLES = (
     "RAYON_NUM_THREADS",
 )
 
+_ARROW_ALLOCATOR = "JE_ARROW_MALLOC_CONF"
+
 
 def main() -> None:
     """Serve until the host hangs up. Never returns."""
@@ -36,6 +41,12 @@ def main() -> None:
     if start is None:
         os._exit(0)
     setup = json.loads(start)
+    if setup["kind"] == "load":
+        _close(requests, data, control)
+        _load(setup)
+        forks.serve()
+        requests, data, control = _take_streams()
+        setup = _greet(requests)
     try:
         _load(setup)
         lock = lockdown.lock_worker(
@@ -48,7 +59,6 @@ def main() -> None:
         failed = {"kind": "failed", "text": traceback.format_exc(limit=-3), "payload": 0}
         frames.write_all(control, [frames.pack(failed)])
         os._exit(1)
-    semaphores.install_where_needed()
     from .workplace import Workplace
     from .zygote import Zygote
 
@@ -80,13 +90,33 @@ def _take_streams() -> tuple[int, int, int]:
     return streams[0], streams[1], streams[2]
 
 
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _greet(requests: int) -> dict[str, Any]:
+    """The setup of a worker that was forked with its sources loaded, and its folder entered."""
+    frames.read_header(requests)  # the sources
+    setup: dict[str, Any] = json.loads(frames.read_header(requests) or b"")
+    folder = setup["scratch"][0]
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = None
+    os.chdir(folder)
+    return setup
+
+
 def _load(setup: dict[str, Any]) -> None:
-    """Import what programs are likely to need, and use it once, so that no child has to."""
+    """Import what programs are likely to need, and use it once, so that no child has to; again, it costs nothing."""
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(setup["threads"])), MPLBACKEND="Agg")
-    importlib.import_module("autocoder_worker.warmup").warm_up()
+    if "autocoder_worker.warmup" not in sys.modules:
+        os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # who is forked from must have a single thread
+        importlib.import_module("autocoder_worker.warmup").warm_up()
+        del os.environ[_ARROW_ALLOCATOR]
+        semaphores.install_where_needed()
+        heap.prepare()
     for name in setup["preload"]:
         with contextlib.suppress(ImportError):  # a program that needs it will say so itself
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    heap.prepare()
