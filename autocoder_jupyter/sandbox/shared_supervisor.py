@@ -241,12 +241,19 @@ class _Supervision:
         del self._workers[worker.pid]
         worker.kill()
         self._kill_strays()
+        self._have_dead_collected()
         worker.end(ending)
         self._since = time.monotonic()
         cleaner = os.fork()
         if cleaner == 0:
             os._exit(0 if removal.clear(worker.folder) else 1)
         self._cleaners[cleaner] = worker.folder
+
+    def _have_dead_collected(self) -> None:
+        """Let the loading process go once around: its fork fails, it collects its dead children, and asks again."""
+        if self._fork is not None and not self._coming:
+            self._listener.answer(self._fork, errno.EAGAIN)
+            self._fork = None
 
     def _look(self) -> bool:
         """What is looked at now and then; False when it is time to end."""
@@ -257,7 +264,8 @@ class _Supervision:
         self._take_back_folders()
         if not self._loaded:
             return broken_limit(self._bounds, self._pid, with_disk=True) is None
-        self._kill_strays()
+        if self._kill_strays():
+            self._have_dead_collected()
         busy = self._workers or self._wanted or self._coming
         return bool(busy) or now < self._since + IDLE_SECONDS
 
@@ -269,16 +277,17 @@ class _Supervision:
                 if status == 0:  # what cannot be emptied is given to nobody else
                     self._free.append(folder)
 
-    def _kill_strays(self) -> None:
-        """Kill what came from a worker and lost its parent. Only looked at are parents, which are these two."""
+    def _kill_strays(self) -> list[int]:
+        """Kill what came from a worker and lost its parent: the children of these two that are nothing else."""
         if self._coming or not self._loaded:
-            return
+            return []
         ours = {self._pid, *self._cleaners, *self._workers}
-        for parent in (os.getpid(), self._pid):
-            for pid in process_tree.children(parent):
-                if pid not in ours:
-                    process_tree.kill_tree(pid)
+        below = (*process_tree.children(os.getpid()), *process_tree.children(self._pid))
+        strays = [pid for pid in below if pid not in ours]
+        for pid in strays:
+            process_tree.kill_tree(pid)
         process_tree.reap_orphans(keep=self._pid, others=self._cleaners)
+        return strays
 
 
 def _is_readable(descriptor: int, seconds: float) -> bool:

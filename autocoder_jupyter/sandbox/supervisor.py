@@ -157,7 +157,7 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
 
 
 def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:
-    """The limit that the tree of `root` is over. The words name the limit and not the use, which is never twice the same."""
+    """The limit that the tree of `root` is over. The words name it and not the use, which is never twice the same."""
     processes = process_tree.views(process_tree.tree(root))
     held = usage.descriptors(processes) if with_disk else usage.Descriptors()
     buffers = held.buffers()

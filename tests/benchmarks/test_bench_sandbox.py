@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.sandbox import process_tree, usage
+from autocoder_jupyter.sandbox import local, local_probe, process_tree, usage
+from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -58,8 +59,50 @@ def test_build_a_known_environment(benchmark: Any, sandbox: Sandbox, environment
 
 @pytest.mark.benchmark(group="start of a worker")
 def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
-    workers: list[Worker] = []
-    benchmark.pedantic(lambda: workers.append(sandbox.start(environment, LIMITS)), rounds=3)
+    """The first of each local loading process is not counted: `test_start_a_worker_that_loads_for_itself` is."""
+    measure_starts(benchmark, sandbox, environment)
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.benchmark(group="start of a worker")
+@pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
+def test_start_a_worker_of_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure_starts(benchmark, *held_by(tier, monkeypatch))
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.benchmark(group="start of a worker")
+@pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
+def test_start_a_worker_that_loads_for_itself(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The baseline: as it was before there were loading processes."""
+    sandbox, environment = held_by(tier, monkeypatch)
+    monkeypatch.setattr(local, "_forked", lambda *_: None)
+    measure_starts(benchmark, sandbox, environment)
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
+def test_call_in_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark.group = "call 1k x 10"
+    sandbox, environment = held_by(tier, monkeypatch)
+    frame = frame_of(SIZES["1k"])
+    worker = sandbox.start(environment, LIMITS)
+    worker.call(PROGRAM, {"frame": frame})
+    benchmark.pedantic(worker.call, (PROGRAM, {"frame": frame}), rounds=20)
+    worker.kill()
+
+
+def held_by(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Environment]:
+    """The local sandbox on this tier and no other."""
+    monkeypatch.setattr(local_probe, "_answer", None)
+    monkeypatch.setattr(local_probe, "TIERS", (tier,))
+    sandbox = open_sandbox("local")
+    return sandbox, sandbox.build(base_spec("local"))
+
+
+def measure_starts(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
+    workers = [sandbox.start(environment, LIMITS) for _ in range(2)]
+    benchmark.pedantic(lambda: workers.append(sandbox.start(environment, LIMITS)), rounds=5)
     for started in workers:
         started.kill()
 

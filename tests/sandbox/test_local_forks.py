@@ -46,8 +46,13 @@ os.close(null)
 """The beginning of a script that stands in the place of a loading process."""
 
 FORKED = """
+def fork():
+    try:
+        return os.fork()
+    except OSError:
+        return -1
 assert arrive() == 0
-while os.fork():
+while fork():
     pass
 arrive()
 """

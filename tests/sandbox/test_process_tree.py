@@ -104,7 +104,7 @@ def test_a_process_whose_first_thread_has_ended_is_seen_and_killed() -> None:
     while process_tree._state(child) != b"Z":
         time.sleep(0.001)
     assert usage.memory(process_tree.views([child]), 0) > 50 * MIB
-    assert not process_tree._is_zombie(child)
+    assert not process_tree.is_zombie(child)
     assert process_tree.kill_descendants(parent.pid)
     assert parent.wait(30) == 0
 
