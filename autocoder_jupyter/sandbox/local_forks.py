@@ -141,6 +141,8 @@ class LoadingProcess:
     def kill(self) -> None:
         """End it with all its workers, over the supervisor's head: it has ended, or does not answer. Idempotent."""
         self._link.close()
+        if self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
         process_tree.kill_descendants(self._supervisor.pid)
         self._supervisor.kill()
 

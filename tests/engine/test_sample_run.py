@@ -30,7 +30,10 @@ class Bench:
         self.digest = digest
         self.asked: list[Any] = []
 
-    async def work(self, job: Callable[[Any], Any], *, other_than: Collection[str] = ()) -> Any:
+    async def work(
+        self, job: Callable[[Any], Any], *, other_than: Collection[str] = (), unlike: Collection[str] = ()
+    ) -> Any:
+        self.unlike = list(unlike)
         self.asked.append(set(other_than))
         return job(self)
 
@@ -48,6 +51,7 @@ async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_fun
     bench = Bench(digest)
     run = await run_again(bench, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
     assert bench.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
+    assert bench.unlike == [FIRST.worker]  # of another hash seed, or the order of a set would show in neither
     assert run is not None
     (check,) = run.checks
     assert (check.name, check.passed) == (AGREES, not words)

@@ -60,6 +60,7 @@ class CountingSandbox:
     name: Literal["docker", "local"] = "local"
     started: list[IdleWorker] = field(default_factory=list)
     preloaded: list[tuple[str, ...]] = field(default_factory=list)
+    unlike: list[tuple[str, ...]] = field(default_factory=list)
     may_start: threading.Event = field(default_factory=threading.Event)
     starting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     fails: bool = False
@@ -91,6 +92,7 @@ class CountingSandbox:
             raise SandboxUnavailable("no")
         self.started.append(IdleWorker(f"w{len(self.started)}"))
         self.preloaded.append(tuple(preload))
+        self.unlike.append(tuple(unlike))
         return self.started[-1]
 
 
@@ -154,6 +156,17 @@ def test_another_worker_than_a_given_one_can_be_asked_for(pool: Pool) -> None:
         pass
     with pool.lease(ENVIRONMENT, LIMITS, other_than=[first.id]) as second:
         assert second.id != first.id
+
+
+def test_a_worker_of_another_interpreter_can_be_asked_for(pool: Pool, sandbox: CountingSandbox) -> None:
+    with pool.lease(ENVIRONMENT, LIMITS) as first:
+        first.id = "a.1"
+    with pool.lease(ENVIRONMENT, LIMITS, other_than=["a.1"]) as sibling:
+        sibling.id = "a.2"
+    with pool.lease(ENVIRONMENT, LIMITS, unlike=["a.3"]) as third:
+        assert third not in (first, sibling)
+        assert sandbox.unlike[-1] == ("a.3",)
+    assert all(worker.alive for worker in (first, sibling))
 
 
 def test_a_failing_program_does_not_cost_the_worker(pool: Pool) -> None:
