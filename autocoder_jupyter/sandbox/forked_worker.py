@@ -97,10 +97,14 @@ class ForkedWorker:
                 return Ending(text="the notebook let go of the worker")
             self._at_work = said.endswith(AT_WORK)
         self._throttle.act(self._at_work)
-        if time.monotonic() < self._next_look:
+        began = time.monotonic()
+        if began < self._next_look:
             return None
-        self._looks, self._looked = self._looks + 1, time.monotonic()
-        return broken_limit(self._bounds, self.pid, with_disk=self._looks % DISK_EVERY == 0)
+        self._looks += 1
+        broken = broken_limit(self._bounds, self.pid, with_disk=self._looks % DISK_EVERY == 0)
+        now = time.monotonic()
+        self._looked = max(began, 2 * now - began - WATCH_SECONDS)  # half of the time is for what is asked meanwhile
+        return broken
 
     def kill(self) -> None:
         """Kill all of it. It is stopped first and killed last, because its orphans become its children."""
