@@ -301,6 +301,9 @@ def child_rules(*, zygote: int, group: int) -> tuple[Rule, ...]:
     return (
         Rule("setsid"),
         Rule("setpgid"),
+        # A pipe that refers to a page keeps it, and with it the huge page that it is a part of: more than is counted.
+        # The zygote may splice, so that what it passes on never comes into its memory.
+        *(Rule(call, _EINVAL) for call in ("vmsplice", "splice", "tee", "sendfile")),
         Rule("tkill"),  # by the number of a thread; libraries use tgkill
         *(Rule(call, argument=0, values=theirs) for call in _AT_A_PROCESS),
         *(Rule(call, argument=0, values=_OF_MANY[call]) for call in _OF_MANY),
@@ -322,8 +325,6 @@ def watched_rules(*, network: bool) -> tuple[Rule, ...]:
         Rule("mmap", argument=3, all_bits=_SHARED_WITHOUT_FILE),
         Rule("prctl", argument=0, values=(_PR_SET_DUMPABLE,)),
         *(() if network else (Rule("sendmsg"), Rule("sendmmsg"))),
-        # A pipe that refers to a page keeps it, and with it the huge page that it is a part of.
-        *(Rule(call, _EINVAL) for call in ("vmsplice", "splice", "tee", "sendfile")),
         # Descriptors are counted once a process, so its threads share one table of them.
         Rule("clone", argument=0, mask=_CLONE_THREAD | _CLONE_FILES, values=(_CLONE_THREAD,)),
         # Sockets count as large as they are made.
