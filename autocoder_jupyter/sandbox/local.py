@@ -114,10 +114,13 @@ class LocalSandbox:
                     limits=limits,
                     network=network,
                     tier=tier.name,
+                    group=trial.group,
                 )
 
             kind = Kind(environment, tuple(command), tier.name, network, threads=max(1, math.ceil(limits.cpu)))
-            fork = _forked(kind, limits, policy, unlike) if limits.memory >= PLENTY else None
+            # What is forked shares the memory of the loading process, which a control group of its own would not count.
+            may_fork = limits.memory >= PLENTY and not trial.group
+            fork = _forked(kind, limits, policy, unlike) if may_fork else None
             process = fork or _start(policy)
             return connect(
                 process,
@@ -133,7 +136,7 @@ class LocalSandbox:
         return start_within(start, limits)
 
 
-def _start_trial(tier: Tier, arguments: list[str]) -> LocalProcess:
+def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox."""
     from autocoder_jupyter.sandbox.local_environments import find_interpreter
     from autocoder_jupyter.sandbox.local_policy import worker_policy
@@ -142,9 +145,9 @@ def _start_trial(tier: Tier, arguments: list[str]) -> LocalProcess:
     command = [interpreter.python, *arguments]
 
     def policy(folder: Path) -> Policy:
-        prefixes = interpreter.prefixes
+        prefixes, within = interpreter.prefixes, limits or Limits()
         return worker_policy(
-            command, folder, prefixes=prefixes, packages=[], limits=Limits(), network=False, tier=tier.name
+            command, folder, prefixes=prefixes, packages=[], limits=within, network=False, tier=tier.name, group=group
         )
 
     return _start(policy)

@@ -36,6 +36,7 @@ def worker_policy(
     limits: Limits,
     network: bool,
     tier: TierName,
+    group: str = "",
 ) -> Policy:
     """The policy of one worker.
 
@@ -47,6 +48,7 @@ def worker_policy(
         limits: what it may use.
         network: whether it may connect to the internet.
         tier: by what it is held.
+        group: folder of the control group in which it gets its own; "" for none.
     """
     interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
     wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
@@ -63,6 +65,7 @@ def worker_policy(
         cores=cores_of(limits.cpu),
         share_of_core=share_of_core(limits.cpu),
         tier=tier,
+        group=group,
     )
 
 

@@ -11,13 +11,11 @@ import contextlib
 import json
 import os
 import secrets
-import select
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +23,10 @@ from pathlib import Path
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.confinement import landlock
 from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
-from autocoder_jupyter.sandbox.local_process import LocalProcess
-from autocoder_jupyter.sandbox.process import ExitReason
+from autocoder_jupyter.sandbox.group_trial import usable_group
 from autocoder_jupyter.sandbox.protocol import Probe
+from autocoder_jupyter.sandbox.trial_program import StartProgram, explain, read_all
 
-_SECONDS = 20.0
 _LONGEST_SOCKET = 107
 """Bytes of a path that a socket can have; nobody can connect to a longer one."""
 
@@ -73,9 +70,6 @@ print(json.dumps({
 _MUST_WORK = ("write in its folder", "start a process", "end a process of its own")
 _SEEN = "see a file of the notebook's user"
 
-StartProgram = Callable[[Tier, list[str]], LocalProcess]
-"""Starts a program in the sandbox, held as a worker of that tier would be."""
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -87,6 +81,8 @@ class Trial:
         landlock: the version that the kernel offers; 0 for none.
         seconds: that the trials took.
         reason: why nothing can hold here at all, when no tier needed to be tried.
+        group: folder in which each worker gets a control group; "" where memory and processes are watched.
+        not_counted: why the kernel does not count them.
     """
 
     tier: Tier | None = None
@@ -94,6 +90,8 @@ class Trial:
     landlock: int = 0
     seconds: float = 0.0
     reason: str = ""
+    group: str = ""
+    not_counted: str = ""
 
     def probe(self) -> Probe:
         """The same for a person."""
@@ -109,9 +107,12 @@ class Trial:
             details |= {f"not {name}": reason for name, reason in self.refusals.items()}
             if advice := _advice(self.tier):
                 details["for more"] = advice
-            details["limits"] = "memory, processes and disk are watched by a supervisor, memory every 50 ms"
+            details["limits"] = _HELD if self.group else f"{_WATCHED} ({self.not_counted})"
         return details
 
+
+_HELD = "memory and processes are held by the kernel (a control group); disk is watched every 200 ms"
+_WATCHED = "memory, processes and disk are watched by a supervisor, memory every 50 ms"
 
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
 _SETTINGS = Path("/proc/sys")
@@ -196,7 +197,9 @@ def _find_out(start: StartProgram) -> Trial:
     for tier in TIERS:
         refusal = _beforehand(tier, version) or _refusal(start, tier)
         if not refusal:
-            return Trial(tier, refusals, version, time.perf_counter() - began)
+            group, not_counted = usable_group(start, tier)
+            seconds = time.perf_counter() - began
+            return Trial(tier, refusals, version, seconds, group=group, not_counted=not_counted)
         refusals[tier.name] = refusal
     return Trial(None, refusals, version, time.perf_counter() - began)
 
@@ -238,8 +241,8 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
         arguments = [str(canary), str(Path(folder, "beside")), path_socket, name, str(port), str(os.getpid())]
         process = start(tier, ["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
         try:
-            printed = _read_all(process.data.fileno())
-            complaint = _read_all(process.control.fileno()).decode("utf-8", "replace").strip()
+            printed = read_all(process.data.fileno())
+            complaint = read_all(process.control.fileno()).decode("utf-8", "replace").strip()
             reason = process.exit_reason()
         finally:
             process.kill()
@@ -248,29 +251,10 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
     try:
         return json.loads(printed), ""
     except ValueError:
-        return None, _explain(reason, complaint)
+        return None, explain(reason, complaint)
 
 
 def _listen(stack: ExitStack, address: str) -> None:
     listener = stack.enter_context(socket.socket(socket.AF_UNIX))
     listener.bind(address)
     listener.listen()
-
-
-def _explain(reason: ExitReason, complaint: str) -> str:
-    ended = f"killed by signal {reason.signal}" if reason.signal else f"exit code {reason.exit_code}"
-    return "; ".join(filter(None, (reason.text or ended, complaint[-300:])))
-
-
-def _read_all(descriptor: int) -> bytes:
-    """What comes until the stream ends, or until the patience does."""
-    deadline = time.monotonic() + _SECONDS
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    parts: list[bytes] = []
-    while poll.poll(max(deadline - time.monotonic(), 0.0) * 1000):
-        part = os.read(descriptor, 65536)
-        if not part:
-            break
-        parts.append(part)
-    return b"".join(parts)

@@ -66,6 +66,7 @@ class LocalProcess:
             for descriptor in theirs:
                 os.close(descriptor)
         self.folder = policy.folder
+        self._group = policy.control_group()
         self._lock = threading.Lock()
         self._reason: ExitReason | None = None
         self._killed = False
@@ -119,6 +120,8 @@ class LocalProcess:
             return reason_of(Ending(**json.loads(line)))
         process_tree.kill_descendants(self._supervisor.pid)
         self._supervisor.kill()
+        if self._group is not None:
+            self._group.end()
         return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
 
 

@@ -20,6 +20,7 @@ import json
 import os
 import select
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from autocoder_jupyter.sandbox import process_tree, usage
 from autocoder_jupyter.sandbox.confinement.process import Confinement, Held, NotHeld, start
 from autocoder_jupyter.sandbox.confinement.throttle import Throttle
 from autocoder_jupyter.sandbox.confinement.tiers import tier_named
+from autocoder_jupyter.sandbox.control_group import ControlGroup
 from autocoder_jupyter.sandbox.worker import removal
 
 WATCH_SECONDS = 0.05
@@ -61,19 +63,25 @@ class Policy(Confinement):
         disk: under `folder`.
         share_of_core: percent of one core, when it is to have less than one.
         tier: name of the `confinement` tier that holds it.
+        group: folder of the control group in which the worker's is made; "" where memory and processes are watched.
     """
 
     memory: int
     disk: int
     share_of_core: int | None
     tier: str
+    group: str = ""
+
+    def control_group(self) -> ControlGroup | None:
+        """The worker's own, named as its folder; None where it has none."""
+        return ControlGroup(self.group, Path(self.folder).name) if self.group else None
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is counted: bytes of memory of a tree, and of files below `folder`."""
+    """What is counted: bytes of memory of a tree, unless the kernel counts them, and of files below `folder`."""
 
-    memory: int
+    memory: int | None
     disk: int
     folder: str
 
@@ -104,13 +112,19 @@ def main(lifeline: int, report: int, claim: int) -> None:
         os.set_inheritable(descriptor, False)
     policy = Policy(**json.loads(_read_line(lifeline)))
     process_tree.adopt_orphans()
+    group = policy.control_group()
     try:
-        worker = start(policy, tier_named(policy.tier))
+        if group is not None:
+            group.make(memory=policy.memory, processes=policy.processes)
+        worker = start(policy, tier_named(policy.tier), group)
     except (NotHeld, OSError) as error:
         ending = Ending(failed=True, text=f"the worker could not be started: {error}")
     else:
         release_streams()
         ending = _watch(worker, policy, lifeline, parent)
+    if group is not None:
+        ending = out_of_memory(policy.memory) if group.ran_out() else ending
+        group.end()
     process_tree.kill_descendants(os.getpid())
     tell(report, ending)
     removal.remove(policy.folder)
@@ -128,7 +142,7 @@ def release_streams() -> None:
 def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
     """Wait until the worker ends by itself, breaks a limit, or nobody needs it any more."""
     ended = os.pidfd_open(worker.pid)
-    bounds = Bounds(policy.memory, policy.disk, policy.folder)
+    bounds = Bounds(None if policy.group else policy.memory, policy.disk, policy.folder)
     throttle = Throttle(worker.pid, policy.share_of_core)
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
@@ -158,11 +172,12 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
 
 def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:
     """The limit that the tree of `root` is over. The words name it and not the use, which is never twice the same."""
+    if bounds.memory is None and not with_disk:
+        return None
     processes = process_tree.views(process_tree.tree(root))
     held = usage.descriptors(processes) if with_disk else usage.Descriptors()
-    buffers = held.buffers()
-    if usage.memory(processes, bounds.memory - buffers) + buffers > bounds.memory:
-        return Ending("memory", text=f"It used more than {_megabytes(bounds.memory)} of memory.")
+    if bounds.memory is not None and _uses_more_memory(processes, held, bounds.memory):
+        return out_of_memory(bounds.memory)
     if not with_disk:
         return None
     use = usage.disk(Path(bounds.folder), processes, held, MOST_FILES)
@@ -178,6 +193,16 @@ def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None
     if use.hidden:
         return Ending("files", text="It made folders that are closed, or deeper than any path reaches.")
     return None
+
+
+def _uses_more_memory(processes: Sequence[str], held: usage.Descriptors, most: int) -> bool:
+    buffers = held.buffers()
+    return usage.memory(processes, most - buffers) + buffers > most
+
+
+def out_of_memory(most: int) -> Ending:
+    """The end of a tree that used more bytes of memory than `most`."""
+    return Ending("memory", text=f"It used more than {_megabytes(most)} of memory.")
 
 
 def _ending(worker: int) -> Ending:

@@ -21,6 +21,7 @@ from autocoder_jupyter.sandbox import local_probe
 from autocoder_jupyter.sandbox.confinement import filters, landlock
 from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local import _start_trial
+from autocoder_jupyter.sandbox.trial_program import read_all
 from autocoder_jupyter.sandbox.worker.bpf import number_of
 
 pytestmark = [
@@ -215,7 +216,7 @@ def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
     }
     process = _start_trial(tier, ["-I", "-S", "-B", "-c", PROGRAM, json.dumps(given)])
     try:
-        printed, complaint = (local_probe._read_all(end.fileno()) for end in (process.data, process.control))
+        printed, complaint = (read_all(end.fileno()) for end in (process.data, process.control))
     finally:
         process.kill()
     assert printed, complaint.decode()

@@ -26,6 +26,7 @@ from autocoder_jupyter.sandbox.local_policy import worker_policy
 from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.supervisor import Policy
+from autocoder_jupyter.sandbox.trial_program import read_all
 from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
 
@@ -59,7 +60,7 @@ def run(script: str, **limits: int) -> LocalProcess:
 
 def ended(process: LocalProcess) -> str:
     """Everything that it printed, once it has ended."""
-    return local_probe._read_all(process.data.fileno()).decode()
+    return read_all(process.data.fileno()).decode()
 
 
 def gone(pid: int, seconds: float = 5.0) -> bool:

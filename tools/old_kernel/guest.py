@@ -57,6 +57,12 @@ try() {{
     chown -R "$1:$1" "$home"
     become=(setpriv --reuid "$1" --regid "$1" --clear-groups)
   fi
+  # A control group of the user's own, as in a systemd session.
+  local group=/sys/fs/cgroup/user-$1
+  mkdir -p "$group/session"
+  for place in /sys/fs/cgroup "$group"; do echo "+memory +pids" > "$place/cgroup.subtree_control"; done
+  chown -R "$([ "$1" = root ] && echo 0 || echo "$1")" "$group"
+  echo $BASHPID > "$group/session/cgroup.procs"
   "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" TMPDIR="$home/tmp" \\
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
   echo "exit code $?"

@@ -42,7 +42,9 @@ _SET_FILTER = 1
 _NEW_LISTENER, _WAIT_UNLESS_KILLED = 8, 32
 
 
-def rules(*, network: bool, landlock: int, namespaces: bool, siblings: bool = False) -> tuple[Rule, ...]:
+def rules(
+    *, network: bool, landlock: int, namespaces: bool, siblings: bool = False, counted: bool = False
+) -> tuple[Rule, ...]:
     """What a worker may not do.
 
     Args:
@@ -50,6 +52,7 @@ def rules(*, network: bool, landlock: int, namespaces: bool, siblings: bool = Fa
         landlock: the version that holds; 0 for none.
         namespaces: whether it has a file tree and processes of its own.
         siblings: whether others share its Landlock domain and its namespaces, which then do not hold it off them.
+        counted: whether the kernel limits its processes by itself.
     """
     alone = namespaces and not siblings
     return (
@@ -60,7 +63,7 @@ def rules(*, network: bool, landlock: int, namespaces: bool, siblings: bool = Fa
         *(() if alone else _at_other_processes()),
         # A process that is born as a sibling would belong to no worker.
         *((Rule("clone", argument=0, any_bit=_CLONE_PARENT),) if siblings else ()),
-        *(Rule(call, ASK) for call in BIRTHS),
+        *(Rule(call, ASK) for call in BIRTHS if not counted),
         *(Rule(call, ASK) for call in SIGNALS if siblings or (landlock < _SCOPES_SINCE and not namespaces)),
     )
 

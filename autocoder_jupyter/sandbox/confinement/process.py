@@ -15,6 +15,7 @@ from autocoder_jupyter.sandbox.confinement.kernel import drop_capabilities, set_
 from autocoder_jupyter.sandbox.confinement.listener import Listener
 from autocoder_jupyter.sandbox.confinement.notices import Notices
 from autocoder_jupyter.sandbox.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.control_group import ControlGroup
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -67,7 +68,7 @@ class Held:
     landlock: int
 
 
-def start(wanted: Confinement, tier: Tier) -> Held:
+def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> Held:
     """Start it. Its standard streams are this process's, of which no other descriptor is left to it.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
@@ -75,11 +76,12 @@ def start(wanted: Confinement, tier: Tier) -> Held:
     Args:
         wanted: what to start.
         tier: by what it is held; nothing weaker is tried.
+        group: the control group that it enters, which then counts its memory and processes.
 
     Raises:
         NotHeld: the kernel, or what is around this process, refuses a part of it.
     """
-    pid, listener, landlock = _started(wanted, tier, siblings=False)
+    pid, listener, landlock = _started(wanted, tier, group, siblings=False)
     return Held(pid, Notices(listener, pid, wanted.processes), landlock)
 
 
@@ -92,17 +94,17 @@ def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
     Raises:
         NotHeld: as `start`.
     """
-    pid, listener, _ = _started(wanted, tier, siblings=True)
+    pid, listener, _ = _started(wanted, tier, None, siblings=True)
     return pid, Listener(listener)
 
 
-def _started(wanted: Confinement, tier: Tier, *, siblings: bool) -> tuple[int, int, int]:
+def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, siblings: bool) -> tuple[int, int, int]:
     """Process id, the descriptor of the filter, and the version of Landlock."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _child(wanted, tier, theirs, siblings=siblings)
+        _child(wanted, tier, theirs, group, siblings=siblings)
     theirs.close()
     with ours:
         if tier.namespaces:
@@ -129,8 +131,12 @@ def _not_held(pid: int, said: bytes) -> NotHeld:
     return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
 
 
-def _child(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool) -> NoReturn:
+def _child(
+    wanted: Confinement, tier: Tier, parent: socket.socket, group: ControlGroup | None, *, siblings: bool
+) -> NoReturn:
     try:
+        if group is not None:
+            group.enter()
         if tier.namespaces:
             _leave_shared(wanted)
             pid = os.fork()
@@ -139,7 +145,7 @@ def _child(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: 
                 os._exit(0)
             if parent.recv(_MESSAGE) != _GO:
                 os._exit(1)
-        _become(wanted, tier, parent, siblings=siblings)
+        _become(wanted, tier, parent, siblings=siblings, counted=group is not None)
     except BaseException as error:
         what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
         parent.send(f"{what}{error}".encode()[:_MESSAGE])
@@ -153,7 +159,7 @@ def _leave_shared(wanted: Confinement) -> None:
         raise NotHeld(f"namespaces cannot be made here ({error})") from error
 
 
-def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool) -> NoReturn:
+def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool, counted: bool) -> NoReturn:
     """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
     set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
@@ -166,7 +172,9 @@ def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings:
     version = 0
     if tier.landlock:
         version = landlock.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
-    rules = filters.rules(network=wanted.network, landlock=version, namespaces=tier.namespaces, siblings=siblings)
+    rules = filters.rules(
+        network=wanted.network, landlock=version, namespaces=tier.namespaces, siblings=siblings, counted=counted
+    )
     listener = filters.install(rules)
     socket.send_fds(parent, [str(version).encode()], [listener])
     os.closerange(3, _HIGHEST_DESCRIPTOR)

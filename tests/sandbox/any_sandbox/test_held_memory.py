@@ -194,3 +194,22 @@ def test_a_thread_has_no_descriptors_of_its_own(sandbox: Sandbox, worker: Worker
     """The supervisor looks at one table of them for each process; in a container the kernel counts."""
     if sandbox.name == "local":
         assert attempt(worker, OWN_TABLE).startswith("blocked")
+
+
+def test_what_libraries_ask_for_first_may_be_refused_and_they_take_the_plain_way(worker: Worker) -> None:
+    body = """
+        import shutil, sqlite3
+        Path("one").write_bytes(b"x" * 100_000)
+        shutil.copy("one", "two")
+        with open("two", "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, 200_000)
+        lines = subprocess.run("cat one two | wc -c; cp one three; ls", shell=True, capture_output=True, text=True)
+        with sqlite3.connect("base") as base:
+            base.execute("create table numbers (number)")
+            base.execute("insert into numbers values (1)")
+        left, right = socket.socketpair()
+        left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
+        left.send(b"x")
+        return " ".join(lines.stdout.split()) + lines.stderr
+    """
+    assert say(worker, body) == "300000 one three two"

@@ -1,0 +1,171 @@
+"""A control group (cgroup v2) of a worker's own: where this user may make one, the kernel holds memory and processes.
+
+Such is a systemd user session: whatever is started in it lies below a group that belongs to the user and hands the
+controllers of memory and processes to its children. The worker's group is made there, beside that of the notebook.
+The notebook's own process is never moved, and no setting of a group that was there before is changed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PREFIX = "autocode-worker-"
+_NEEDED = {"memory", "pids"}
+_SYSTEMD = Path("/run/systemd/system")
+"""There where systemd runs the machine."""
+
+_SECONDS_TO_EMPTY = 5.0
+_YOUNG_SECONDS = 60.0
+"""A group this young may be between its making and its locking."""
+
+
+class NotDelegated(Exception):
+    """No control groups can be made by this user here; the text says why."""
+
+
+class ControlGroup:
+    """One worker's group. It is claimed by a lock on its folder, which the kernel takes away when its process ends.
+
+    Args:
+        parent: the folder of a group that `delegated` named.
+        name: begins with `PREFIX`.
+    """
+
+    def __init__(self, parent: str, name: str) -> None:
+        self.path = Path(parent, name)
+        self._claim = -1
+
+    def make(self, *, memory: int, processes: int) -> None:
+        """Make it, claimed by this process, and remove those that nobody claims any more.
+
+        Args:
+            memory: bytes at most, of all its processes and of what the kernel holds for them; none in swap.
+            processes: processes and threads at most.
+
+        Raises:
+            OSError: the group cannot be made, or takes no limit.
+        """
+        _remove_abandoned(self.path.parent)
+        self.path.mkdir()
+        self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._claim, fcntl.LOCK_EX)
+        self._write("memory.max", memory)
+        self._write("memory.oom.group", 1)
+        self._write("pids.max", processes)
+        if (self.path / "memory.swap.max").exists():  # not where the kernel counts no swap
+            self._write("memory.swap.max", 0)
+
+    def enter(self) -> None:
+        """Move this process into it, and with it all that it starts from now on.
+
+        Raises:
+            OSError: it may not.
+        """
+        self._write("cgroup.procs", 0)
+
+    def ran_out(self) -> bool:
+        """Whether the kernel killed its processes because they needed more memory than allowed."""
+        with suppress(OSError):
+            counts = dict(line.split() for line in (self.path / "memory.events").read_text("ascii").splitlines())
+            return int(counts.get("oom_kill", 0)) > 0
+        return False
+
+    def end(self) -> None:
+        """Kill all that is in it, and remove it. Idempotent; never raises."""
+        deadline = time.monotonic() + _SECONDS_TO_EMPTY
+        while self.path.exists() and time.monotonic() < deadline:
+            with suppress(OSError):
+                self._kill()
+            with suppress(OSError):
+                self.path.rmdir()
+                break
+            time.sleep(0.002)
+        if self._claim >= 0:
+            os.close(self._claim)
+            self._claim = -1
+
+    def _kill(self) -> None:
+        if (self.path / "cgroup.kill").exists():  # since Linux 5.14
+            self._write("cgroup.kill", 1)
+            return
+        for pid in map(int, (self.path / "cgroup.procs").read_text("ascii").split()):
+            os.kill(pid, signal.SIGKILL)
+
+    def _write(self, name: str, value: int) -> None:
+        (self.path / name).write_text(str(value), "ascii")
+
+
+def delegated(proc: Path = Path("/proc/self")) -> str:
+    """The folder of a group in which this user may make the groups of workers.
+
+    Args:
+        proc: what tells of this process.
+
+    Raises:
+        NotDelegated: there is none.
+    """
+    own = _own_group(proc)
+    if os.geteuid() == 0 and _SYSTEMD.exists():
+        raise NotDelegated("systemd manages the groups of root's processes")
+    for group in own:
+        if _is_ours(group) and _NEEDED.issubset(_words(group / "cgroup.subtree_control")):
+            return str(group)
+    way = "; started by `systemd-run --user --scope jupyter lab` it would" if _SYSTEMD.exists() else ""
+    raise NotDelegated(f"the notebook runs in no group that hands memory and processes to its user{way}")
+
+
+def _own_group(proc: Path) -> list[Path]:
+    """Folders of this process's group and of those above it, as far as they are mounted here."""
+    place = next((line[3:] for line in _lines(proc / "cgroup") if line.startswith("0::")), None)
+    mounts = (line.split() for line in _lines(proc / "mountinfo") if " - cgroup2 " in line)
+    for _, _, _, root, mounted, *_ in mounts:
+        if place is not None and (root == "/" or f"{place}/".startswith(f"{root}/")):
+            below = place.removeprefix(root.rstrip("/")).strip("/")
+            group = Path(mounted, below)
+            return [group, *(parent for parent in group.parents if parent.is_relative_to(mounted))]
+    raise NotDelegated("control groups of version 2 are not mounted here")
+
+
+def _is_ours(group: Path) -> bool:
+    """Whether this user may make groups in it and move own processes there."""
+    try:
+        return group.stat().st_uid == os.geteuid() and all(
+            os.access(place, os.W_OK) for place in (group, group / "cgroup.procs")
+        )
+    except OSError:
+        return False
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """End the workers' groups whose supervisors are gone."""
+    for path in _groups(parent):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime < _YOUNG_SECONDS:
+                continue
+            claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                ControlGroup(str(parent), path.name).end()
+            finally:
+                os.close(claim)
+
+
+def _groups(parent: Path) -> Iterator[Path]:
+    return parent.glob(f"{PREFIX}*")
+
+
+def _words(file: Path) -> list[str]:
+    return " ".join(_lines(file)).split()
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
