@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,63 +36,72 @@ def test_our_modules_do_not_import_litellm(tmp_path: Path) -> None:
     assert run(program, tmp_path) == "[]\n"
 
 
-def test_loading_leaves_the_environment_alone_and_asks_no_network(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("FROM_DOTENV=1\n")
-    program = """
-        import os, socket, sys
+NEEDED = {
+    "openai/gpt-4.1": True,
+    "deepseek/deepseek-chat": True,
+    "anthropic/claude-sonnet-4-5": False,
+    "nobody-knows-this": False,
+}
+"""Models, and whether they are asked by OpenAI's client."""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is seen of one process that loads litellm, which takes seconds."""
+    folder = tmp_path_factory.mktemp("notebook")
+    (folder / ".env").write_text("FROM_DOTENV=1\n")
+    program = f"""
+        import gc, json, os, socket, sys
         def refuse(*args, **more):
-            raise AssertionError(f"network: {args}")
+            raise AssertionError(f"network: {{args}}")
         socket.getaddrinfo = socket.socket.connect = refuse
         del sys.argv[:]
-        before = dict(os.environ)
         from autocoder_jupyter.models import library
+        environment, threshold, collections = dict(os.environ), gc.get_threshold(), gc.get_stats()[0]["collections"]
         litellm = library.load()
-        print(dict(os.environ) == before, len(litellm.model_cost) > 1000)
-    """
-    assert run(program, tmp_path) == "True True\n"
-
-
-def test_the_import_looks_for_garbage_rarely_and_leaves_that_as_it_was(tmp_path: Path) -> None:
-    program = """
-        import gc
-        from autocoder_jupyter.models import library
-        before, collections = gc.get_threshold(), gc.get_stats()[0]["collections"]
-        library.load()
-        print(gc.get_threshold() == before, gc.get_stats()[0]["collections"] - collections < 100)
+        seen = {{
+            "environment as before": dict(os.environ) == environment,
+            "threshold as before": gc.get_threshold() == threshold,
+            "collections": gc.get_stats()[0]["collections"] - collections,
+            "models": len(litellm.model_cost),
+            "client": {{}},
+        }}
+        for model in {list(NEEDED)}:
+            reader, writer = os.pipe()
+            if not os.fork():  # each sees what the others have not imported
+                library.load_client(model)
+                os.write(writer, b"imported" if "openai.resources" in sys.modules else b"not")
+                os._exit(0)
+            os.wait()
+            seen["client"][model] = os.read(reader, 10) == b"imported"
         gc.set_threshold(0, 5, 5)  # a person who switched it off
         with library._collecting_rarely():
-            print(gc.get_threshold())
+            seen["threshold while loading"] = gc.get_threshold()
             gc.set_threshold(9, 9, 9)
-        print(gc.get_threshold())
+        seen["threshold that was set meanwhile"] = gc.get_threshold()
+        print(json.dumps(seen))
     """
-    assert run(program, tmp_path) == "True True\n(0, 5, 5)\n(9, 9, 9)\n"
+    return dict(json.loads(run(program, folder)))
+
+
+def test_loading_leaves_the_environment_alone_and_asks_no_network(loaded: dict[str, Any]) -> None:
+    assert loaded["environment as before"] and loaded["models"] > 1000
+
+
+def test_the_import_looks_for_garbage_rarely_and_leaves_that_as_it_was(loaded: dict[str, Any]) -> None:
+    assert loaded["threshold as before"] and loaded["collections"] < 100
+    assert loaded["threshold while loading"] == [0, 5, 5]
+    assert loaded["threshold that was set meanwhile"] == [9, 9, 9]
+
+
+def test_the_client_of_a_model_is_imported_before_its_first_request(loaded: dict[str, Any]) -> None:
+    assert loaded["client"] == NEEDED
 
 
 async def test_the_event_loop_goes_on_while_litellm_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = library.load()
+    litellm = library.load()
     monkeypatch.setattr(library, "_litellm", None)
     preload = asyncio.create_task(library.preload())
     await asyncio.sleep(0)
     assert not preload.done()
-    assert await preload is loaded
-
-
-def test_the_client_of_a_model_is_imported_before_its_first_request(tmp_path: Path) -> None:
-    needed = {
-        "openai/gpt-4.1": True,
-        "deepseek/deepseek-chat": True,
-        "anthropic/claude-sonnet-4-5": False,
-        "nobody-knows-this": False,
-    }
-    program = f"""
-        import os, sys
-        from autocoder_jupyter.models import library
-        library.load()
-        for model in {list(needed)}:
-            if not os.fork():  # each sees what the others have not imported
-                library.load_client(model)
-                print(model, "openai.resources" in sys.modules, flush=True)
-                os._exit(0)
-            os.wait()
-    """
-    assert run(program, tmp_path) == "".join(f"{model} {imported}\n" for model, imported in needed.items())
+    assert await preload is litellm
