@@ -193,6 +193,11 @@ def in_order(answers: Sequence[str | Answer]) -> Callable[[dict[str, Any]], str 
     return script
 
 
+def always(answer: str | Answer) -> Callable[[dict[str, Any]], str | Answer]:
+    """A script that gives one answer, however often it is asked."""
+    return lambda _: answer
+
+
 def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | Answer]:
     """A script for each kind of question: the first marker that stands in the prompt says which."""
     scripts = {marker: script if callable(script) else in_order(script) for marker, script in routes.items()}

@@ -209,7 +209,7 @@ def test_generate_gives_a_result_that_knows_its_samples_and_options(engine: Stan
     assert request.prompt == "Growth of sales"
 
 
-def test_the_questions_of_a_plan_are_answered_by_whoever_calls(engine, tmp_path: Path) -> None:
+def test_the_questions_of_a_plan_are_answered_by_whoever_calls(engine: StandInEngine, tmp_path: Path) -> None:
     agent = AutoCoderAgent(ask=True)
     agent.generate("Growth.", journal_root=tmp_path, answer=lambda question: question.options[0])
     assert engine.answers == ("first",)

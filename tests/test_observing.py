@@ -108,6 +108,7 @@ def test_spans_have_the_times_of_the_steps_and_no_words_of_the_request() -> None
     assert (plan.start_time, plan.end_time) == (began + 10**9, began + 3 * 10**9)
     assert not run.status.is_ok and not whole.status.is_ok and plan.status.is_ok
     assert tool.name == "tool Bash"
+    assert tool.attributes is not None
     assert (tool.attributes["gen_ai.tool.name"], tool.attributes["autocode.tool.class"]) == ("Bash", "intercepted")
     assert "secret" not in "".join(span.to_json() for span in exporter.get_finished_spans())
 

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import tracemalloc
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from autocoder_jupyter.plain_json import LEVELS, parse
 
 
-def test_ordinary_json_is_read():
+def test_ordinary_json_is_read() -> None:
     assert parse('{"a": [1, "x", null, {"b": 2.5}]}') == {"a": [1, "x", None, {"b": 2.5}]}
     assert parse("[" * LEVELS + "]" * LEVELS) is not None
 
@@ -20,18 +22,18 @@ def test_ordinary_json_is_read():
         pytest.param("{", id="cut short"),
     ],
 )
-def test_what_would_break_its_reader_is_a_value_error(text):
+def test_what_would_break_its_reader_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse(text)
 
 
-def test_very_many_values_are_a_value_error():
+def test_very_many_values_are_a_value_error() -> None:
     assert len(parse("[[], [], []]", values=4)) == 3
     with pytest.raises(ValueError, match="more than 3 values"):
         parse("[[], [], []]", values=3)
 
 
-def test_so_many_brackets_are_refused_before_they_take_memory():
+def test_so_many_brackets_are_refused_before_they_take_memory() -> None:
     tracemalloc.start()
     with pytest.raises(ValueError, match="may hold more than"):
         parse("[" + "[]," * 5_000_000 + "[]]")

@@ -1,10 +1,14 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from autocoder_jupyter.plain_json import LEVELS
 from autocoder_jupyter.plain_toml import parse
 
 
-def test_ordinary_toml_is_read():
+def test_ordinary_toml_is_read() -> None:
     assert parse('[a.b]\nc = ["1.2.3", {d = 1}]') == {"a": {"b": {"c": ["1.2.3", {"d": 1}]}}}
 
 
@@ -23,11 +27,11 @@ def test_ordinary_toml_is_read():
         pytest.param("x = [", id="cut short"),
     ],
 )
-def test_what_would_break_or_hold_its_reader_is_a_value_error(text):
+def test_what_would_break_or_hold_its_reader_is_a_value_error(text: Any) -> None:
     with pytest.raises(ValueError):
         parse(text)
 
 
-def test_a_long_list_on_one_line_is_read():
+def test_a_long_list_on_one_line_is_read() -> None:
     pins = [f"package-{number}==1.2.{number}" for number in range(150)]
     assert parse(f"x = 1\npins = {pins!r}\n" + "# a.b.c\n" * 2_000)["pins"] == pins

@@ -130,7 +130,7 @@ def test_the_conversation_is_whole_and_in_order() -> None:
 
 
 def test_an_interrupt_while_waiting_leaves_the_job_running() -> None:
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
     timer = threading.Timer(0.1, _thread.interrupt_main)
     timer.start()
@@ -142,7 +142,7 @@ def test_an_interrupt_while_waiting_leaves_the_job_running() -> None:
 
 
 def test_an_interrupt_in_run_on_a_pending_result_leaves_the_job_running() -> None:
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
     threading.Timer(0.1, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
@@ -153,7 +153,7 @@ def test_an_interrupt_in_run_on_a_pending_result_leaves_the_job_running() -> Non
 
 
 def test_a_field_of_a_pending_result_waits() -> None:
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
     threading.Timer(0.05, lambda: pending.resolve(Resolution("ready", report()))).start()
     assert waiting.success is True
@@ -161,7 +161,7 @@ def test_a_field_of_a_pending_result_waits() -> None:
 
 def test_run_on_a_pending_result_waits_and_then_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     Recorded(monkeypatch)
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
     threading.Timer(0.05, lambda: pending.resolve(Resolution("ready", report()))).start()
     assert waiting.run(pd.DataFrame()) == "the outputs"
@@ -204,7 +204,7 @@ def test_options_and_inputs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_view_with_options_shares_everything_else() -> None:
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     original = CodeGenEvalResult("growth", pending)
     view = original.with_options(timeout=1)
     pending.resolve(Resolution("ready", report()))
@@ -215,7 +215,7 @@ def test_a_view_with_options_shares_everything_else() -> None:
 def test_a_wrong_option_is_named() -> None:
     for wrong in ({"timeout": 0}, {"retries": -1}, {"cache": "never"}, {"resources": {"memory": "lots"}}):
         with pytest.raises(InvalidRequest, match=next(iter(wrong))):
-            result().with_options(**wrong)  # type: ignore[arg-type]
+            result().with_options(**wrong)
 
 
 def test_the_options_of_a_call_are_named_wherever_they_can_be_given() -> None:
@@ -248,7 +248,7 @@ def test_run_documents_itself() -> None:
     for called in (result(), result().run, result().run.aio):
         assert "Returns:\n    total: float." in (inspect.getdoc(called) or "")
         assert str(inspect.signature(called)) == "(sales: pandas.DataFrame) -> float"
-    assert "sales: DataFrame" in pydoc.render_doc(result().run, renderer=pydoc.plaintext)
+    assert "sales: DataFrame" in pydoc.render_doc(result().run, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
     assert "declared order" in (inspect.getdoc(CodeGenEvalResult.run) or "")
     assert "pending at first" in (inspect.getdoc(CodeGenEvalResult) or "")
     assert "declared" in inspect.signature(CodeGenEvalResult).parameters

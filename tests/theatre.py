@@ -19,8 +19,8 @@ from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.pool import shared_pool
-from autocoder_jupyter.types import OutputSpec, PlanQuestion, Report
-from tests.scripted_model import Answer, ScriptedModel, by_marker, prompt_of
+from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
+from tests.scripted_model import Script, ScriptedModel, by_marker, prompt_of
 
 MARKERS = {
     "plan": "You plan one Python function",
@@ -54,6 +54,33 @@ class Played:
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
+    @property
+    def error(self) -> str:
+        """What went wrong; "" where nothing did."""
+        return self.report.error or ""
+
+    @property
+    def code(self) -> str:
+        """The function that there is in the end."""
+        assert self.report.solution is not None, self.error
+        return self.report.solution.code
+
+    @property
+    def plan(self) -> CodePlan:
+        assert self.report.plan is not None, self.error
+        return self.report.plan
+
+    @property
+    def opinion(self) -> SecondOpinion:
+        assert self.report.second_opinion is not None, self.error
+        return self.report.second_opinion
+
+    @property
+    def changes(self) -> Changes:
+        """What a version does otherwise than the one it was made from."""
+        assert self.report.changes is not None, self.error
+        return self.report.changes
+
 
 class Theatre:
     """Plays requests against scripts by stage."""
@@ -68,7 +95,7 @@ class Theatre:
 
     async def play(
         self,
-        script: Mapping[str, Sequence[str | Answer] | Callable[[dict[str, Any]], str | Answer]],
+        script: Mapping[str, Script],
         *,
         prompt: str = "Total revenue of @sales.",
         samples: Mapping[str, Any] | None = None,

@@ -42,7 +42,7 @@ def process() -> dict[str, Any]:
         "streams": [id(sys.stdin), id(sys.stdout), id(sys.stderr)],
         "recursion limit": sys.getrecursionlimit(),
         "random": random.getstate()[1][:5],
-        "numpy.random": [int(word) for word in np.random.get_state()[1][:5]],
+        "numpy.random": [int(word) for word in np.random.get_state(legacy=False)["state"]["key"][:5]],
         "socket timeout": socket.getdefaulttimeout(),
         "locale": locale.setlocale(locale.LC_ALL),
         "root logger": [
@@ -100,7 +100,7 @@ def main(sandbox: str, model: str, api_base: str, folder: str) -> None:
     imported = process()
     samples, inputs, outputs = {"sales": sales()}, {"note": str}, {"total": float}
     constraints = ["the total is plausible"]
-    given = {"samples": samples, "inputs": inputs, "outputs": outputs, "constraints": constraints}
+    given: dict[str, Any] = {"samples": samples, "inputs": inputs, "outputs": outputs, "constraints": constraints}
     agent = AutoCoderAgent(model=model, api_base=api_base, sandbox=sandbox, timeout=60)  # type: ignore[arg-type]
     result = agent.generate("Total revenue of @sales.", **given, journal_root=folder)
     value = result.run(note="x")

@@ -209,7 +209,7 @@ def test_no_input_is_unusable_because_an_option_has_its_name(build: Build) -> No
     names = ["name", "cache", "timeout", "resources", "retries", "env_vars", "secrets", "image", "_script", "reuse"]
     result = build(
         f"def run({', '.join(names)}):\n    return [{', '.join(names)}]\n",
-        dict.fromkeys(names, "int"),  # type: ignore[arg-type]
+        dict.fromkeys(names, "int"),
         {"all": "list"},
     )
     assert result.run(**{name: number for number, name in enumerate(names)}) == list(range(10))
@@ -329,9 +329,9 @@ FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
     "dates as index": lambda: _base().set_index(pd.date_range("2024-01-01", periods=150)),
     "filtered": lambda: pd.concat([_base()] * 3, ignore_index=True).iloc[300:],
     "levels as index": lambda: _base().set_index(pd.MultiIndex.from_product([range(15), list("abcdefghij")])),
-    "lists": lambda: _base().assign(cells=[[1, 2]] * 150),
-    "dicts": lambda: _base().assign(cells=[{"a": 1}] * 150),
-    "arrays": lambda: _base().assign(cells=[np.array([1.0])] * 150),
+    "lists": lambda: _base().assign(cells=[[1, 2]] * 150),  # type: ignore[list-item]
+    "dicts": lambda: _base().assign(cells=[{"a": 1}] * 150),  # type: ignore[list-item]
+    "arrays": lambda: _base().assign(cells=[np.array([1.0])] * 150),  # type: ignore[list-item]
     "durations": lambda: _base().assign(cells=pd.Timedelta("1h")),
     "complex numbers": lambda: _base().assign(cells=1j),
     "doubled names": lambda: pd.concat(

@@ -55,7 +55,7 @@ def by_feather(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _wire(encoded: Any) -> memoryview:
-    payload, start = memoryview(np.empty(encoded.size, dtype="u1")), 0
+    payload, start = memoryview(np.empty(encoded.size, dtype="u1").data), 0
     for piece in encoded.buffers:
         payload[start : start + piece.nbytes] = piece
         start += piece.nbytes

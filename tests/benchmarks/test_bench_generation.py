@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_prompt_to_verified_result_warm(benchmark, tmp_path: Path, name: str) -> None:
+def test_prompt_to_verified_result_warm(benchmark: Any, tmp_path: Path, name: str) -> None:
     benchmark.group = f"generation, {name}"
     theatre = Theatre(tmp_path, open_sandbox(name).name)
     rounds = itertools.count()
@@ -37,7 +38,7 @@ def test_prompt_to_verified_result_warm(benchmark, tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_baseline_one_run_of_the_tests_alone(benchmark, name: str) -> None:
+def test_baseline_one_run_of_the_tests_alone(benchmark: Any, name: str) -> None:
     benchmark.group = f"generation, {name}"
     sandbox = open_sandbox(name)
     program = Program(CODE, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))

@@ -18,7 +18,7 @@ import pytest
 from tests.benchmarks.test_kernel_latency import SETUP, environment
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
-from tests.scripted_model import ScriptedModel, by_marker
+from tests.scripted_model import ScriptedModel, always, by_marker
 from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="first result of a kernel")]
@@ -32,7 +32,7 @@ IS_PREPARED = "import threading; print(all(t.name != 'autocode-prepare' for t in
 def fresh_kernels(tmp_path: Path) -> Iterator[Any]:
     """Makes kernels with a page that has said hello; the one before ends."""
     answers = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
-    script = by_marker({MARKERS[stage]: lambda _, said=said: said for stage, said in answers.items()})
+    script = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
     with ScriptedModel(script) as model:
         (tmp_path / "pyproject.toml").write_text("")
         open_now: list[tuple[Kernel, Page]] = []

@@ -17,7 +17,7 @@ import pytest
 
 from tests.lab.page import Page
 from tests.magics.kernel import Kernel
-from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.scripted_model import Answer, ScriptedModel, always, by_marker
 from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.benchmark(group="round trip of 1+1")]
@@ -58,7 +58,7 @@ class Watched:
     def keep_busy(self) -> None:
         """See to it that a job runs, at different stages in different rounds."""
         self.page.listen(0.02)
-        jobs = next(iter(self.page.heard("jobs")[-1:]), {"jobs": []})["jobs"]
+        jobs: list[Any] = next(iter(self.page.heard("jobs")[-1:]), {"jobs": []})["jobs"]
         if not jobs or jobs[-1]["phase"] == "ready":
             self.kernel.run(CELL)
             self.started += 1
@@ -102,8 +102,8 @@ def test_baseline_idle(benchmark: Any, watched: Watched) -> None:
 
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_while_a_job_runs(benchmark: Any, watched: Watched, model: ScriptedModel, speed: str) -> None:
-    answers = {"plan": PLAN, "code": SPEEDS[speed], "tests": fenced(TESTS)}
-    model._answer = by_marker({MARKERS[stage]: lambda _, said=said: said for stage, said in answers.items()})
+    answers: dict[str, str | Answer] = {"plan": PLAN, "code": SPEEDS[speed], "tests": fenced(TESTS)}
+    model._answer = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
     watched.kernel.run(f"{CELL}\nOnce before.\n")
     watched.kernel.run("growth.wait()")  # loads what the first job loads
     benchmark.pedantic(watched.answer, setup=watched.keep_busy, rounds=ROUNDS, warmup_rounds=10)

@@ -78,7 +78,9 @@ def derived(case: Ambiguous) -> Callable[[dict[str, Any]], str]:
     def answer(request: dict[str, Any]) -> str:
         question = request["messages"][1]["content"]
         names: dict[str, Any] = {"pd": pd, "np": np}
-        exec(solution(body) + re.search(r"<input>\n(.*?)\n</input>", question, re.DOTALL)[1], names)
+        given = re.search(r"<input>\n(.*?)\n</input>", question, re.DOTALL)
+        assert given is not None
+        exec(solution(body) + given[1], names)
         result = names["run"](names["data"])
         asked = question.partition("<asked>")[2].partition("</asked>")[0]
         places = re.findall(r"^- (answer[^:\n]*)(: its rows, each by its (.*) \(joined)?", asked, re.MULTILINE)
@@ -136,7 +138,7 @@ async def played(root: Path, case: Ambiguous, code: str, other: str | None = Non
         {stage: spoken(answer) for stage, answer in script.items()},
         prompt=f"{case.prompt} The data are @data.",
         samples={"data": case.sample()},
-        outputs=(OutputSpec(name="answer", type=kind),),
+        outputs=(OutputSpec.model_validate({"name": "answer", "type": kind}),),
         settings={"second_opinion": "on" if other else "off", "cache": "disable"},
     )
     return outcome.report
@@ -148,6 +150,7 @@ def tokens(report: Report) -> int:
 
 async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
     rows, slips = [], []
+    reports: list[tuple[Report, Report, Report]] = []
     for number, case in enumerate(CASES):
         root = tmp_path / str(number)
         without = await played(root / "a", case, case.first)
@@ -162,7 +165,8 @@ async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
             if quiet.state == "agree"
             else f"{quiet.state}: {quiet.differences[0].where} {quiet.differences[0].on}"
         )
-        rows.append((case.name, on, told, opinion.confirms or "-", quietness, without, differs, agrees))
+        rows.append((case.name, on, told, opinion.confirms or "-", quietness))
+        reports.append((without, differs, agrees))
         if case.slip[0]:
             wrong = case.first.replace(*case.slip)
             alone = await played(root / "d", case, wrong)
@@ -178,12 +182,13 @@ async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
     print(
         f"\n{'request':34}{'differs on':28}{'reading':10}{'derived':9}{'one reading':28}{'tokens':>17}{'seconds':>16}"
     )
-    for name, on, told, confirms, quietness, without, differs, agrees in rows:
+    for (name, on, told, confirms, quietness), (without, differs, agrees) in zip(rows, reports, strict=True):
         counts = f"{tokens(without):>6} {tokens(agrees):>6} {tokens(differs):>6}"
         times = f"{without.seconds:>5.1f} {agrees.seconds:>5.1f} {differs.seconds:>5.1f}"
         print(f"{name:34}{on:28}{told:10}{confirms:9}{quietness:28}{counts} {times}")
-    for name, alone, helped in slips:
-        print(f"slip in {name:30} without: {alone:8} with: {helped}")
-    for what, of in (("tokens", tokens), ("seconds", lambda report: report.seconds)):
-        middle = [median(of(row[place]) for row in rows) for place in (5, 7, 6)]
+    for slip, alone, helped in slips:
+        print(f"slip in {slip:30} without: {alone:8} with: {helped}")
+    figures: dict[str, Callable[[Report], float]] = {"tokens": tokens, "seconds": lambda report: report.seconds}
+    for what, of in figures.items():
+        middle = [median(of(row[place]) for row in reports) for place in (0, 2, 1)]
         print(f"median {what}: {middle[0]:.1f} without, {middle[1]:.1f} agreeing, {middle[2]:.1f} differing")

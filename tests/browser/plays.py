@@ -153,7 +153,7 @@ WRONG = MODULE.replace(
     'monthly["growth"] = monthly["revenue"].pct_change()  # NaN for the first month',
     'monthly["growth"] = monthly["revenue"].diff() / monthly["revenue"]',
 )
-MENDED = {
+MENDED: dict[str, list[dict[str, Any]]] = {
     "edits": [
         {
             "find": 'monthly["growth"] = monthly["revenue"].diff() / monthly["revenue"]',
@@ -201,7 +201,7 @@ UNKNOWN_PACKAGE = MODULE.replace("import pandas as pd\n", "import fiscalmonths\n
 NO_PACKAGE = {
     "edits": [{"find": "import fiscalmonths\n", "replace": "", "mends": ["package fiscalmonths"]}],
 }
-NO_CONSTRAINTS = {"constraints": []}
+NO_CONSTRAINTS: dict[str, list[str]] = {"constraints": []}
 
 
 def fenced(code: str) -> str:

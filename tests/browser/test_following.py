@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from playwright.sync_api import WebSocketRoute
 
 from tests.browser import plays
 from tests.browser.conftest import ARTIFACTS, Open, Play
@@ -143,10 +144,12 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     release, script = holding("code")
     play(script)
     page = notebook("1 + 1")
-    context, open_sockets, broken = page.page.context, [], []
+    context = page.page.context
+    open_sockets: list[WebSocketRoute] = []
+    broken = threading.Event()
 
-    def connect(socket: Any) -> None:
-        if broken:
+    def connect(socket: WebSocketRoute) -> None:
+        if broken.is_set():
             socket.close(code=1011)
         else:
             socket.connect_to_server()
@@ -157,7 +160,7 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
     page = notebook(plays.CELL)
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
-    broken.append(True)
+    broken.set()
     for socket in open_sockets:
         socket.close(code=1011)
     page.page.wait_for_function(CONNECTION_IS_BROKEN, timeout=10_000)

@@ -77,7 +77,7 @@ class GeoDataFrame(pd.DataFrame):
         return pd.DataFrame(self)
 
 
-class Prices(pd.Series):  # type: ignore[type-arg]
+class Prices(pd.Series):
     pass
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -15,7 +17,7 @@ FRAME = pd.DataFrame({"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "re
     ("now", "told"),
     [
         (FRAME.copy(), ()),
-        (FRAME.assign(revenue=[0.1 + 0.2, None]), ()),
+        (FRAME.assign(revenue=[0.1 + 0.2, None]), ()),  # type: ignore[list-item]
         (FRAME.assign(revenue=[0.3, 2.0]), ("revenue: 1 of 2 values differ, first in row 1: nan → 2",)),
         (FRAME.head(1), ("2 → 1 rows",)),
         (FRAME.drop(columns="orders").assign(region="N"), ("new column region", "no more column orders")),
@@ -23,7 +25,7 @@ FRAME = pd.DataFrame({"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "re
         (FRAME.astype({"orders": "float64"}), ("orders: int64 → float64",)),
     ],
 )
-def test_frames(now, told):
+def test_frames(now: Any, told: tuple[Any, ...] | tuple[str, ...]) -> None:
     assert differences(FRAME, now, show_values=True) == told
 
 
@@ -39,12 +41,12 @@ def test_frames(now, told):
         (Figure(b"a", 1, 1), Figure(b"b", 1, 1), ("another picture",)),
     ],
 )
-def test_other_values(before, now, told):
+def test_other_values(before: Any, now: Any, told: tuple[Any, ...] | tuple[str, ...]) -> None:
     assert differences(before, now, show_values=True) == told
 
 
-def test_values_are_told_only_where_they_may_be_and_long_ones_are_cut():
-    changed = FRAME.assign(revenue=[7.0, None])
+def test_values_are_told_only_where_they_may_be_and_long_ones_are_cut() -> None:
+    changed = FRAME.assign(revenue=[7.0, None])  # type: ignore[list-item]
     assert differences(FRAME, changed, show_values=False) == ("revenue: 1 of 2 values differ",)
     assert differences("secret", "other", show_values=False) == ("another value",)
     assert max(map(len, differences("a" * 9999, "b" * 9999, show_values=True))) < 200

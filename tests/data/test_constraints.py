@@ -168,8 +168,8 @@ FRAME = pd.DataFrame(
     {
         "n": [1, -2, None, 4],
         "s": ["a", "b", None, "b"],
-        "d": pd.to_datetime(["2024-01-01", "2024-06-01", None, "2025-01-01"]),
-        "z": pd.to_datetime(["2024-01-01", "2024-06-01", None, "2025-01-01"]).tz_localize("UTC"),
+        "d": pd.to_datetime(["2024-01-01", "2024-06-01", None, "2025-01-01"]),  # type: ignore[arg-type]
+        "z": pd.to_datetime(["2024-01-01", "2024-06-01", None, "2025-01-01"]).tz_localize("UTC"),  # type: ignore[arg-type]
         "mixed": [1, "a", None, [1]],
     }
 )
@@ -234,26 +234,26 @@ def test_every_kind_of_check_survives_every_table(any_frame: pd.DataFrame) -> No
             evaluate(check(str(label), kind, value=0, pattern="a", values=("a", 1)), any_frame)
 
 
-def test_a_pattern_that_doubles_its_work_with_each_character_ends_at_once():
+def test_a_pattern_that_doubles_its_work_with_each_character_ends_at_once() -> None:
     hostile = pd.DataFrame({"s": ["a" * 60 + "b"] * 1_000})
     assert not evaluate(check("s", "regex", pattern="(a|a)+$"), hostile).passed
     assert not evaluate(check("s", "regex", pattern="(a+)+$"), hostile).passed
 
 
 @pytest.mark.parametrize("pattern", [r"\w+$", "(?i)ä", r"(a)\1", "(?=a)"])
-def test_a_pattern_that_may_mean_something_else_here_is_left_to_the_sandbox(pattern):
+def test_a_pattern_that_may_mean_something_else_here_is_left_to_the_sandbox(pattern: str) -> None:
     with pytest.raises(Undecided):
         evaluate(check("s", "regex", pattern=pattern), pd.DataFrame({"s": ["ä", "a"]}))
 
 
-def test_a_pattern_of_plain_characters_is_decided_in_every_language():
+def test_a_pattern_of_plain_characters_is_decided_in_every_language() -> None:
     frame = pd.DataFrame({"s": ["Zürich", "Genève"]})
     assert evaluate(check("s", "regex", pattern="[A-Zü].*[hè]"), frame).passed
     assert not evaluate(check("s", "regex", pattern="Z"), frame).passed
 
 
 @pytest.mark.parametrize("pattern", ["a" * 1_001, "a{99999999999}", "["])
-def test_a_pattern_that_cannot_be_compiled_is_no_condition(pattern):
+def test_a_pattern_that_cannot_be_compiled_is_no_condition(pattern: str) -> None:
     answer = ParsedConstraints(
         constraints=(ParsedConstraint(number=1, table="t", column="s", kind="regex", pattern=pattern),)
     )

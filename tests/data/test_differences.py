@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ FRAME = pd.DataFrame({"month": ["a", "b"], "revenue": [1.0, 2.0]})
         pytest.param(FRAME.head(0), FRAME.head(0), id="empty"),
     ],
 )
-def test_equal_values_agree(found, expected):
+def test_equal_values_agree(found: Any, expected: Any) -> None:
     assert is_comparable(expected) and difference(found, expected, show_values=True) == ""
 
 
@@ -77,12 +78,12 @@ def test_equal_values_agree(found, expected):
     ],
 )
 def test_what_differs_is_said_with_its_place_and_without_its_values_where_these_are_withheld(
-    found, expected, shown, withheld
-):
+    found: Any, expected: Any, shown: str, withheld: str | None
+) -> None:
     assert difference(found, expected, show_values=True) == shown
     if withheld is not None:
         assert difference(found, expected, show_values=False) == withheld
 
 
-def test_what_has_no_values_cannot_be_expected():
+def test_what_has_no_values_cannot_be_expected() -> None:
     assert not is_comparable(object()) and not is_comparable([{"a": print}])

@@ -37,7 +37,7 @@ def test_every_series_agrees_with_its_own_shape(any_series: pd.Series[Any]) -> N
         BASE.astype({"s": "category"}),
         BASE.astype({"t": "datetime64[s]"}),
         BASE.assign(n=[1.0, np.nan]),
-        BASE.assign(s=[None, None]),
+        BASE.assign(s=[None, None]),  # type: ignore[list-item]
         BASE.astype({"n": object, "x": object, "t": object}),
         BASE.astype({"n": "category", "x": "category", "t": "category"}),
     ],

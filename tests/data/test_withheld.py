@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.settings.config import Share
 from autocoder_jupyter.types import File
 
 SALES = pd.DataFrame(
@@ -20,12 +25,12 @@ SALES = pd.DataFrame(
 )
 
 
-def told(value=SALES, *, hide=(), mask=(), share="rows"):
+def told(value: Any = SALES, *, hide: Sequence[str] = (), mask: Sequence[str] = (), share: Share = "rows") -> str:
     return build_context({"sales": value}, share=share, withheld=Withheld.of(hide, mask)).text
 
 
 @pytest.mark.parametrize("share", ["rows", "stats", "schema"])
-def test_of_a_hidden_column_neither_name_nor_value_is_told(share):
+def test_of_a_hidden_column_neither_name_nor_value_is_told(share: Share) -> None:
     text = told(hide=["salary band"], share=share)
     assert "salary" not in text and "canary" not in text
     assert "there is 1 more column that is not described: take columns by name" in text
@@ -37,42 +42,42 @@ def test_of_a_hidden_column_neither_name_nor_value_is_told(share):
     ("column", "values"),
     [("salary band", ("canary",)), ("margin", ("871", "872", "873")), ("code", ("k1x", "k2x"))],
 )
-def test_of_a_masked_column_no_value_is_told(share, column, values):
+def test_of_a_masked_column_no_value_is_told(share: Share, column: str, values: tuple[str, ...]) -> None:
     text = told(mask=[column], share=share)
     assert not any(value in text for value in values)
     assert column in text and f"values of {column} are withheld" in text
 
 
-def test_rows_hold_a_placeholder_for_each_masked_value_and_keep_the_others():
+def test_rows_hold_a_placeholder_for_each_masked_value_and_keep_the_others() -> None:
     lines = told(mask=["margin"]).splitlines()
     assert any(line.startswith("10,canary-A,<masked>,k1x") for line in lines)
 
 
-def test_what_is_missing_or_different_in_a_masked_column_is_still_counted():
+def test_what_is_missing_or_different_in_a_masked_column_is_still_counted() -> None:
     (line,) = [line for line in told(mask=["margin"]).splitlines() if line.startswith("'margin'")]
     assert "float64" in line and "1 missing" in line
 
 
-def test_an_index_can_be_masked():
+def test_an_index_can_be_masked() -> None:
     text = told(SALES.set_index("salary band"), mask=["salary band"])
     assert "canary" not in text and "salary band" in text
 
 
-def test_a_series_can_be_masked():
+def test_a_series_can_be_masked() -> None:
     assert "871" not in told(SALES["margin"], mask=["margin"])
 
 
-def test_the_data_themselves_stay_as_they_are():
+def test_the_data_themselves_stay_as_they_are() -> None:
     before = SALES.copy(deep=True)
     told(hide=["salary band"], mask=["margin", "code"])
     pd.testing.assert_frame_equal(SALES, before)
 
 
-def test_where_nothing_is_withheld_the_text_is_as_ever():
+def test_where_nothing_is_withheld_the_text_is_as_ever() -> None:
     assert told() == build_context({"sales": SALES}).text
 
 
-def test_drift_is_noticed_in_hidden_columns_too():
+def test_drift_is_noticed_in_hidden_columns_too() -> None:
     context = build_context({"sales": SALES}, withheld=Withheld.of(["salary band"], []))
     assert len(context.shapes["sales"]["columns"]) == 4
 
@@ -85,12 +90,14 @@ def test_drift_is_noticed_in_hidden_columns_too():
         (["margin"], [], "Total margin.", "margin is to be hidden, and the request names it"),
     ],
 )
-def test_what_cannot_be_withheld_is_said(hide, mask, words, message):
+def test_what_cannot_be_withheld_is_said(
+    hide: list[Any] | list[str], mask: list[Any] | list[str], words: str, message: str
+) -> None:
     with pytest.raises(InvalidRequest, match=message):
         Withheld.of(hide, mask).require_possible({"sales": SALES}, [words])
 
 
-def test_an_index_cannot_be_hidden_and_a_file_is_not_looked_into(tmp_path):
+def test_an_index_cannot_be_hidden_and_a_file_is_not_looked_into(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="margin is an index"):
         Withheld.of(["margin"], []).require_possible({"sales": SALES.set_index("margin")}, [])
     with pytest.raises(InvalidRequest, match="handed over as a file"):
@@ -98,19 +105,19 @@ def test_an_index_cannot_be_hidden_and_a_file_is_not_looked_into(tmp_path):
     Withheld.of([], []).require_possible({"other": File(tmp_path / "a.csv")}, [])
 
 
-def test_an_example_that_would_tell_it_is_refused():
+def test_an_example_that_would_tell_it_is_refused() -> None:
     withheld = Withheld.of(["salary band"], ["margin"])
     with pytest.raises(InvalidRequest, match=r"The example 'sales -> 5' holds the column salary band"):
         withheld.require_absent("sales -> 5", [SALES, 5.0])
     withheld.require_absent("sales -> 5", [SALES[["price"]], 5.0])
 
 
-def test_a_cut_name_has_its_place_in_the_whole_table():
+def test_a_cut_name_has_its_place_in_the_whole_table() -> None:
     long = "How satisfied are you with the service that you received from our team in the last year? " * 2
     text = build_context({"t": SALES.assign(**{long: 1})}, withheld=Withheld.of(["salary band"], [])).text
     assert f"(cut; say columns[{SALES.shape[1]}])" in text
 
 
-def test_of_a_masked_column_it_is_told_how_many_values_differ():
+def test_of_a_masked_column_it_is_told_how_many_values_differ() -> None:
     frame = pd.DataFrame({"code": ["a", "b", "a", "b"]})
     assert "'code' str | 2 distinct" in build_context({"t": frame}, withheld=Withheld.of([], ["code"])).text

@@ -8,7 +8,7 @@ import pytest
 from autocoder_jupyter.discretion.logs import logger
 
 
-def test_a_log_is_masked_and_tells_no_words_of_an_exception(caplog: pytest.LogCaptureFixture):
+def test_a_log_is_masked_and_tells_no_words_of_an_exception(caplog: pytest.LogCaptureFixture) -> None:
     log = logger("autocoder_jupyter.tests")
     with caplog.at_level(logging.DEBUG):
         try:
@@ -19,7 +19,7 @@ def test_a_log_is_masked_and_tells_no_words_of_an_exception(caplog: pytest.LogCa
     assert "zelda" not in caplog.text.replace('raise ValueError("zelda-cell-77")', "")
 
 
-def test_every_logger_of_ours_is_a_discreet_one():
+def test_every_logger_of_ours_is_a_discreet_one() -> None:
     package = Path(__file__).parents[2] / "autocoder_jupyter"
     plain = [path.name for path in package.rglob("*.py") if "getLogger(__name__)" in path.read_text()]
     assert plain == []

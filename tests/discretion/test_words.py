@@ -49,18 +49,18 @@ LEAKING = [
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
 @pytest.mark.parametrize("error", LEAKING, ids=range(len(LEAKING)))
-def test_no_cell_is_told_where_values_are_withheld(error: Exception, share: str):
+def test_no_cell_is_told_where_values_are_withheld(error: Exception, share: str) -> None:
     said = told(error, share)
     assert CELL not in said and said
     assert not Discretion.over(share, CODE, []).traceback(error)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("error", LEAKING, ids=range(len(LEAKING)))
-def test_with_rows_the_words_are_told(error: Exception):
+def test_with_rows_the_words_are_told(error: Exception) -> None:
     assert CELL in told(error, "rows")
 
 
-def test_with_rows_they_are_masked():
+def test_with_rows_they_are_masked() -> None:
     assert told(raised("ValueError", "bad row of alice@example.com, 4111 1111 1111 1111"), "rows") == (
         "The function raised ValueError: bad row of <email-1>, <card-1>"
     )
@@ -88,22 +88,22 @@ def test_with_rows_they_are_masked():
         (SandboxTimeout("The program ran longer than 3 s and was stopped."), "longer than 3 s"),
     ],
 )  # fmt: skip
-def test_what_the_mender_needs_is_still_told(error: Exception, words: str):
+def test_what_the_mender_needs_is_still_told(error: Exception, words: str) -> None:
     assert words in told(error)
 
 
-def test_a_private_name_of_a_column_is_masked_also_where_it_is_declared():
+def test_a_private_name_of_a_column_is_masked_also_where_it_is_declared() -> None:
     discretion = Discretion.over("schema", CODE, ["alice@example.com"])
     assert "there is no '<email-1>'" in discretion.error(raised("KeyError", "'alice@example.com'"))
 
 
-def test_values_of_variables_and_secrets_are_replaced_by_their_names_also_escaped():
+def test_values_of_variables_and_secrets_are_replaced_by_their_names_also_escaped() -> None:
     hidden = hidden_values({"TOKEN": "x"}, {"DB_URL": "it's\na secret", "DEBUG": "1"})
     assert without_secrets("it's\na secret, 1, x", hidden) == "<DB_URL>, 1, <TOKEN>"
     assert without_secrets(repr("it's\na secret"), hidden) == '"<DB_URL>"'
 
 
-def test_what_was_said_in_a_report_is_masked_on_its_way_to_a_file():
+def test_what_was_said_in_a_report_is_masked_on_its_way_to_a_file() -> None:
     said = {
         "error": "of alice@example.com",
         "history": [{"evidence": {"checks": [{"message": "4111 1111 1111 1111"}]}}],
@@ -125,11 +125,11 @@ def test_what_was_said_in_a_report_is_masked_on_its_way_to_a_file():
         ("x", ""),
     ],
 )
-def test_of_a_files_name_only_its_ending_is_told(name: str, suffix: str):
+def test_of_a_files_name_only_its_ending_is_told(name: str, suffix: str) -> None:
     assert suffixes_of(name) == suffix
 
 
-def test_names_of_a_folder_have_stable_placeholders():
+def test_names_of_a_folder_have_stable_placeholders() -> None:
     names = FileNames()
     assert [names.of(path) for path in ("smith/a.csv", "smith/b.json", "smith/a.csv", "c.csv")] == [
         "folder-1/file-1.csv", "folder-1/file-2.json", "folder-1/file-1.csv", "file-3.csv",

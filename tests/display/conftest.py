@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
@@ -35,7 +36,7 @@ class _Reader(HTMLParser):
 
 
 @pytest.fixture
-def read():
+def read() -> Callable[[str], _Reader]:
     """Parses HTML strictly and gives its tags, attributes and text."""
 
     def reader(html: str) -> _Reader:

@@ -39,7 +39,7 @@ def test_a_card_says_which_run_it_is_of_to_our_page_only() -> None:
         events.StageFinished("plan", 1, True),
         events.StageStarted("code", 1, 3),
         events.StageStarted("plan", 2, 3),
-        events.TokensUsed("plan", Usage(calls=1), Usage(calls=1, input_tokens=10, output_tokens=2)),
+        events.TokensUsed("plan", Usage(input_tokens=10, output_tokens=2), Usage(input_tokens=10, output_tokens=2)),
         events.PlanReady(CodePlan(description="Sums.", approach="")),
         events.SourceWritten("solution", 1, "x = 1\n"),
         events.TestsCollected(("test_a",)),

@@ -10,7 +10,15 @@ from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.card import COLOURS, render_html, render_text, status_line
 from autocoder_jupyter.display.folds import folds
 from autocoder_jupyter.display.state import STAGES, Answer, CardState, LogLine, StageState
-from autocoder_jupyter.engine.events import EnvironmentReady, Event, Finished, KeptHolds, SampleOutputs, VersionBegun
+from autocoder_jupyter.engine.events import (
+    EnvironmentReady,
+    Event,
+    Finished,
+    KeptHolds,
+    SampleOutputs,
+    Stage,
+    VersionBegun,
+)
 from autocoder_jupyter.overview import Excerpt, Glimpse
 from autocoder_jupyter.types import (
     Changes,
@@ -171,7 +179,7 @@ def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
     ],
 )
 def test_a_stage_that_found_a_fault_is_marked(phase: Any, evidence: Any, marks: str, read: Any) -> None:
-    done = (("run", StageState("done")), ("verify", StageState("done")))
+    done: tuple[tuple[Stage, StageState], ...] = (("run", StageState("done")), ("verify", StageState("done")))
     assert marks in read(render_html(replace(RUNNING, phase=phase, stages=done, evidence=evidence))).text
 
 

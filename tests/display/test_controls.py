@@ -41,7 +41,7 @@ STATE = CardState("growth")
 
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What widgets send to the front end from now on."""
-    from ipywidgets import Widget
+    from ipywidgets.widgets.widget import Widget
 
     sent: list[Any] = []
     monkeypatch.setattr(Widget, "_send", lambda self, message, buffers=None: sent.append(message))

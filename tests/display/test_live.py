@@ -80,7 +80,11 @@ def test_the_clock_goes_on_when_nothing_happens_but_not_faster_than_once_a_secon
 def test_views_are_called_on_a_thread_of_the_card_and_telling_returns_at_once() -> None:
     screen = Screen()
     release = threading.Event()
-    card = LiveCard(CardState("growth"), lambda state: release.wait(10) and None, screen)
+
+    def hold(_: CardState) -> None:
+        release.wait(10)
+
+    card = LiveCard(CardState("growth"), hold, screen)
     card.start()
     card(StageStarted("plan", 1, 3))
     began = time.monotonic()

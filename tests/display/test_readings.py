@@ -30,7 +30,7 @@ def words(html: str) -> str:
     return re.sub(r"<[^>]*>", " ", html)
 
 
-def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it():
+def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it() -> None:
     html = opinion_html("growth", DIFFERS)
     told = words(html)
     assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in told
@@ -40,19 +40,19 @@ def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it()
     assert "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, part of the sum above" in told
 
 
-def test_a_terminal_is_told_the_same_with_the_command():
+def test_a_terminal_is_told_the_same_with_the_command() -> None:
     lines = opinion_lines("growth", DIFFERS)
     assert lines[0] == "second opinion: Read year on year, best_month would be 2024-03 instead of 2024-11."
     assert "second opinion: %autocode reading growth 1 adds to the request: Growth is year on year." in lines
 
 
-def test_a_function_that_is_not_ready_offers_no_reading():
+def test_a_function_that_is_not_ready_offers_no_reading() -> None:
     assert "--refine" not in opinion_html("", DIFFERS) and not any(
         "%autocode" in line for line in opinion_lines("", DIFFERS)
     )
 
 
-def test_rows_variations_and_errors_are_told_in_words():
+def test_rows_variations_and_errors_are_told_in_words() -> None:
     differences = (
         Difference(
             where="top", first="2 rows", second="3 rows", at="c only in the second solution", on="with shuffled rows"
@@ -64,13 +64,13 @@ def test_rows_variations_and_errors_are_told_in_words():
     assert "total would be 3 instead of an error (ValueError: x)." in told
 
 
-def test_where_values_are_withheld_only_the_place_is_told():
+def test_where_values_are_withheld_only_the_place_is_told() -> None:
     column = Difference(where="monthly.growth", first="", second="", count=10, of=12)
     told = words(opinion_html("", SecondOpinion(state="differ", differences=(column,), readings=(YEARLY,))))
     assert "Read year on year, monthly.growth would differ in 10 of 12 rows." in told
 
 
-def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence():
+def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence() -> None:
     agreed = SecondOpinion(state="agree", tried=("a", "b"), tests=("test_second_opinion_1",), not_compared=("plot: x",))
     told = words(opinion_html("", agreed))
     assert "A second solution gives the same on the sample and 2 variations of it." in told
@@ -80,14 +80,14 @@ def test_agreement_absence_and_what_it_found_wrong_are_each_one_sentence():
     assert opinion_html("growth", None) == "" and opinion_lines("growth", None) == []
 
 
-def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it():
+def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it() -> None:
     running = CardState("growth").apply(OpinionGiven(DIFFERS))
     assert "Use this reading" not in render_html(running) and "year on year" in words(render_html(running))
     ready = running.apply(Finished("ready"))
     assert "Use this reading" in render_html(ready) and "%autocode reading growth 1" in render_text(ready)
 
 
-def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_other_code():
+def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_other_code() -> None:
     report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS.model_copy(update={
         "smallest": "sales = pd.DataFrame({})", "derivation": "150 / 100 - 1 = 0.5", "code": "def run(): pass",
         "tried": ("with shuffled rows",), "model": "openai/second",
@@ -101,7 +101,7 @@ def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_
     )
 
 
-def test_the_conversation_has_a_line_of_its_own_for_what_it_took():
+def test_the_conversation_has_a_line_of_its_own_for_what_it_took() -> None:
     said = Exchange(stage="second", key="k", model="m", messages=(), answer="", usage=DIFFERS.usage)
     report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS, usage=DIFFERS.usage)
     told = words(conversation_section(report.model_copy(update={"conversation_history": (said,)}), SAVED))

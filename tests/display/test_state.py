@@ -206,7 +206,7 @@ def test_the_log_tells_what_happened_and_when_and_is_bounded() -> None:
 def test_progress_grows_and_never_claims_to_be_done() -> None:
     state, seen = CardState("growth"), [0.0]
     for stage in ("plan", "code", "tests", "environment", "run", "verify"):
-        state = state.apply(StageStarted(stage, 1, 3)).apply(StageFinished(stage, 1, True))  # type: ignore[arg-type]
+        state = state.apply(StageStarted(stage, 1, 3)).apply(StageFinished(stage, 1, True))
         seen.append(state.progress)
     assert seen == sorted(seen)
     assert seen[-1] < 1.0

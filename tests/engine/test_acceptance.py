@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ from autocoder_jupyter.engine.own_tests import check_own_tests
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import OutputSpec
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced, sales
+from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced, sales
 
 WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
 
@@ -31,18 +32,18 @@ class TestEmpty:
 '''
 
 
-def fix(*mends):
+def fix(*mends: str) -> str:
     return json.dumps({"edits": [{"find": ".sum()) + 1.0", "replace": ".sum())", "mends": mends}]})
 
 
 FIX = fix("your test test_one_sale", "your test TestEmpty::test_nothing")
 
 
-def accepted(played):
+def accepted(played: Played) -> list[tuple[str, bool]]:
     return [(outcome.name, outcome.passed) for outcome in played.report.evidence.acceptance]
 
 
-async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre: Theatre):
+async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre: Theatre) -> None:
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
     played = await theatre.play(script, own_tests=OWN, checks=("total >= 0",))
     report = played.report
@@ -57,7 +58,7 @@ async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(theatre:
     assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
 
 
-async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(theatre: Theatre):
+async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(theatre: Theatre) -> None:
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
     without = await theatre.play(script)
     with_tests = await theatre.play({}, own_tests=OWN)
@@ -66,7 +67,9 @@ async def test_own_tests_make_a_request_of_their_own_that_asks_nothing_anew(thea
 
 
 @pytest.mark.parametrize(("share", "shown"), [("rows", True), ("stats", False), ("schema", False)])
-async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_be(theatre: Theatre, share, shown):
+async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_be(
+    theatre: Theatre, share: str, shown: bool
+) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
     played = await theatre.play(script, own_tests=OWN, settings={"share": share, "skip_tests": True})
     asked = {stage: json.dumps(r) for stage, r in zip(played.asked, played.model.requests, strict=True)}
@@ -79,7 +82,7 @@ async def test_a_failing_own_test_is_told_to_the_mender_as_far_as_the_data_may_b
     assert not any("Ann" in json.dumps(request) for request in played.model.requests) or shown
 
 
-async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(theatre: Theatre):
+async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_are_right(theatre: Theatre) -> None:
     wrong_test = TESTS.replace("== 8.0", "== 9.0")
     diagnosis = {"test_name": "test_sum", "error_message": "8 == 9", "error_type": "test_error"}
     right = TESTS[TESTS.index("def test_sum") : TESTS.index("def test_empty")]
@@ -98,31 +101,31 @@ async def test_who_judges_between_code_and_tests_knows_that_the_persons_tests_ar
         assert "They are right" in told[stage] and "def test_one_sale" in told[stage]
 
 
-async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(theatre: Theatre):
+async def test_own_tests_that_never_hold_are_no_success_and_are_named_first(theatre: Theatre) -> None:
     never = "def test_never():\n    assert growth(pd.DataFrame({'price': [1.0], 'quantity': [1]})) == -1\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
     played = await theatre.play(script, own_tests=never, settings={"max_iterations": 1})
     assert not played.report.success
-    assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in played.report.error
+    assert "This does not hold: your test test_never. AssertionError: assert 1.0 == -1" in played.error
 
 
-async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(theatre: Theatre):
+async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(theatre: Theatre) -> None:
     broken = "LIMIT = 1 / 0\n\n\ndef test_limit():\n    assert growth(pd.DataFrame()) < LIMIT\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
     played = await theatre.play(script, own_tests=broken)
     assert (
         not played.report.success and played.report.attempts == 1 and sorted(played.asked) == ["code", "plan", "tests"]
     )
-    assert "Your own tests cannot be loaded" in played.report.error and "ZeroDivisionError" in played.report.error
+    assert "Your own tests cannot be loaded" in played.error and "ZeroDivisionError" in played.error
 
 
-async def test_own_tests_run_where_no_others_are_written(theatre: Theatre):
+async def test_own_tests_run_where_no_others_are_written(theatre: Theatre) -> None:
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [FIX]}
     played = await theatre.play(script, own_tests=OWN, settings={"skip_tests": True})
     assert played.report.success and played.report.attempts == 2 and played.report.evidence.tests == ()
 
 
-async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre):
+async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre) -> None:
     plan = json.loads(PLAN)
     plan["outputs"].append({"name": "best.txt", "type": "int"})
     code = CODE.replace("-> float", "-> tuple[float, int]").replace(".sum())", ".sum()), 3")
@@ -145,12 +148,12 @@ async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre):
         pytest.param("@mark\ndef test_x():\n    pass", "use mark,", id="a decorator that is not there"),
     ],
 )
-def test_what_cannot_be_own_tests_is_said_at_once(source, words):
+def test_what_cannot_be_own_tests_is_said_at_once(source: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         check_own_tests(source, "growth")
 
 
-def test_what_own_tests_may_use_is_not_missed():
+def test_what_own_tests_may_use_is_not_missed() -> None:
     check_own_tests(
         "from math import pi\nimport os as system\n\nLIMIT = 3\n\n\n"
         "@pytest.mark.parametrize('x', [1, 2])\ndef test_x(x, tmp_path):\n"
@@ -166,7 +169,7 @@ def test_what_own_tests_may_use_is_not_missed():
 FEW = pd.DataFrame({"price": [10.0, 2.0], "quantity": [1, 2]})
 
 
-async def test_an_example_is_told_and_must_come_out(theatre: Theatre):
+async def test_an_example_is_told_and_must_come_out(theatre: Theatre) -> None:
     example = Example("@few -> 14", (("", FEW),), (("", 14),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example @few -> 14")]}
     played = await theatre.play(script, examples=(example,), settings={"skip_tests": True})
@@ -181,7 +184,7 @@ async def test_an_example_is_told_and_must_come_out(theatre: Theatre):
 
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
-async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre, share):
+async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre, share: str) -> None:
     few = pd.DataFrame({"price": [77777.5], "quantity": [1]})
     example = Example("orders=@few -> 77777.5", (("sales", few),), (("total", 77777.5),))
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "fix_code": [fix("your example 1")]}
@@ -201,12 +204,12 @@ async def test_no_value_of_an_example_leaves_where_rows_do_not(theatre: Theatre,
         (Example("x", (("", FEW), ("sales", FEW)), (("", 1),)), "it says sales twice"),
     ],
 )
-async def test_an_example_that_does_not_fit_is_said(theatre: Theatre, example, words):
+async def test_an_example_that_does_not_fit_is_said(theatre: Theatre, example: Any, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         await theatre.play({"plan": [PLAN], "code": [fenced(CODE)]}, examples=(example,), settings={"skip_tests": True})
 
 
-async def test_an_example_without_input_is_about_the_sample(theatre: Theatre):
+async def test_an_example_without_input_is_about_the_sample(theatre: Theatre) -> None:
     total = float((sales()["price"] * sales()["quantity"]).sum())
     script = {"plan": [PLAN], "code": [fenced(CODE)]}
     example = Example(f"-> {total}", (), (("", total),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Sequence
 
 import pytest
 
@@ -10,8 +11,8 @@ from autocoder_jupyter.engine.ask import LONGEST, _Question, questions_of
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from autocoder_jupyter.request import AgentConfig, Request
-from tests.scripted_model import prompt_of
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+from tests.scripted_model import Script, prompt_of
+from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 QUESTIONS = [
     {"text": "Which price counts?", "options": ["gross", "net"], "assumed": "gross"},
@@ -21,18 +22,18 @@ ASKING = json.dumps({**json.loads(PLAN), "questions": QUESTIONS})
 SECOND = json.dumps({**json.loads(PLAN), "assumptions": ["Net prices count."]})
 
 
-def play(theatre: Theatre, plans=(ASKING, SECOND), ask=True):
-    answers = {"plan": list(plans), "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
+def play(theatre: Theatre, plans: Sequence[str] = (ASKING, SECOND), ask: bool = True) -> Awaitable[Played]:
+    answers: dict[str, Script] = {"plan": list(plans), "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
     return theatre.play(answers, settings={"ask": ask})
 
 
 @pytest.mark.local_sandbox
-async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(theatre: Theatre):
+async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(theatre: Theatre) -> None:
     theatre.answers = ("net", "")
     played = await play(theatre)
     assert played.report.success and played.report.answers == ("Which price counts? net",)
     assert [question.assumed for question in theatre.questions[0]] == ["gross", "zero"]
-    assert played.report.plan.assumptions == ("Net prices count.",)
+    assert played.plan.assumptions == ("Net prices count.",)
     first, *later = map(prompt_of, played.model.requests)
     assert "put up to three questions" in first and "<answers>" not in first
     assert all("<answers>" in prompt and "- Which price counts? net" in prompt for prompt in later)
@@ -45,7 +46,9 @@ async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(t
 
 @pytest.mark.local_sandbox
 @pytest.mark.parametrize("answers", [None, ("", ""), ("gross", "zero")])
-async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(theatre: Theatre, answers):
+async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(
+    theatre: Theatre, answers: tuple[str, ...] | None
+) -> None:
     theatre.answers = answers
     played = await play(theatre, [ASKING])
     assert played.report.success and played.asked.count("plan") == 1
@@ -53,13 +56,13 @@ async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(theatre: Thea
 
 
 @pytest.mark.local_sandbox
-async def test_nothing_is_asked_unless_it_was_wanted(theatre: Theatre):
+async def test_nothing_is_asked_unless_it_was_wanted(theatre: Theatre) -> None:
     played = await play(theatre, [ASKING], ask=False)
     assert played.report.success and theatre.questions == []
     assert "questions" not in prompt_of(played.model.requests[0])
 
 
-def test_questions_fit_a_card_and_have_something_to_choose():
+def test_questions_fit_a_card_and_have_something_to_choose() -> None:
     asked = [
         _Question(text="One?", options=["a"]),
         _Question(text="  ", options=["a", "b"]),

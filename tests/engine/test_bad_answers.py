@@ -22,7 +22,7 @@ DIAGNOSIS = json.dumps(
 )
 
 
-def fix(replacement):
+def fix(replacement: str) -> str:
     edit = {"find": '(sales["price"])', "replace": replacement, "mends": ["test_sum"]}
     return json.dumps({"edits": [edit]})
 
@@ -30,57 +30,57 @@ def fix(replacement):
 RIGHT_FIX = fix('(sales["price"] * sales["quantity"])')
 
 
-async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(theatre: Theatre):
+async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(theatre: Theatre) -> None:
     played = await theatre.play({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
     assert played.report.success and played.asked.count("plan") == 3
 
 
-async def test_a_refusal_ends_one_run_and_not_the_next(theatre: Theatre):
+async def test_a_refusal_ends_one_run_and_not_the_next(theatre: Theatre) -> None:
     first = await theatre.play({"plan": [REFUSAL] * 3})
-    assert "unusable" in first.report.error
+    assert "unusable" in str(first.report.error)
     second = await theatre.play(GOOD)
     assert second.report.success and second.asked.count("plan") == 1
 
 
-async def test_only_the_stage_that_was_refused_is_asked_anew(theatre: Theatre):
+async def test_only_the_stage_that_was_refused_is_asked_anew(theatre: Theatre) -> None:
     first = await theatre.play({**GOOD, "code": [REFUSAL] * 3})
     assert not first.report.success
     second = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert second.report.success and "plan" not in second.asked
 
 
-async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(theatre: Theatre):
+async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(theatre: Theatre) -> None:
     renamed = fenced(CODE.replace("sales: pd.DataFrame", "df: pd.DataFrame").replace("sales[", "df["))
     first = await theatre.play({**GOOD, "code": [renamed] * 3})
-    assert "interface" in first.report.error
+    assert "interface" in str(first.report.error)
     assert (await theatre.play({"code": [fenced(CODE)]})).report.success
 
 
-async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(theatre: Theatre):
+async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(theatre: Theatre) -> None:
     await theatre.play({**GOOD, "plan": [REFUSAL, PLAN]})
     again = await theatre.play({})
     assert again.report.success and again.asked == []
 
 
-async def test_a_run_that_failed_asks_its_last_question_anew_and_replays_the_rest(theatre: Theatre):
+async def test_a_run_that_failed_asks_its_last_question_anew_and_replays_the_rest(theatre: Theatre) -> None:
     settings = {"max_iterations": 2}
     useless = fix('(sales["price"] * 1)')
     first = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [useless]}, settings=settings)
-    assert "Not solved in 2 attempts" in first.report.error
+    assert "Not solved in 2 attempts" in str(first.report.error)
     second = await theatre.play({"diagnose": [DIAGNOSIS], "fix_code": [RIGHT_FIX]}, settings=settings)
     assert second.report.success and second.asked == ["diagnose", "fix_code"]
     third = await theatre.play({}, settings=settings)
     assert third.report.success and third.asked == []
 
 
-async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(theatre: Theatre):
+async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(theatre: Theatre) -> None:
     settings = {"max_iterations": 1}
     assert not (await theatre.play(WRONG_FIRST, settings=settings)).report.success
     second = await theatre.play(GOOD, settings=settings)
     assert second.report.success and sorted(second.asked) == ["code", "plan", "tests"]
 
 
-async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre):
+async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre) -> None:
     dear = Answer(PLAN, usage={"prompt_tokens": 10, "completion_tokens": 99_000, "total_tokens": 99_010})
     spent = await theatre.play({**GOOD, "plan": [dear]}, settings={"max_tokens": 100_000})
     assert spent.of(Finished)[-1].state == "over_budget"
@@ -88,14 +88,14 @@ async def test_a_spent_budget_throws_no_answer_away(theatre: Theatre):
     assert again.report.success and "plan" not in again.asked
 
 
-async def test_a_service_that_goes_away_throws_no_answer_away(theatre: Theatre):
+async def test_a_service_that_goes_away_throws_no_answer_away(theatre: Theatre) -> None:
     with pytest.raises(Exception, match="refuse"):
         await theatre.play({"plan": [PLAN], "code": [Answer(status=401)], "tests": [Answer(status=401)]})
     again = await theatre.play({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
     assert again.report.success and "plan" not in again.asked
 
 
-async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(theatre: Theatre):
+async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(theatre: Theatre) -> None:
     refused = [REFUSAL] * 6  # three for the edits, three for the whole module
     played = await theatre.play({**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [*refused, RIGHT_FIX]})
     assert played.report.success, played.report.error
@@ -104,17 +104,17 @@ async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(theatre
     assert again.report.success and again.asked == []
 
 
-async def test_whoever_cannot_edit_may_write_the_whole_module(theatre: Theatre):
+async def test_whoever_cannot_edit_may_write_the_whole_module(theatre: Theatre) -> None:
     played = await theatre.play(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS], "fix_code": [REFUSAL, REFUSAL, REFUSAL, fenced(CODE)]}
     )
     assert played.report.success and played.report.attempts == 2
 
 
-async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(theatre: Theatre):
+async def test_fixes_that_are_never_usable_end_the_run_with_that_reason(theatre: Theatre) -> None:
     settings = {"max_iterations": 3}
     played = await theatre.play(
         {**WRONG_FIRST, "diagnose": [DIAGNOSIS] * 2, "fix_code": [REFUSAL] * 12}, settings=settings
     )
-    assert not played.report.success and "I am sorry" in played.report.error
-    assert played.report.solution.code.strip() == WRONG.strip()
+    assert not played.report.success and "I am sorry" in played.error
+    assert played.code.strip() == WRONG.strip()

@@ -1,5 +1,8 @@
+from __future__ import annotations
+
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -9,13 +12,13 @@ from autocoder_jupyter.models.metering import Worst
 from autocoder_jupyter.types import Usage
 
 
-def request(question=1000, answer=8000, price=0.00001):
+def request(question: int = 1000, answer: int = 8000, price: float | None = 0.00001) -> Worst:
     """A request by its tokens, at so many dollars a token."""
     cost = (None, None) if price is None else (question * price, answer * price)
     return Worst(Usage(input_tokens=question, cost=cost[0]), Usage(output_tokens=answer, cost=cost[1]))
 
 
-async def room_of(budget, worst, **used):
+async def room_of(budget: Budget, worst: Worst, **used: Any) -> int | None:
     """Make a request, and say how long its answer might have been."""
     async with budget.reserve(worst) as grant:
         if used:
@@ -23,7 +26,7 @@ async def room_of(budget, worst, **used):
         return grant.room
 
 
-async def test_nothing_is_limited_by_default():
+async def test_nothing_is_limited_by_default() -> None:
     budget = Budget()
     assert await room_of(budget, request(price=None), input_tokens=10**9, cost=None) == 8000
     assert await room_of(budget, request(price=None)) == 8000
@@ -43,33 +46,35 @@ async def test_nothing_is_limited_by_default():
     ],
     ids=["tokens", "cost", "unknown cost"],
 )
-async def test_a_rest_that_is_too_small_for_the_next_question_is_named(budget, used, words):
+async def test_a_rest_that_is_too_small_for_the_next_question_is_named(
+    budget: Any, used: dict[str, Any] | dict[str, None] | dict[str, int], words: str
+) -> None:
     await room_of(budget, request(), **used)
     with pytest.raises(BudgetSpent, match=words):
         await room_of(budget, request())
 
 
-async def test_a_request_of_unknown_price_is_not_allowed_where_money_is_limited():
+async def test_a_request_of_unknown_price_is_not_allowed_where_money_is_limited() -> None:
     with pytest.raises(BudgetSpent, match="cost is unknown"):
         await room_of(Budget(cost=1.0), request(price=None))
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=6000), Budget(cost=0.06)], ids=["tokens", "cost"])
-async def test_a_request_that_fits_only_with_a_shorter_answer_gets_that(budget):
+async def test_a_request_that_fits_only_with_a_shorter_answer_gets_that(budget: Any) -> None:
     assert await room_of(budget, request()) == 5000
 
 
-async def test_an_answer_that_could_only_be_cut_off_is_not_paid_for():
+async def test_an_answer_that_could_only_be_cut_off_is_not_paid_for() -> None:
     with pytest.raises(BudgetSpent):
         await room_of(Budget(tokens=1000 + LEAST_ANSWER - 1), request())
     assert await room_of(Budget(tokens=1000 + LEAST_ANSWER), request()) == LEAST_ANSWER
     assert await room_of(Budget(tokens=1100), request(answer=100)) == 100  # that is all that was asked for
 
 
-async def test_requests_side_by_side_never_hold_more_than_there_is():
+async def test_requests_side_by_side_never_hold_more_than_there_is() -> None:
     budget, first_is_asked, first_may_end = Budget(cost=0.1), asyncio.Event(), asyncio.Event()
 
-    async def first():
+    async def first() -> None:
         async with budget.reserve(request()) as grant:  # holds 0.09
             first_is_asked.set()
             await first_may_end.wait()
@@ -87,7 +92,7 @@ async def test_requests_side_by_side_never_hold_more_than_there_is():
     assert budget.used.cost == pytest.approx(0.07)
 
 
-async def test_a_request_that_failed_gives_back_what_it_held():
+async def test_a_request_that_failed_gives_back_what_it_held() -> None:
     budget = Budget(cost=0.1)
     with pytest.raises(ConnectionError):
         async with budget.reserve(request()):
@@ -104,12 +109,15 @@ async def test_a_request_that_failed_gives_back_what_it_held():
         (Budget(cost=0.5), {"cost": 0.5}, ""),
     ],
 )
-async def test_a_service_that_counts_more_than_was_reserved_is_told_of(budget, used, words):
+async def test_a_service_that_counts_more_than_was_reserved_is_told_of(
+    budget: Any, used: dict[str, None] | dict[str, float] | dict[str, int], words: str
+) -> None:
     await room_of(budget, request(), **used)
     assert budget.overspent.startswith(words) and bool(budget.overspent) == bool(words)
 
 
-def test_the_clock_runs_from_the_beginning_and_not_below_zero():
+def test_the_clock_runs_from_the_beginning_and_not_below_zero() -> None:
     assert Budget().seconds_left is None
     assert Budget(seconds=5, started=time.monotonic() - 6).seconds_left == 0.0
-    assert 0 < Budget(seconds=60).seconds_left <= 60
+    left = Budget(seconds=60).seconds_left
+    assert left is not None and 0 < left <= 60

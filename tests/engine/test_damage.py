@@ -5,12 +5,14 @@ from __future__ import annotations
 import resource
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.events import EvidenceGathered, Finished, Noticed
+from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.local import LocalSandbox
-from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
+from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -36,11 +38,13 @@ def environments(cache: Path) -> list[Path]:
     return [marker.parent for marker in (cache / "environments").glob("*/autocode.json")]
 
 
-def noticed(played) -> list[str]:
+def noticed(played: Played) -> list[str]:
     return [event.text for event in played.of(Noticed)]
 
 
-async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_goes_on(theatre: Theatre, cache: Path):
+async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_goes_on(
+    theatre: Theatre, cache: Path
+) -> None:
     assert noticed(await theatre.play(GOOD)) == []
     (environment,) = environments(cache)
     (library,) = environment.glob("lib/python*/site-packages/numpy/__init__.py")
@@ -51,7 +55,7 @@ async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_go
     assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built anew."]
 
 
-async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(theatre: Theatre, cache: Path):
+async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(theatre: Theatre, cache: Path) -> None:
     await theatre.play(GOOD)
     shutil.rmtree(cache)
     played = await theatre.play({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
@@ -61,11 +65,11 @@ async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(theatre: 
 
 async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed_on_the_code(
     theatre: Theatre, cache: Path
-):
+) -> None:
     class Wiped(LocalSandbox):
         started = 0
 
-        def start(self, environment, limits, **options):
+        def start(self, environment: Environment, limits: Limits, **options: Any) -> Worker:
             worker = super().start(environment, limits, **options)
             self.started += 1
             if self.started == 3:  # as many as a run begins with
@@ -79,10 +83,10 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
     assert any("parts of it were removed" in text for text in noticed(played))
 
 
-async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(theatre: Theatre):
+async def test_a_disk_that_is_full_at_the_end_does_not_lose_the_function(theatre: Theatre) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def fill(event):
+    def fill(event: Event) -> None:
         if isinstance(event, EvidenceGathered):  # from here on no file grows beyond a few bytes
             resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
         elif isinstance(event, Finished):

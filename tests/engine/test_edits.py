@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import edit_of, file_of
-from tests.scripted_model import prompt_of
+from tests.scripted_model import Script, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 SCRIPT = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
@@ -25,13 +26,13 @@ def files(theatre: Theatre) -> tuple[Versions, Path, Path]:
     return versions, file_of(versions, version), file_of(versions, version, "test_solution.py")
 
 
-async def play(theatre: Theatre, script=None) -> Report:
+async def play(theatre: Theatre, script: Mapping[str, Script] | None = None) -> Report:
     played = await theatre.play(script or {})
     return played.report
 
 
 @pytest.mark.local_sandbox
-async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(theatre: Theatre):
+async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(theatre: Theatre) -> None:
     first = await play(theatre, SCRIPT)
     _, code, _ = files(theatre)
     code.write_text(EDITED)
@@ -39,9 +40,10 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
     report = played.report
     assert report.success and played.asked == []
     assert (report.author, report.parent, report.change) == ("you", first.run_id, "edited by you")
-    assert report.run_id.startswith(f"{first.run_id}-") and report.solution.code == EDITED
+    assert report.run_id.startswith(f"{first.run_id}-") and played.code == EDITED
     assert {test.id for test in report.evidence.tests} == {"test_sum", "test_empty"}
-    assert report.changes.code.rstrip() == CODE and report.changes.outputs == () and not report.changes.tests
+    changes = played.changes
+    assert changes.code.rstrip() == CODE and changes.outputs == () and not changes.tests
     assert code.read_text() == EDITED  # the file that was edited is as it was left
     again = await theatre.play({})
     assert again.asked == [] and again.report.run_id == report.run_id and again.report.kept == "3 rows"
@@ -49,7 +51,7 @@ async def test_an_edited_file_is_tested_without_a_model_and_counts_from_then_on(
 
 
 @pytest.mark.local_sandbox
-async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre):
+async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre) -> None:
     first = await play(theatre, SCRIPT)
     _, _, tests = files(theatre)
     tests.write_text(TESTS.replace("== 8.0", "== 9.0"))
@@ -62,7 +64,7 @@ async def test_an_edit_that_fails_is_told_and_nobody_mends_it(theatre: Theatre):
 
 
 @pytest.mark.local_sandbox
-async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(theatre: Theatre):
+async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(theatre: Theatre) -> None:
     wrong = CODE.replace(' * sales["quantity"]', "")
     await theatre.play({**SCRIPT, "code": [fenced(wrong)]}, settings={"max_iterations": 1})
     _, code, _ = files(theatre)
@@ -73,7 +75,7 @@ async def test_an_edit_of_an_attempt_that_failed_is_not_written_over(theatre: Th
 
 
 @pytest.mark.local_sandbox
-async def test_half_an_edit_is_told_and_left_as_it_is(theatre: Theatre):
+async def test_half_an_edit_is_told_and_left_as_it_is(theatre: Theatre) -> None:
     await play(theatre, SCRIPT)
     _, code, tests = files(theatre)
     code.write_text("def run(sales:\n")
@@ -87,7 +89,7 @@ async def test_half_an_edit_is_told_and_left_as_it_is(theatre: Theatre):
 
 
 @pytest.mark.local_sandbox
-async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre):
+async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre) -> None:
     await play(theatre, SCRIPT)
     versions, code, tests = files(theatre)
     version = versions.all()[-1]
@@ -100,11 +102,12 @@ async def test_what_git_or_an_editor_does_to_a_file_is_no_edit(theatre: Theatre)
     code.write_bytes(b"\xff\x00")
     assert edit_of(versions, version) is None
     code.write_text(EDITED)
-    assert edit_of(versions, version).code.rstrip() == EDITED and edit_of(versions, version).tests.rstrip() == TESTS
+    edit = edit_of(versions, version)
+    assert edit is not None and (edit.code.rstrip(), edit.tests.rstrip()) == (EDITED, TESTS)
 
 
 @pytest.mark.local_sandbox
-async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre):
+async def test_a_wish_starts_from_what_the_person_wrote(theatre: Theatre) -> None:
     await play(theatre, SCRIPT)
     _, code, _ = files(theatre)
     code.write_text(EDITED)

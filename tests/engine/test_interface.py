@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import pytest
 
 from autocoder_jupyter.engine.interface import interface_problem, signature
@@ -15,7 +17,7 @@ PLAN = CodePlan(
 )
 
 
-def test_the_signature_is_python_with_types_and_defaults():
+def test_the_signature_is_python_with_types_and_defaults() -> None:
     assert signature(PLAN) == (
         "def run(sales: pd.DataFrame, min_orders: int = 5, since: datetime.date = "
         "datetime.date.fromisoformat('2024-01-01')) -> tuple[pd.DataFrame, str]: ..."
@@ -23,13 +25,13 @@ def test_the_signature_is_python_with_types_and_defaults():
 
 
 @pytest.mark.parametrize("default", ["P14DT6H56M7.5S", 1234567.5])
-def test_a_duration_stands_in_the_signature_to_the_last_digit(default):
+def test_a_duration_stands_in_the_signature_to_the_last_digit(default: float | str) -> None:
     span = InputSpec(name="span", type="timedelta", required=False, default=default)
     plan = PLAN.model_copy(update={"inputs": (span,)})
     assert "span: datetime.timedelta = datetime.timedelta(seconds=1234567.5)" in signature(plan)
 
 
-def test_one_output_is_annotated_bare_and_files_are_paths():
+def test_one_output_is_annotated_bare_and_files_are_paths() -> None:
     plan = CodePlan(description="", approach="", inputs=(), outputs=(OutputSpec(name="report", type="File"),))
     assert signature(plan) == "def run() -> pathlib.Path: ..."
 
@@ -43,7 +45,7 @@ def test_one_output_is_annotated_bare_and_files_are_paths():
     ],
     ids=["plain", "keyword-only", "kwargs"],
 )
-def test_a_module_with_the_planned_parameters_is_fine(code):
+def test_a_module_with_the_planned_parameters_is_fine(code: str) -> None:
     assert interface_problem(code, PLAN) == ""
 
 
@@ -60,5 +62,5 @@ def test_a_module_with_the_planned_parameters_is_fine(code):
         pytest.param("def run(sales, /, min_orders, since): ...", "by keyword", id="positional only"),
     ],
 )
-def test_a_module_without_them_is_told_why(code, complaint):
+def test_a_module_without_them_is_told_why(code: str, complaint: str) -> None:
     assert complaint in interface_problem(code, PLAN)

@@ -1,5 +1,9 @@
+from __future__ import annotations
+
 import json
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,45 +17,45 @@ from autocoder_jupyter.versions.keys import content_key
 from tests.hostile_folder import HOSTILE
 
 
-def exchange(key, answer="text"):
+def exchange(key: str, answer: str = "text") -> Exchange:
     return Exchange(stage="plan", key=key, model="m", messages=({"role": "user", "content": "é"},), answer=answer)
 
 
-def journal(root, run_id="r1"):
+def journal(root: Path, run_id: str = "r1") -> Journal:
     opened = Journal(root, "growth")
     opened.begin(run_id)
     return opened
 
 
-def report(**fields):
-    return Report(**({"name": "growth", "run_id": "r1", "prompt": "p", "success": True} | fields))
+def report(**fields: object) -> Report:
+    return Report.model_validate({"name": "growth", "run_id": "r1", "prompt": "p", "success": True} | fields)
 
 
-def test_an_exchange_is_found_again_by_a_later_kernel(tmp_path):
+def test_an_exchange_is_found_again_by_a_later_kernel(tmp_path: Path) -> None:
     journal(tmp_path).add(exchange("k"))
     assert journal(tmp_path).find("k") == exchange("k")
 
 
-def test_an_exchange_of_an_earlier_run_of_the_same_name_is_found(tmp_path):
+def test_an_exchange_of_an_earlier_run_of_the_same_name_is_found(tmp_path: Path) -> None:
     journal(tmp_path, "r1").add(exchange("k"))
     assert journal(tmp_path, "r2").find("k") is not None
 
 
-def test_the_newest_answer_to_a_question_wins(tmp_path):
+def test_the_newest_answer_to_a_question_wins(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.add(exchange("k", "old"))
     first.add(exchange("k", "new"))
-    assert journal(tmp_path).find("k").answer == "new"
+    assert journal(tmp_path).find("k") == exchange("k", "new")
 
 
-def test_another_name_has_another_memory(tmp_path):
+def test_another_name_has_another_memory(tmp_path: Path) -> None:
     journal(tmp_path).add(exchange("k"))
     other = Journal(tmp_path, "other")
     other.begin("r1")
     assert other.find("k") is None
 
 
-def test_a_line_cut_short_by_a_crash_loses_nothing_else(tmp_path):
+def test_a_line_cut_short_by_a_crash_loses_nothing_else(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.add(exchange("k"))
     with (first.folder / "journal.jsonl").open("a") as file:
@@ -61,7 +65,7 @@ def test_a_line_cut_short_by_a_crash_loses_nothing_else(tmp_path):
     assert again.find("k") is not None and again.find("after") is not None
 
 
-def test_a_line_that_somebody_else_wrote_is_passed_over(tmp_path):
+def test_a_line_that_somebody_else_wrote_is_passed_over(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.add(exchange("k"))
     with (first.folder / "journal.jsonl").open("a") as file:
@@ -69,7 +73,7 @@ def test_a_line_that_somebody_else_wrote_is_passed_over(tmp_path):
     assert journal(tmp_path).find("k") is not None
 
 
-def test_a_step_is_recorded_once(tmp_path):
+def test_a_step_is_recorded_once(tmp_path: Path) -> None:
     first = journal(tmp_path)
     for _ in range(2):
         first.add_step("environment", "k", {"lock": ["a==1"]})
@@ -77,7 +81,7 @@ def test_a_step_is_recorded_once(tmp_path):
     assert journal(tmp_path).find_step("environment", "k") == {"lock": ["a==1"]}
 
 
-def test_a_run_that_only_replays_leaves_its_folder_as_it_was(tmp_path):
+def test_a_run_that_only_replays_leaves_its_folder_as_it_was(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.add(exchange("k"))
     first.write_report(report(seconds=1.0))
@@ -86,12 +90,12 @@ def test_a_run_that_only_replays_leaves_its_folder_as_it_was(tmp_path):
     assert json.loads((first.folder / "report.json").read_text())["seconds"] == 1.0
 
 
-def test_nothing_is_written_before_something_happens(tmp_path):
+def test_nothing_is_written_before_something_happens(tmp_path: Path) -> None:
     journal(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path):
+def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path: Path) -> None:
     first = journal(tmp_path)
     first.write_report(report())
     (tmp_path / "growth" / "broken").mkdir()
@@ -104,18 +108,18 @@ def test_the_runs_of_a_name_are_listed_and_broken_ones_passed_over(tmp_path):
     assert [version.id for version in Versions(tmp_path, "growth").all()] == ["r1"]
 
 
-def test_keys_hang_on_content_alone():
+def test_keys_hang_on_content_alone() -> None:
     assert content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1}) != content_key({"a": 1, "b": 3})
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "root").write_text("a file in the place of the folder")
     with pytest.raises(AutocodeError, match=r"cannot be written in .*root\.\nNot a directory.*\n.*journal_root"):
         journal(tmp_path / "root").write_report(report())
 
 
 @pytest.fixture
-def mine(tmp_path):
+def mine(tmp_path: Path) -> Path:
     """A file of the person's that is a journal by chance, so that reading it would be noticed."""
     file = tmp_path / "home" / "start file"
     file.parent.mkdir()
@@ -127,7 +131,9 @@ def mine(tmp_path):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_journal_that_is_no_plain_file_ends_the_run_before_anything_is_written_to_it(tmp_path, mine, kind):
+def test_a_journal_that_is_no_plain_file_ends_the_run_before_anything_is_written_to_it(
+    tmp_path: Path, mine: Path, kind: Any
+) -> None:
     before = mine.read_bytes()
     (tmp_path / "root" / "growth" / "r1").mkdir(parents=True)
     HOSTILE[kind](tmp_path / "root" / "growth" / "r1" / "journal.jsonl", mine)
@@ -141,7 +147,7 @@ def test_a_journal_that_is_no_plain_file_ends_the_run_before_anything_is_written
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_the_journal_of_another_run_that_is_no_plain_file_is_passed_over(tmp_path, mine, kind):
+def test_the_journal_of_another_run_that_is_no_plain_file_is_passed_over(tmp_path: Path, mine: Path, kind: Any) -> None:
     journal(tmp_path / "root", "r1").add(exchange("k"))
     (tmp_path / "root" / "growth" / "r0").mkdir()
     for name in ("journal.jsonl", "report.json", "sent.json"):
@@ -154,7 +160,7 @@ def test_the_journal_of_another_run_that_is_no_plain_file_is_passed_over(tmp_pat
 
 
 @pytest.mark.parametrize("link", ["root", "root/growth", "root/growth/r1"])
-def test_a_folder_of_the_journal_that_is_a_link_is_neither_read_nor_written(tmp_path, link):
+def test_a_folder_of_the_journal_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, link: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     journal(elsewhere / "deep").add(exchange("stolen"))
     target = {"root": elsewhere / "deep", "root/growth": elsewhere / "deep" / "growth"}.get(link)
@@ -173,7 +179,7 @@ def test_a_folder_of_the_journal_that_is_a_link_is_neither_read_nor_written(tmp_
     assert {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} == before
 
 
-def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
+def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path: Path, mine: Path) -> None:
     before = mine.read_bytes()
     folder = tmp_path / "root" / "growth" / "r1"
     folder.mkdir(parents=True)
@@ -201,7 +207,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path, mine):
         pytest.param("\x00\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), id="no text"),
     ],
 )
-def test_a_line_that_is_made_to_break_its_reader_is_passed_over(tmp_path, line):
+def test_a_line_that_is_made_to_break_its_reader_is_passed_over(tmp_path: Path, line: Any) -> None:
     first = journal(tmp_path)
     first.add(exchange("k"))
     with (first.folder / "journal.jsonl").open("a") as file:
@@ -211,7 +217,9 @@ def test_a_line_that_is_made_to_break_its_reader_is_passed_over(tmp_path, line):
     assert again.find("k") is not None and again.find("after") is not None and again.find_step("s", "k") is None
 
 
-def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(tmp_path, monkeypatch):
+def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for age, run_id in enumerate(("own", "old", "new")):
         recorded = journal(tmp_path, run_id)
         recorded.add(exchange(run_id))
@@ -222,7 +230,7 @@ def test_of_too_much_the_oldest_is_left_out_and_the_own_is_read_first(tmp_path, 
     assert again.find("own") is not None and again.find("new") is not None and again.find("old") is None
 
 
-def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path):
+def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path: Path) -> None:
     home = tmp_path / "growth" / "r1"
     home.mkdir(parents=True)
     (home / "request.json").write_text("{}\n")
@@ -235,7 +243,7 @@ def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path):
 @pytest.mark.parametrize(
     "said", [{"masked": "abc"}, {"left_out": {"sales": 1}}, {"share": "all"}, {"text": 5}, {"requests": {}}, ["text"]]
 )
-def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path, said):
+def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path: Path, said: object) -> None:
     home = tmp_path / "growth" / "r1"
     home.mkdir(parents=True)
     (home / "sent.json").write_text(json.dumps(said))
@@ -246,7 +254,9 @@ def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path, said):
     "numbers",
     [{"seconds": float("inf")}, {"seconds": float("nan")}, {"usage": {"input_tokens": 10**400}}, {"attempts": 10**400}],
 )
-def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(tmp_path, numbers):
+def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(
+    tmp_path: Path, numbers: dict[str, dict[str, int]] | dict[str, float] | dict[str, int]
+) -> None:
     home = tmp_path / "growth" / "r1"
     home.mkdir(parents=True)
     (home / "report.json").write_text(json.dumps(report().model_dump(mode="json") | numbers))
@@ -256,7 +266,7 @@ def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(tmp_path, num
 CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> theirs\n"
 
 
-def recorded(root):
+def recorded(root: Path) -> Journal:
     """A run that is whole, as it is found by the next kernel."""
     first = journal(root)
     first.write_request({"asked": 1}, {"share": "rows"})
@@ -270,7 +280,9 @@ THERE = report(solution={"code": "a = 1\n"}, tests="def test_a(): pass\n")
 
 @pytest.mark.parametrize("name", ["report.json", "solution.py", "test_solution.py", "request.json", "sent.json"])
 @pytest.mark.parametrize("damage", ["gone", "a folder", "a merge conflict", "cut short", "no text"])
-def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(tmp_path, name, damage):
+def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(
+    tmp_path: Path, name: str, damage: str
+) -> None:
     again = recorded(tmp_path)
     file = again.folder / name
     before = file.read_bytes()
@@ -294,7 +306,7 @@ def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(tmp_
     )
 
 
-def test_a_journal_with_a_merge_conflict_gives_the_answers_of_both_sides(tmp_path):
+def test_a_journal_with_a_merge_conflict_gives_the_answers_of_both_sides(tmp_path: Path) -> None:
     again = recorded(tmp_path)
     file = again.folder / "journal.jsonl"
     ours = file.read_text()
@@ -305,17 +317,19 @@ def test_a_journal_with_a_merge_conflict_gives_the_answers_of_both_sides(tmp_pat
     assert both.find("k") is not None and both.find("theirs") is not None
 
 
-def test_an_edit_of_the_persons_is_no_damage(tmp_path):
+def test_an_edit_of_the_persons_is_no_damage(tmp_path: Path) -> None:
     again = recorded(tmp_path)
     (again.folder / "solution.py").write_text("a = 3\n")
     again.write_report(THERE)
     assert (again.folder / "solution.py").read_text() == "a = 3\n"
 
 
-def test_a_step_that_cannot_be_written_is_noted_and_used_all_the_same(tmp_path, monkeypatch):
+def test_a_step_that_cannot_be_written_is_noted_and_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = journal(tmp_path)
 
-    def full(*_):
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Folder, "append", full)

@@ -139,9 +139,9 @@ async def test_asking_anew_makes_a_version_that_counts_from_then_on(theatre: The
     versions = Versions(theatre.root, "growth")
     assert [version.id for version in versions.all()] == [key, f"{key}-2"]
     assert [version.report.change for version in versions.all()] == ["", "asked anew (--refresh)"]
-    assert "too long" in (await theatre.play({})).report.solution.code
+    assert "too long" in (await theatre.play({})).code
     versions.choose(key, key)
-    assert "too long" not in (await theatre.play({})).report.solution.code
+    assert "too long" not in (await theatre.play({})).code
 
 
 async def test_what_is_not_to_be_recorded_is_no_version(theatre: Theatre) -> None:
@@ -183,7 +183,7 @@ async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> Non
 
 async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre) -> None:
     first = await theatre.play(SCRIPT)
-    other = {"prompt": "Revenue of @sales in all."}
+    other: dict[str, Any] = {"prompt": "Revenue of @sales in all."}
     await theatre.play(SCRIPT, **other)
     versions = Versions(theatre.root, "growth")
     versions.restore(versions.all()[0])

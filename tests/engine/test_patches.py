@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from autocoder_jupyter.engine.patches import (
@@ -42,16 +46,16 @@ def test_last():
 '''
 
 
-def test_an_edit_replaces_the_one_place_where_its_text_stands():
+def test_an_edit_replaces_the_one_place_where_its_text_stands() -> None:
     assert "y = x + 2" in apply_edits(MODULE, [Edit(find="y = x + 1", replace="y = x + 2")])
 
 
-def test_an_edit_forgives_trailing_white_space():
+def test_an_edit_forgives_trailing_white_space() -> None:
     edited = apply_edits(MODULE, [Edit(find="    y = x + 1\n    return y", replace="    return x + 2\n")])
     assert edited.endswith("    # keep me\n    return x + 2\n")
 
 
-def test_what_no_edit_touches_stays_as_it_is_to_the_last_blank():
+def test_what_no_edit_touches_stays_as_it_is_to_the_last_blank() -> None:
     source = 'TABLE = """a  \n\tb """   \n\n\ndef run():\n    return 1\n'
     assert apply_edits(source, [Edit(find="return 1", replace="return 2")]) == source.replace("1", "2")
 
@@ -66,28 +70,28 @@ def test_what_no_edit_touches_stays_as_it_is_to_the_last_blank():
         pytest.param([Edit(find="return y", replace="return (")], "does not parse", id="syntax"),
     ],
 )
-def test_an_edit_that_does_not_fit_is_refused_with_the_reason(edits, complaint):
+def test_an_edit_that_does_not_fit_is_refused_with_the_reason(edits: list[Any], complaint: str) -> None:
     with pytest.raises(PatchError, match=complaint):
         apply_edits(MODULE, edits)
 
 
-def test_comments_and_layout_are_no_change_in_substance():
+def test_comments_and_layout_are_no_change_in_substance() -> None:
     assert not changed_in_substance(MODULE, MODULE.replace("# keep me", "# another remark"))
     assert changed_in_substance(MODULE, MODULE.replace("+ 1", "+ 2"))
 
 
-def test_replacing_a_test_leaves_all_other_text_as_it_is():
+def test_replacing_a_test_leaves_all_other_text_as_it_is() -> None:
     new = replace_tests(TESTS, {"test_last": "def test_last():\n    assert run(x=2) == 4"})
     assert new == TESTS.replace("assert run(x=2) == 3", "assert run(x=2) == 4")
 
 
-def test_a_decorated_test_is_replaced_with_its_decorators():
+def test_a_decorated_test_is_replaced_with_its_decorators() -> None:
     new = replace_tests(TESTS, {"test_adds": "def test_adds():\n    assert run(x=1) == 2"})
     assert "parametrize" not in new
     assert "# between the tests\nLIMIT = 3" in new
 
 
-def test_methods_of_test_classes_and_async_tests_are_replaced_in_place():
+def test_methods_of_test_classes_and_async_tests_are_replaced_in_place() -> None:
     new = replace_tests(
         TESTS,
         {
@@ -99,7 +103,7 @@ def test_methods_of_test_classes_and_async_tests_are_replaced_in_place():
     assert "        assert run(x=1) == 2\n" in new
 
 
-def test_a_test_can_be_dropped():
+def test_a_test_can_be_dropped() -> None:
     new = replace_tests(TESTS, {"test_adds": None})
     assert "test_adds" not in new and "parametrize" not in new and "test_last" in new
 
@@ -114,12 +118,14 @@ def test_a_test_can_be_dropped():
         pytest.param({"TestEdges::test_zero": None, "TestEdges::test_later": None}, "do not parse", id="empty class"),
     ],
 )
-def test_a_replacement_that_does_not_fit_is_refused(replacements, complaint):
+def test_a_replacement_that_does_not_fit_is_refused(
+    replacements: dict[str, None] | dict[str, str], complaint: str
+) -> None:
     with pytest.raises(PatchError, match=complaint):
         replace_tests(TESTS, replacements)
 
 
-def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test():
+def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test() -> None:
     text = excerpt(TESTS, ["test_last", "TestEdges::test_zero"])
     assert "def test_zero" in text and "def test_last" in text and "LIMIT = 3" in text
     assert "def test_adds" not in text and "test_later" not in text and "parametrize" not in text
@@ -141,11 +147,11 @@ def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test()
         ("x = 1\n", [], "x = 1\n"),
     ],
 )
-def test_imports_come_to_the_top_once(source, imports, expected):
+def test_imports_come_to_the_top_once(source: str, imports: list[Any] | list[str], expected: str) -> None:
     assert add_imports(source, imports) == expected
 
 
 @pytest.mark.parametrize("text", ["x = 1", "import", "import re\nprint(1)"])
-def test_only_imports_are_added(text):
+def test_only_imports_are_added(text: str) -> None:
     with pytest.raises(PatchError):
         add_imports("x = 1\n", [text])

@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 import json
+from typing import Any
 
 import pytest
 
@@ -20,11 +23,11 @@ INPUTS = (
 )
 
 
-def answer(**fields):
+def answer(**fields: object) -> PlanAnswer:
     return PlanAnswer.model_validate({"description": "d", "approach": "a", "outputs": []} | fields)
 
 
-def test_declared_outputs_keep_their_types_and_gain_meaning_and_columns():
+def test_declared_outputs_keep_their_types_and_gain_meaning_and_columns() -> None:
     plan = merge(
         answer(
             outputs=[
@@ -45,7 +48,7 @@ def test_declared_outputs_keep_their_types_and_gain_meaning_and_columns():
     assert plan.outputs[0].meaning == "one row a month"
 
 
-def test_undeclared_outputs_are_proposed():
+def test_undeclared_outputs_are_proposed() -> None:
     plan = merge(answer(outputs=[{"name": "chart", "type": "matplotlib.figure.Figure"}]), (), ())
     assert plan.outputs == (OutputSpec(name="chart", type="Figure"),)
 
@@ -79,13 +82,13 @@ def test_undeclared_outputs_are_proposed():
         ("plotly.graph_objects.Figure", "Figure"),
     ],
 )
-def test_types_are_understood_as_models_write_them(said, understood):
+def test_types_are_understood_as_models_write_them(said: str, understood: str) -> None:
     plan = merge(answer(outputs=[{"name": "x", "type": said}]), (), ())
     assert [output.type for output in plan.outputs] == [understood]
 
 
 @pytest.mark.parametrize("said", ["float | None", "Optional[float]", "float or None", "Union[None, int, float]"])
-def test_an_output_that_may_be_none_says_what_stands_for_it(said):
+def test_an_output_that_may_be_none_says_what_stands_for_it(said: str) -> None:
     (output,) = merge(answer(outputs=[{"name": "mean", "type": said, "meaning": "in euros"}]), (), ()).outputs
     assert output.type == "float"
     assert output.meaning == "in euros (where there is none: NaN, never None)"
@@ -104,18 +107,20 @@ def test_an_output_that_may_be_none_says_what_stands_for_it(said):
         ({"name": "2024", "type": "int"}, "no digit first"),
     ],
 )
-def test_an_output_that_cannot_be_understood_is_asked_again_and_not_dropped(output, complaint):
+def test_an_output_that_cannot_be_understood_is_asked_again_and_not_dropped(
+    output: dict[str, str], complaint: str
+) -> None:
     with pytest.raises(Unreadable) as caught:
         merge(answer(outputs=[{"name": "good", "type": "int"}, output]), (), ())
     assert complaint in str(caught.value)
 
 
-def test_a_plan_without_outputs_is_asked_again():
+def test_a_plan_without_outputs_is_asked_again() -> None:
     with pytest.raises(Unreadable, match="names no output"):
         merge(answer(outputs=[]), (), ())
 
 
-def test_all_that_is_wrong_with_a_plan_is_said_at_once():
+def test_all_that_is_wrong_with_a_plan_is_said_at_once() -> None:
     with pytest.raises(Unreadable) as caught:
         merge(
             answer(outputs=[{"name": "x", "type": "Wormhole"}], parameters=[{"name": "n", "type": "int"}]),
@@ -127,26 +132,26 @@ def test_all_that_is_wrong_with_a_plan_is_said_at_once():
     )
 
 
-def test_names_that_python_does_not_know_are_repaired():
+def test_names_that_python_does_not_know_are_repaired() -> None:
     outputs = [{"name": "total revenue", "type": "float"}, {"name": "class", "type": "str"}]
     plan = merge(answer(outputs=outputs, parameters=[{"name": "min-orders", "type": "int", "default": 5}]), (), ())
     assert [output.name for output in plan.outputs] == ["total_revenue", "class_"]
     assert plan.inputs[0].name == "min_orders"
 
 
-def test_names_that_repair_makes_equal_are_asked_again():
+def test_names_that_repair_makes_equal_are_asked_again() -> None:
     outputs = [{"name": "total revenue", "type": "float"}, {"name": "total_revenue", "type": "int"}]
     with pytest.raises(Unreadable, match="'total revenue' and 'total_revenue' would be the same name"):
         merge(answer(outputs=outputs), (), ())
 
 
-def test_what_is_said_of_declared_outputs_and_given_inputs_need_not_be_understood():
+def test_what_is_said_of_declared_outputs_and_given_inputs_need_not_be_understood() -> None:
     declared = (OutputSpec(name="best", type="str"),)
     said = answer(outputs=[{"name": "best", "type": "Wormhole"}], parameters=[{"name": "sales", "type": "?"}])
     assert merge(said, INPUTS, declared).outputs == declared
 
 
-async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outputs_is_lost():
+async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outputs_is_lost() -> None:
     bad = {"name": "trend", "type": "Trendline"}
     said = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "number"}, bad]}
     good = {**said, "outputs": [said["outputs"][0], {**bad, "type": "list[float]"}]}
@@ -157,7 +162,7 @@ async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outpu
     assert "Output 'trend': 'Trendline' is not one of the types" in endpoint.requests[1]["messages"][-1]["content"]
 
 
-async def test_a_plan_that_is_never_understood_ends_with_the_reason():
+async def test_a_plan_that_is_never_understood_ends_with_the_reason() -> None:
     said = {"description": "d", "approach": "a", "outputs": [{"name": "trend", "type": "Trendline"}]}
     with ScriptedModel([json.dumps(said)] * 3) as endpoint, pytest.raises(UnusableAnswer) as caught:
         talk = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
@@ -165,13 +170,13 @@ async def test_a_plan_that_is_never_understood_ends_with_the_reason():
     assert "'Trendline' is not one of the types" in caught.value.why
 
 
-def test_what_a_plan_names_twice_is_there_once():
+def test_what_a_plan_names_twice_is_there_once() -> None:
     twice = [{"name": "x", "type": "int", "default": 1}, {"name": "x", "type": "int", "default": 2}]
     plan = merge(answer(outputs=twice, parameters=twice), (), ())
     assert [spec.name for spec in plan.inputs] == [spec.name for spec in plan.outputs] == ["x"]
 
 
-def test_required_inputs_come_before_optional_ones():
+def test_required_inputs_come_before_optional_ones() -> None:
     assert [spec.name for spec in merge(answer(outputs=[{"name": "x", "type": "int"}]), INPUTS, ()).inputs] == [
         "sales",
         "limit",
@@ -189,7 +194,9 @@ def test_required_inputs_come_before_optional_ones():
         ({"type": "date", "default": "2024-01-31"}, "date", "2024-01-31"),
     ],
 )
-def test_parameters_are_understood_as_models_write_them(said, kind, default):
+def test_parameters_are_understood_as_models_write_them(
+    said: dict[str, Any] | dict[str, str], kind: str, default: object
+) -> None:
     plan = merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=[{"name": "p", **said}]), INPUTS, ())
     assert (plan.inputs[-1].type, plan.inputs[-1].default, plan.inputs[-1].required) == (kind, default, False)
     assert type(plan.inputs[-1].default) is type(default)
@@ -206,12 +213,14 @@ def test_parameters_are_understood_as_models_write_them(said, kind, default):
         ({"type": "Wormhole", "default": 1}, "'Wormhole' is not one of the types"),
     ],
 )
-def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(said, complaint):
+def test_a_parameter_that_cannot_be_one_is_asked_again_and_not_dropped(
+    said: dict[str, Any] | dict[str, str], complaint: str
+) -> None:
     with pytest.raises(Unreadable) as caught:
         merge(answer(outputs=[{"name": "x", "type": "int"}], parameters=[{"name": "p", **said}]), INPUTS, ())
     assert complaint in str(caught.value)
 
 
-def test_a_second_solution_says_its_types_in_the_same_words():
+def test_a_second_solution_says_its_types_in_the_same_words() -> None:
     module = 'OUTPUTS = {"names": "list[str]", "mean": "number"}\n\n\ndef run(): ...\n'
     assert [output.type for output in read_second(module, ()).outputs] == ["list", "float"]

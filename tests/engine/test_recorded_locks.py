@@ -98,7 +98,7 @@ async def test_who_says_no_gets_the_packages_that_are_needed(folder: Folder) -> 
 
 async def test_what_a_wanted_package_needs_is_no_question(tmp_path: Path, wheelhouse: Path) -> None:
     folder = Folder(tmp_path / ".autocode")
-    wanted = {"base_packages": ("beta",)}
+    wanted: dict[str, Any] = {"base_packages": ("beta",)}
     await folder.installed(**wanted)
     make_wheel(wheelhouse, "beta", "2.0", requires=["alpha"])
     assert {"beta==1.0", "alpha==1.0"} <= set(await folder.installed(**wanted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Awaitable
 
 import pytest
 
@@ -11,8 +12,8 @@ from autocoder_jupyter.engine.events import Compared
 from autocoder_jupyter.engine.sort_tests import _quoted, unreachable
 from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, TestChoice, TestOutcome
-from tests.scripted_model import prompt_of
-from tests.theatre import CODE, TESTS, Theatre, fenced
+from tests.scripted_model import Script, prompt_of
+from tests.theatre import CODE, TESTS, Played, Theatre, fenced
 
 WISH = "Also give the mean price, and let an empty frame have a revenue of -1."
 
@@ -73,14 +74,16 @@ def sorted_tests(*dropped: tuple[str, str]) -> str:
     return json.dumps({"verdicts": [{"test_name": "test_sum", "verdict": "keep"}, *verdicts]})
 
 
-def refine(theatre: Theatre, sorting=None, code=REFINED, tests=FURTHER, **script):
+def refine(
+    theatre: Theatre, sorting: str | None = None, code: str = REFINED, tests: str = FURTHER, **script: Script
+) -> Awaitable[Played]:
     sorting = sorted_tests(("test_empty", "an empty frame have a revenue of -1")) if sorting is None else sorting
     answers = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], "sort_tests": [sorting], **script}
     return theatre.play(answers, wishes=(WISH,), earlier=EARLIER)
 
 
 @pytest.mark.local_sandbox
-async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre):
+async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre) -> None:
     played = await refine(theatre)
     report = played.report
     assert report.success, report.error
@@ -96,7 +99,7 @@ async def test_a_wish_is_granted_and_what_it_changed_is_told(theatre: Theatre):
 
 
 @pytest.mark.local_sandbox
-async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre):
+async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre) -> None:
     played = await refine(theatre)
     prompts = {stage: prompt_of(request) for stage, request in zip(played.asked, played.model.requests, strict=True)}
     for stage in ("plan", "code", "tests"):
@@ -110,7 +113,9 @@ async def test_each_sees_what_it_needs_and_no_more(theatre: Theatre):
 
 
 @pytest.mark.local_sandbox
-async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fails_what_breaks_it(theatre: Theatre):
+async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fails_what_breaks_it(
+    theatre: Theatre,
+) -> None:
     wrong = REFINED.replace(' * sales["quantity"]', "")
     sorting = sorted_tests(("test_empty", "a revenue of -1"), ("test_sum", "sums are in the way"))
     stays = {"verdicts": [{"test_name": "test_sum", "derivation": "2*1 + 3*2 = 8", "verdict": "stands"}]}
@@ -128,12 +133,12 @@ async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fa
     assert {test.id: test.outcome for test in played.report.evidence.tests}["test_sum"] == "failed"
 
 
-def test_words_that_are_not_in_the_wish_contradict_nothing():
+def test_words_that_are_not_in_the_wish_contradict_nothing() -> None:
     assert _quoted("an  EMPTY frame", WISH) and _quoted('"mean price".', WISH)
     assert not _quoted("sums are in the way", WISH) and not _quoted("", WISH) and not _quoted(" . ", WISH)
 
 
-def test_no_test_can_call_a_function_that_needs_more_than_it_did():
+def test_no_test_can_call_a_function_that_needs_more_than_it_did() -> None:
     before, targets = EARLIER.plan.inputs, InputSpec(name="targets", type="DataFrame")
     choice = TestChoice(id="test_sum")
     assert unreachable((choice,), before, before) == (choice,)
@@ -142,7 +147,7 @@ def test_no_test_can_call_a_function_that_needs_more_than_it_did():
     assert gone.fate == "dropped" and "without targets" in gone.reason
 
 
-def test_a_wish_and_what_it_starts_from_name_another_request():
+def test_a_wish_and_what_it_starts_from_name_another_request() -> None:
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.versions.keys import RequestKey
 
@@ -152,7 +157,7 @@ def test_a_wish_and_what_it_starts_from_name_another_request():
     assert len({RequestKey.of(request, AgentConfig(), ()).id for request in (plain, wished, other)}) == 3
 
 
-def test_a_dry_run_shows_what_the_wish_starts_from():
+def test_a_dry_run_shows_what_the_wish_starts_from() -> None:
     from autocoder_jupyter.engine.dry_run import preview
     from autocoder_jupyter.request import AgentConfig, Request
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.events import Finished, OpinionGiven
-from autocoder_jupyter.types import InputSpec, OutputSpec
-from tests.scripted_model import Answer, prompt_of
+from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
+from tests.scripted_model import Answer, Script, prompt_of
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
 pytestmark = pytest.mark.local_sandbox
@@ -25,25 +26,25 @@ NAMED = json.dumps(
 )
 
 
-def derived(*values, place="total", decided=True):
+def derived(*values: object, place: str = "total", decided: bool = True) -> str:
     told = {"derivation": "1 * 2 = 2", "sentence": "Total revenue of @sales.", "decided": decided}
     return json.dumps({**told, "values": [{"place": place, "values": list(values)}]})
 
 
-def script(code=CODE, tests=TESTS, **more):
+def script(code: str = CODE, tests: str = TESTS, **more: Script) -> dict[str, Script]:
     return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(tests)], **more}
 
 
-async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre: Theatre):
+async def test_a_second_solution_that_agrees_is_told_with_what_was_tried(theatre: Theatre) -> None:
     played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
-    opinion = played.report.second_opinion
+    opinion = played.opinion
     assert played.report.success and opinion.state == "agree" and not opinion.differences
     assert opinion.tried[0] == "with shuffled rows" and len(opinion.tried) >= 4
     assert 0 < opinion.usage.input_tokens < played.report.usage.input_tokens
     assert [event.opinion for event in played.of(OpinionGiven)] == [opinion]
 
 
-async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre):
+async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_plan(theatre: Theatre) -> None:
     played = await theatre.play(script(second=[fenced(AGREEING)]), settings=ON)
     asked = next(r for r in played.model.requests if "experienced analyst" in prompt_of(r))
     told = json.dumps(asked)
@@ -52,16 +53,16 @@ async def test_it_sees_neither_plan_nor_code_nor_tests_and_is_asked_with_the_pla
     assert set(played.asked[:2]) == {"plan", "second"}
 
 
-async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(theatre: Theatre):
+async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_on(theatre: Theatre) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
-    opinion = (await theatre.play(told, settings=ON)).report.second_opinion
+    opinion = (await theatre.play(told, settings=ON)).opinion
     (difference,) = opinion.differences
     assert (difference.where, difference.first, difference.second, difference.on) == ("total", "140", "60", "")
     (reading,) = opinion.readings
     assert (reading.words, reading.assumption) == ("as the price alone", "Rows with a missing price count as zero.")
 
 
-async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(theatre: Theatre):
+async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(theatre: Theatre) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED])
     played = await theatre.play(told, settings=ON)
     asked = next(p for p in map(prompt_of, played.model.requests) if "You work out by hand" in p)
@@ -76,7 +77,7 @@ WRONG = CODE.replace('sales["quantity"]).sum()', 'sales["quantity"].clip(upper=2
 MENDED = json.dumps({"edits": [{"find": ".clip(upper=2)", "replace": "", "mends": ["test_second_opinion_1"]}]})
 
 
-def hand_derived(request):
+def hand_derived(request: dict[str, Any]) -> str:
     """What an honest sum gives for the input in the question."""
     question = request["messages"][1]["content"]
     source = question.partition("<input>\n")[2].partition("\n</input>")[0].removeprefix("sales = ")
@@ -84,28 +85,28 @@ def hand_derived(request):
     return derived(float((sales["price"] * sales["quantity"]).sum()))
 
 
-async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(theatre: Theatre):
+async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_is_mended(theatre: Theatre) -> None:
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})], fix_code=[MENDED]
     )
     played = await theatre.play(told, settings=ON)
     report = played.report
-    assert report.success and report.attempts == 2 and "clip" not in report.solution.code
+    assert report.success and report.attempts == 2 and "clip" not in played.code
     assert "test_second_opinion_1" in {outcome.id for outcome in report.evidence.tests}
-    assert report.second_opinion.state == "agree" and report.second_opinion.tests == ("test_second_opinion_1",)
+    assert played.opinion.state == "agree" and played.opinion.tests == ("test_second_opinion_1",)
     assert "diagnose" not in played.asked
 
 
-async def test_a_fault_that_is_never_mended_is_no_success(theatre: Theatre):
+async def test_a_fault_that_is_never_mended_is_no_success(theatre: Theatre) -> None:
     told = script(WRONG, second=[fenced(AGREEING)], derive=hand_derived, name=[json.dumps({"readings": []})])
     played = await theatre.play(told, settings={**ON, "max_iterations": 1})
-    assert not played.report.success and "test_second_opinion_1" in played.report.error
+    assert not played.report.success and "test_second_opinion_1" in played.error
 
 
-async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatre):
+async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatre) -> None:
     told = script(second=[fenced(OTHERWISE)], derive=[derived(99.0)], name=[NAMED])
     played = await theatre.play(told, settings=ON)
-    assert played.report.success and played.report.attempts == 1 and played.report.second_opinion.confirms == ""
+    assert played.report.success and played.report.attempts == 1 and played.opinion.confirms == ""
 
 
 @pytest.mark.parametrize(
@@ -118,16 +119,18 @@ async def test_a_derivation_that_decides_nothing_changes_nothing(theatre: Theatr
     ],
     ids=["refused", "raises", "never ends", "late"],
 )
-async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(theatre: Theatre, monkeypatch, answer, said):
+async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch, answer: Any, said: str
+) -> None:
     monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.trial.SECONDS", 2.0)
     if said == "did not come in time":
         monkeypatch.setattr("autocoder_jupyter.engine.second_opinion.opinion.PATIENCE", 0.1)
     played = await theatre.play(script(second=[answer]), settings=ON)
     assert played.report.success and played.of(Finished)[-1].state == "ready"
-    assert played.report.second_opinion.state == "none" and said in played.report.second_opinion.note
+    assert played.opinion.state == "none" and said in played.opinion.note
 
 
-async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(theatre: Theatre):
+async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_is_asked(theatre: Theatre) -> None:
     plan = json.dumps({"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "int"}]})
     code = "def run(x: int) -> int:\n    return 2 * x"
     tests = "from solution import run\n\n\ndef test_two():\n    assert run(x=2) == 4"
@@ -140,50 +143,50 @@ async def test_where_an_input_has_no_sample_nothing_can_be_compared_and_nothing_
         settings=ON,
     )
     assert played.report.success and sorted(played.asked) == ["code", "plan", "tests"]
-    assert "x has no sample" in played.report.second_opinion.note
+    assert "x has no sample" in played.opinion.note
 
 
-async def test_switched_off_nothing_is_asked_and_nothing_said(theatre: Theatre):
+async def test_switched_off_nothing_is_asked_and_nothing_said(theatre: Theatre) -> None:
     played = await theatre.play(script(), settings={"second_opinion": "off"})
     assert played.report.second_opinion is None and sorted(played.asked) == ["code", "plan", "tests"]
 
 
-async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_asked(theatre: Theatre):
+async def test_a_function_that_is_kept_without_one_is_kept_so_and_nothing_is_asked(theatre: Theatre) -> None:
     await theatre.play(script(), settings={"second_opinion": "off"})
     again = await theatre.play({}, settings=ON)
     assert again.report.success and again.asked == []
     assert again.report.second_opinion is None
 
 
-async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre):
+async def test_a_recorded_opinion_is_replayed_too(theatre: Theatre) -> None:
     await theatre.play(script(second=[fenced(OTHERWISE)], derive=[derived(2.0)], name=[NAMED]), settings=ON)
     again = await theatre.play({}, settings=ON)
-    assert again.asked == [] and again.report.second_opinion.readings
-    assert again.report.second_opinion.usage.input_tokens == 0
-    assert again.report.second_opinion.note == "That was so on the sample that it was made on."
+    assert again.asked == [] and again.opinion.readings
+    assert again.opinion.usage.input_tokens == 0
+    assert again.opinion.note == "That was so on the sample that it was made on."
 
 
-async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre):
+async def test_where_tokens_are_limited_the_function_comes_first(theatre: Theatre) -> None:
     played = await theatre.play(script(second=[fenced(AGREEING)]), settings={**ON, "max_tokens": 200_000})
-    assert played.asked[-1] == "second" and played.report.second_opinion.state == "agree"
+    assert played.asked[-1] == "second" and played.opinion.state == "agree"
 
 
-async def test_outputs_that_nobody_declared_are_matched_by_type(theatre: Theatre):
+async def test_outputs_that_nobody_declared_are_matched_by_type(theatre: Theatre) -> None:
     second = AGREEING.replace('"total"', '"revenue"').replace('sales["revenue"]', 'sales["total"]')
     played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
-    assert played.report.second_opinion.state == "agree" and not played.report.second_opinion.not_compared
+    assert played.opinion.state == "agree" and not played.opinion.not_compared
 
 
-async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(theatre: Theatre):
+async def test_an_output_without_a_counterpart_is_said_not_to_be_compared(theatre: Theatre) -> None:
     second = "OUTPUTS = {'total': 'str'}\n\ndef run(sales):\n    return 'much'"
     played = await theatre.play(script(second=[fenced(second)]), settings=ON, outputs=())
-    assert played.report.second_opinion.not_compared == ("total: float here, str there",)
+    assert played.opinion.not_compared == ("total: float here, str there",)
 
 
-def test_outputs_are_matched_by_name_then_by_type_and_place():
+def test_outputs_are_matched_by_name_then_by_type_and_place() -> None:
     from autocoder_jupyter.engine.second_opinion.writer import matched_outputs
 
-    def specs(**types):
+    def specs(**types: TypeName) -> tuple[OutputSpec, ...]:
         return tuple(OutputSpec(name=name, type=kind) for name, kind in types.items())
 
     first = specs(monthly="DataFrame", best="str", worst="str", share="float")
@@ -191,7 +194,7 @@ def test_outputs_are_matched_by_name_then_by_type_and_place():
     assert matched_outputs(first, second) == {"monthly": "monthly", "best": "top", "worst": "bottom"}
 
 
-def test_a_reading_is_prose_in_a_cell_whatever_the_model_wrote():
+def test_a_reading_is_prose_in_a_cell_whatever_the_model_wrote() -> None:
     from autocoder_jupyter.engine.second_opinion.naming import _as_wish
 
     assert _as_wish("--allow-network\n-p evil use @salaries.") == "allow-network -p evil use salaries."
@@ -213,7 +216,9 @@ WITHOUT_COM = 'sales = sales[~sales["who"].str.endswith(".com")]\n    return'
     ],
     ids=["rows", "stats", "an address", "masked", "hidden"],
 )
-async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_masked(theatre, settings, column, is_told):
+async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_masked(
+    theatre: Theatre, settings: dict[str, str] | dict[str, tuple[str, ...]], column: str, is_told: bool
+) -> None:
     sample = PRIVATE.assign(code=["x.com", "y.org"])
     second = fenced(AGREEING.replace("return", WITHOUT_COM.replace("who", column)))
     told = script(second=[second], derive=[derived(2.0)], name=[NAMED])
@@ -223,7 +228,7 @@ async def test_values_of_the_data_leave_only_where_rows_may_and_none_that_is_mas
     asked = next(p for p in map(prompt_of, played.model.requests) if "Two analysts" in p)
     assert ("<input>" in asked) is is_told
     assert "ada@" not in asked and (".com" in asked.split("<first>")[1]) is is_told
-    opinion = played.report.second_opinion
+    opinion = played.opinion
     assert opinion.state == "differ" and ("derive" in played.asked) is is_told
     shows_values = settings == {"share": "rows"}
     (difference,) = opinion.differences

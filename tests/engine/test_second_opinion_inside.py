@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.second_opinion.inside.comparison import compare
+from autocoder_jupyter.engine.second_opinion.inside.comparison import Comparison, compare
 from autocoder_jupyter.engine.second_opinion.inside.frames import matched_columns
 from autocoder_jupyter.engine.second_opinion.inside.smallest import simplified, smallest
 from autocoder_jupyter.engine.second_opinion.inside.trial import run_trial
 from autocoder_jupyter.engine.second_opinion.inside.values import same
 from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, variations
 from autocoder_jupyter.engine.second_opinion.inside.written import source
+from autocoder_jupyter.engine.second_opinion.trial import Place
 
 
-def compared(one, other):
+def compared(one: object, other: object) -> Comparison:
     return compare({"out": one}, {"out": other}, [("out", "out")])
 
 
@@ -36,7 +39,7 @@ def compared(one, other):
         (math.inf, math.inf),
     ],
 )
-def test_values_that_say_the_same_are_the_same(one, other):
+def test_values_that_say_the_same_are_the_same(one: Any, other: Any) -> None:
     assert same(one, other) and same(other, one)
 
 
@@ -44,7 +47,7 @@ def test_values_that_say_the_same_are_the_same(one, other):
     ("one", "other"),
     [(3, 4), (3.0, 3.25), (0.1, 0.11), (True, 1), ("a", "A"), (None, 0), ("2024-03", "2024-04"), (33.33, 33.34)],
 )
-def test_values_that_differ_are_not_taken_for_rounded_ones(one, other):
+def test_values_that_differ_are_not_taken_for_rounded_ones(one: object, other: float | int | str) -> None:
     assert not same(one, other) and not same(other, one)
 
 
@@ -53,37 +56,37 @@ MONTHLY = pd.DataFrame(
 )
 
 
-def test_frames_are_aligned_by_what_names_a_row_whatever_the_order_and_the_names_of_columns():
+def test_frames_are_aligned_by_what_names_a_row_whatever_the_order_and_the_names_of_columns() -> None:
     other = pd.DataFrame({"Month": ["2024-02-01", "2024-01-01"], "total_revenue": [3, 1], "growth_rate": [2.0, None]})
     found = compared(MONTHLY, other)
     assert not found.differences and not found.not_compared
 
 
-def test_a_difference_in_a_column_names_row_both_values_and_how_many():
-    (difference,) = compared(MONTHLY, MONTHLY.assign(growth=[None, 0.5])).differences
+def test_a_difference_in_a_column_names_row_both_values_and_how_many() -> None:
+    (difference,) = compared(MONTHLY, MONTHLY.assign(growth=[None, 0.5])).differences  # type: ignore[list-item]
     assert (difference.where, difference.at) == ("out.growth", "2024-02-01")
     assert (difference.first, difference.second, difference.count, difference.of) == ("2", "0.5", 1, 2)
 
 
-def test_rows_that_only_one_side_has_are_told():
+def test_rows_that_only_one_side_has_are_told() -> None:
     (difference,) = compared(MONTHLY, MONTHLY.iloc[1:]).differences
     assert (difference.first, difference.second) == ("2 rows", "1 rows")
     assert difference.at == "2024-01-01 only in the function"
 
 
-def test_a_column_without_a_counterpart_is_not_compared_and_said():
+def test_a_column_without_a_counterpart_is_not_compared_and_said() -> None:
     found = compared(MONTHLY.assign(note="x", flag=True), MONTHLY)
     assert not found.differences
     assert found.not_compared == [f"out.{name}: no such column in the second solution" for name in ("note", "flag")]
 
 
-def test_columns_of_one_kind_are_told_apart_by_what_is_in_them():
+def test_columns_of_one_kind_are_told_apart_by_what_is_in_them() -> None:
     one = pd.DataFrame({"k": ["a", "b"], "x": [1.0, 2.0], "y": [5.0, 6.0]})
     other = pd.DataFrame({"k": ["a", "b"], "first": [5.0, 6.0], "second": [1.0, 2.0]})
     assert matched_columns(one, other) == {"k": "k", "x": "second", "y": "first"}
 
 
-def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path):
+def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path) -> None:
     nested = compare({"o": {"a": 1, "b": [1, 2]}}, {"o": {"a": 2, "b": [1, 2, 3]}}, [("o", "o")])
     assert [difference.where for difference in nested.differences] == ["o.a", "o.b"]
     for name, text in (("one", "a\nb"), ("other", "a\nc")):
@@ -92,12 +95,12 @@ def test_dicts_lists_and_files_are_compared_too(tmp_path: pathlib.Path):
     assert (difference.at, difference.first, difference.second) == ("entry 2", "b", "c")
 
 
-def test_what_is_of_another_kind_is_not_compared():
+def test_what_is_of_another_kind_is_not_compared() -> None:
     assert compared(3, "much").not_compared == ["out: int here, str there"]
     assert compared(MONTHLY, 3).not_compared == ["out: DataFrame here, int there"]
 
 
-def every_dtype(rows=50):
+def every_dtype(rows: int = 50) -> pd.DataFrame:
     numbers = np.arange(rows)
     return pd.DataFrame(
         {
@@ -114,7 +117,7 @@ def every_dtype(rows=50):
     )
 
 
-def test_variations_keep_every_dtype_and_are_the_same_each_time():
+def test_variations_keep_every_dtype_and_are_the_same_each_time() -> None:
     frame = every_dtype()
     once, again = dict(variations({"x": frame})), dict(variations({"x": frame}))
     assert list(once) == list(again) and len(once) >= 7
@@ -126,30 +129,30 @@ def test_variations_keep_every_dtype_and_are_the_same_each_time():
     assert len(once["with doubled rows"]["x"]) == 60 and len(once["with a stretch left out"]["x"]) == 40
 
 
-def test_variations_of_large_tables_are_small_and_of_empty_ones_none():
+def test_variations_of_large_tables_are_small_and_of_empty_ones_none() -> None:
     tables = {"x": pd.DataFrame({"a": range(5 * ROWS)}), "lookup": pd.DataFrame({"a": [1]})}
     assert all(len(table["x"]) <= ROWS * 1.2 for _, table in variations(tables))
     assert list(variations({"x": pd.DataFrame({"a": []})})) == [] == list(variations({}))
 
 
-def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values():
+def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values() -> None:
     frame = pd.DataFrame({"name": ["Ada", "Bo", "Cy", "Di"] * 50, "salary": np.arange(200) + 1234.5})
 
-    def differs(tables):
-        return tables["x"]["name"].duplicated().any()
+    def differs(tables: Mapping[str, pd.DataFrame]) -> bool:
+        return bool(tables["x"]["name"].duplicated().any())
 
     rows = smallest({"x": frame}, differs)
     tables, own = simplified(rows, differs)
     assert tables["x"].to_dict("list") == {"name": ["a", "a"], "salary": [1.0, 1.0]} and own == ()
 
 
-def test_a_column_whose_own_values_matter_is_named():
+def test_a_column_whose_own_values_matter_is_named() -> None:
     frame = pd.DataFrame({"code": ["EU-1", "US-2"], "n": [7, 8]})
     tables, own = simplified({"x": frame}, lambda tables: tables["x"]["code"].str.startswith("EU").any())
     assert own == ("x.code",) and list(tables["x"]["n"]) == [1, 1]
 
 
-def test_a_small_table_is_written_down_exactly():
+def test_a_small_table_is_written_down_exactly() -> None:
     frame = every_dtype(2).drop(columns=["d"])
     text = source(frame)
     pd.testing.assert_frame_equal(eval(text, {"pd": pd}), frame)
@@ -158,13 +161,13 @@ def test_a_small_table_is_written_down_exactly():
     assert source(frame.set_index("s")) == "" and source(pd.DataFrame({"a": range(1000)})) == ""
 
 
-def trial(first, second, frame):
+def trial(first: str, second: str, frame: pd.DataFrame) -> dict[str, Any]:
     outputs = ["out"]
     body = "import pandas as pd\n\n\ndef run(x):\n    return {}\n"
     return run_trial((body.format(first), outputs), (body.format(second), outputs), [["out", "out"]], {"x": frame})
 
 
-def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows():
+def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows() -> None:
     frame = pd.DataFrame({"who": ["a", "b", "c", "d"], "points": [3, 3, 1, 1]})
     first = 'x.loc[x["points"].idxmax(), "who"]'
     second = 'x.sort_values(["points", "who"], ascending=[False, True])["who"].iloc[0]'
@@ -173,7 +176,7 @@ def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows():
     assert found["smallest"]["sources"]["x"].count("'b', 'a'") == 1 and found["smallest"]["own_values"] == []
 
 
-def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference():
+def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference() -> None:
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     found = trial('int(x["n"].sum())', 'int(x["n"].fillna(0).sum())', frame.assign(n=[1.0, np.nan]).iloc[:0])
     assert found["sample"] == []
@@ -181,20 +184,20 @@ def test_where_only_the_function_fails_all_that_the_second_gives_is_a_difference
     assert found["sample"][0]["first"].startswith("an error (ZeroDivisionError")
 
 
-def test_solutions_get_copies_and_what_one_changes_the_other_does_not_see():
+def test_solutions_get_copies_and_what_one_changes_the_other_does_not_see() -> None:
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     found = trial('float(x.__setitem__("n", 0.0) or x["n"].sum())', 'float(x["n"].sum())', frame)
     assert found["sample"][0]["second"] == "3" and list(frame["n"]) == [1.0, 2.0]
 
 
-def test_where_values_are_withheld_no_key_value_or_message_is_told():
+def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
     from autocoder_jupyter.engine.second_opinion.findings import Findings
     from autocoder_jupyter.engine.second_opinion.trial import TrialOutcome
     from autocoder_jupyter.types import OutputSpec
 
     outcome = TrialOutcome(
         failed="the second solution raises ValueError: no Ada",
-        sample=[{"where": "totals.Ada", "first": "3", "second": "4", "at": "Ada"}],
+        sample=[Place(where="totals.Ada", first="3", second="4", at="Ada")],
         not_compared=["totals.Ada: only in the function"],
     )
     withheld = Findings(outcome, (OutputSpec(name="totals", type="dict"),), shows_values=False)

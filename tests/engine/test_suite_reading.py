@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
@@ -24,7 +28,7 @@ class Helper:
 '''
 
 
-def test_ids_and_sentences_are_read_as_pytest_collects_them():
+def test_ids_and_sentences_are_read_as_pytest_collects_them() -> None:
     assert read_suite(SOURCE).sentences == {
         "test_first": "Skip months with fewer than 5 orders.",
         "TestMore::test_inside": "",
@@ -40,5 +44,5 @@ def test_ids_and_sentences_are_read_as_pytest_collects_them():
     ],
     ids=["no tests", "no calls", "fine"],
 )
-def test_a_suite_that_proves_nothing_is_refused(source, problem):
+def test_a_suite_that_proves_nothing_is_refused(source: Any, problem: str) -> None:
     assert problem in suite_problem(read_suite(source))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.engine.events import (
     EnvironmentReady,
+    Event,
     Finished,
     StageFinished,
     StageStarted,
@@ -15,10 +16,11 @@ from autocoder_jupyter.types import TestOutcome, Usage
 
 
 def test_stages_questions_and_sandbox_steps_are_noted_with_their_times_and_passed_on() -> None:
-    now, heard = [100.0], []
+    now = [100.0]
+    heard: list[Event] = []
     timeline = Timeline(heard.append, clock=lambda: now[0])
 
-    def at(seconds, event):
+    def at(seconds: float, event: Event) -> None:
         now[0] = 100.0 + seconds
         timeline(event)
 

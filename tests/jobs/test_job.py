@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from autocoder_jupyter import jobs
 from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, Cancelled, GenerationFailed
+from autocoder_jupyter.jobs.job import Job
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import PlanQuestion
+from tests.jobs.conftest import StandInEngine
 
 
 def test_a_name_is_bound_at_once_and_filled_later(engine: Any, submit: Any) -> None:
@@ -82,11 +85,11 @@ def test_a_newer_run_of_a_name_takes_over(engine: Any, submit: Any) -> None:
     engine.stop_at = "run"
     older = submit()
     assert engine.stage_reached["run"].wait(30)
-    newer = submit()
+    newer: Job = submit()
     with pytest.raises(Cancelled, match="A newer run of growth took over"):
         older.result.wait(30)
     assert engine.killed.wait(30)
-    assert jobs.current("growth") is newer
+    assert newer is jobs.current("growth")
     engine.go_on.set()
     newer.result.wait(30)
     assert (older.state, newer.state) == ("cancelled", "ready")
@@ -282,7 +285,9 @@ def _until_asked(job: Any) -> None:
         tick.wait(0.01)
 
 
-def test_questions_of_the_plan_wait_for_answers_and_not_for_ever_for_a_cancelled_job(engine, submit):
+def test_questions_of_the_plan_wait_for_answers_and_not_for_ever_for_a_cancelled_job(
+    engine: StandInEngine, submit: Callable[..., Any]
+) -> None:
     questions = engine.questions = (PlanQuestion(text="Which date?", options=("a", "b")),)
     job = submit()
     while job.pending_questions is None:

@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, EarlierVersionWarning, GenerationFailed, InvalidRequest
 from autocoder_jupyter.jobs import registry
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import CodePlan, CodeSolution, Report
+from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report
 from autocoder_jupyter.versions import Versions
 from tests.tasks import conftest as tasks
 
@@ -106,7 +106,7 @@ def test_the_same_request_asked_anew_is_answered_meanwhile(engine: Any, submit: 
 
 
 def test_its_defaults_are_the_samples_of_today(engine: Any, submit: Any) -> None:
-    inputs = (tasks.InputSpec(name="price", type="float"),)
+    inputs = (InputSpec(name="price", type="float"),)
     engine.outcome = tasks.make_report("def run(price): return price", inputs)
     submit(dataclasses.replace(FIRST, samples={"price": 10.0})).result.wait(30)
     engine.outcome = gives(2.0, success=False, error="no")

@@ -13,7 +13,7 @@ from tests.conftest import LendKernel
 from tests.lab.page import Page
 from tests.magics.conftest import PlayedJobs, RaisingShell, here, jobs, shell
 from tests.magics.kernel import Kernel
-from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.scripted_model import Answer, ScriptedModel, always, by_marker
 from tests.theatre import CODE, MARKERS, PLAN, TESTS, fenced
 
 __all__ = ["here", "jobs", "shell"]
@@ -71,7 +71,7 @@ class PlayedChannel:
 
 @pytest.fixture
 def notebook(shell: RaisingShell) -> Notebook:
-    return shell.magics_manager.registry["AutocodeMagics"].notebook  # type: ignore[no-any-return]
+    return shell.magics_manager.registry["AutocodeMagics"].notebook
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def play(model: ScriptedModel) -> Play:
 
     def played(code: Any = None) -> ScriptedModel:
         answers = {"plan": PLAN, "code": code or fenced(CODE), "tests": fenced(TESTS)}
-        model._answer = by_marker({MARKERS[stage]: lambda _, said=said: said for stage, said in answers.items()})
+        model._answer = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
         return model
 
     played()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.blocking.client import BlockingKernelClient
 
 from tests.magics.kernel import Kernel
 
@@ -97,7 +97,7 @@ class Page:
             is_ours = message["msg_type"] == "comm_msg" and message["content"]["comm_id"] == self.comm
             return is_ours and data["kind"] == kind and holds(data)
 
-        return self._wait(wanted)["content"]["data"]  # type: ignore[no-any-return]
+        return self._wait(wanted)["content"]["data"]
 
     def listen(self, seconds: float) -> None:
         """Hear what comes for some time."""

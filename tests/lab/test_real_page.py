@@ -250,10 +250,14 @@ IMPOSSIBLE: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+def answers(number: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda data: bool(data["id"] == str(number))
+
+
 def test_what_cannot_be_done_is_answered_with_a_sentence(page: Page) -> None:
     for number, (asked, words) in enumerate(IMPOSSIBLE):
         page.say({"id": str(number), **asked})
-        reply = page.wait_for("reply", lambda data, number=number: data["id"] == str(number))
+        reply = page.wait_for("reply", answers(number))
         assert reply["ok"] is False
         assert words in reply["error"] and "\n" not in reply["error"]
 

@@ -20,7 +20,8 @@ def test_what_the_page_gives_reaches_the_next_cell(shell: Any, notebook: Noteboo
 
 
 def test_values_that_may_be_secrets_stay_in_the_kernel(shell: Any, notebook: Notebook) -> None:
-    notebook.traits.env_vars = {"TOKEN": "sesame"}
+    traits: Any = notebook.traits
+    traits.env_vars = {"TOKEN": "sesame"}
     told = json.dumps(take_settings(notebook, {"litellm_params": {"api_key": "open-up"}}))
     assert "TOKEN" in told and "sesame" not in told and "open-up" not in told
 

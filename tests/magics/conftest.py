@@ -29,14 +29,14 @@ class PlayedJob:
         self.config = config
         self.name = request.name
         self.run_id = "run-1"
-        self.pending = Pending(lambda: self.state_now, lambda reason: self.cancel())
         self.state_now: Any = "running"
+        self.pending: Pending[Any] = Pending(lambda: self.state_now, lambda reason: self.cancel())
         self.result = CodeGenEvalResult(request.name, self.pending, samples=request.samples, root=root)
         self.pending_approval: tuple[str, ...] | None = None
         self.pending_questions: Any = None
         self.draft: Any = None
         self.asked: list[Any] = []
-        self.listeners = listeners
+        self.listeners: Sequence[Any] = listeners  # cards
 
     @property
     def state(self) -> str:
@@ -131,6 +131,9 @@ class PlayedJobs:
 class RaisingShell(InteractiveShell):
     """A shell whose `run` raises what the cell raised."""
 
+    kernel: Any = None
+    _instance: Any
+
     def run(self, cell: str) -> Any:
         result = self.run_cell(cell)
         result.raise_error()
@@ -139,6 +142,7 @@ class RaisingShell(InteractiveShell):
     @property
     def shown(self) -> str:
         """All HTML and text that cells displayed."""
+        assert isinstance(self.display_pub, CapturingDisplayPublisher)
         return "\n".join(str(output.get("data", output)) for output in self.display_pub.outputs)
 
 
@@ -168,18 +172,20 @@ def jobs() -> PlayedJobs:
 @pytest.fixture
 def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
     """A shell as in a notebook with a person in front of it, magics registered, jobs played."""
+    played: Any = jobs
     config = Config()
     config.HistoryManager.enabled = False
     shell = RaisingShell(config=config, display_pub_class=CapturingDisplayPublisher)
-    RaisingShell._instance = InteractiveShell._instance = shell
+    kept: Any = InteractiveShell
+    kept._instance = RaisingShell._instance = shell
     shell.kernel = SimpleNamespace(_allow_stdin=True)
-    magics.register(shell, jobs)
+    magics.register(shell, played)
     yield shell
     magics.unregister(shell)
     for job in jobs.submitted:
         job.cancel()
         for card in job.listeners:
             assert card.wait(5)
-    RaisingShell._instance = InteractiveShell._instance = None
+    kept._instance = RaisingShell._instance = None
     # Hundreds of shells that each collect all garbage would keep the process a minute longer at its end.
     atexit.unregister(shell.atexit_operations)

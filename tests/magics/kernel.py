@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from tests.magics import forked_kernels
@@ -56,7 +56,7 @@ class Kernel:
         """When each update of a display came, and its id."""
         self._unanswered: set[str] = set()
 
-    def __enter__(self) -> Kernel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -50,7 +50,7 @@ def test_what_is_no_example_is_said_with_the_way_to_write_one(text: str, words: 
 
 
 def test_an_example_holds_its_values_as_they_are_now() -> None:
-    namespace = {"few": pd.DataFrame({"a": [1]}), "out": [1, [2]]}
+    namespace: dict[str, Any] = {"few": pd.DataFrame({"a": [1]}), "out": [1, [2]]}
     example = collect_example(parse_example("@few, 3 -> out"), namespace)
     namespace["few"].loc[0, "a"] = 9
     namespace["out"][1].append(3)

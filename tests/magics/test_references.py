@@ -156,7 +156,7 @@ def test_data_that_is_named_without_an_at_sign_is_hinted_at(
     assert all(hint.endswith(f"Write @{word} if it means that.") for hint, word in zip(said, words, strict=True))
 
 
-def test_a_subclass_of_dataframe_is_refused_by_its_name():
+def test_a_subclass_of_dataframe_is_refused_by_its_name() -> None:
     class GeoDataFrame(pd.DataFrame):
         pass
 

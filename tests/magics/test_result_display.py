@@ -16,7 +16,7 @@ from autocoder_jupyter.magics import inspection
 from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 
 
 def finished(name: str = "growth", state: Any = "ready", **fields: Any) -> CodeGenEvalResult:
@@ -25,7 +25,7 @@ def finished(name: str = "growth", state: Any = "ready", **fields: Any) -> CodeG
         run_id="r",
         prompt="p",
         success=state == "ready",
-        solution={"code": "def run(sales): return 1\n"},
+        solution=CodeSolution(code="def run(sales): return 1\n"),
         declared_inputs=(InputSpec(name="sales", type="DataFrame"),),
         declared_outputs=(OutputSpec(name="value", type="int"),),
         **fields,
@@ -37,7 +37,7 @@ def finished(name: str = "growth", state: Any = "ready", **fields: Any) -> CodeG
 
 def shown(shell: Any, result: object) -> dict[str, Any]:
     data, _ = shell.display_formatter.format(result)
-    return data  # type: ignore[no-any-return]
+    return data
 
 
 def test_a_live_notebook_gets_the_widget_and_the_static_form(shell: Any) -> None:
@@ -70,8 +70,8 @@ def test_a_terminal_gets_words(shell: Any) -> None:
     assert set(shown(shell, finished())) == {"text/plain"}
 
 
-def pending_result(state: Any = "running") -> tuple[Pending, CodeGenEvalResult]:
-    pending = Pending(lambda: state)
+def pending_result(state: Any = "running") -> tuple[Pending[Any], CodeGenEvalResult]:
+    pending: Pending[Any] = Pending(lambda: state)
     return pending, CodeGenEvalResult("growth", pending)
 
 

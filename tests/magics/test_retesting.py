@@ -26,7 +26,7 @@ def growth(shell: Any, jobs: Any, here: Path) -> Path:
     jobs.last.end(**fields)
     folder = here / ".autocode" / "growth" / "run-1"
     folder.mkdir(parents=True)
-    report = Report(name="growth", run_id="run-1", prompt="Total.", success=True, **fields)
+    report = Report.model_validate({"name": "growth", "run_id": "run-1", "prompt": "Total.", "success": True, **fields})
     (folder / "report.json").write_text(report.model_dump_json())
     (folder / "solution.py").write_text(CODE)
     (folder / "test_solution.py").write_text(TESTS)

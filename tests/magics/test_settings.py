@@ -150,7 +150,7 @@ def test_traits_take_what_the_options_take() -> None:
 
 
 def test_a_refused_trait_keeps_the_old_value_and_is_remembered() -> None:
-    traits = Autocode(share="stats")
+    traits: Any = Autocode(share="stats")
     with pytest.raises(TraitError, match="takes rows or stats or schema"):
         traits.share = "row"
     assert (traits.share, traits.refused) == ("stats", {"share": "row"})
@@ -161,7 +161,7 @@ def test_a_refused_trait_keeps_the_old_value_and_is_remembered() -> None:
 def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(tmp_path: Path) -> None:
     key = "sk-proj-0123456789"
     write(tmp_path, f'api_key = "{key}"')
-    traits = Autocode(api_key="MY_KEY")
+    traits: Any = Autocode(api_key="MY_KEY")
     with pytest.raises(TraitError) as refused:
         traits.api_key = key
     with pytest.raises(InvalidRequest) as in_file:

@@ -318,7 +318,7 @@ async def test_a_model_that_thought_its_tokens_away_gets_more_room(question: Que
 
 async def test_a_continuation_is_not_forced_into_a_new_object() -> None:
     asked = Question("plan", ({"role": "user", "content": "A plan, as JSON."},), answer_type=CodePlan)
-    parts = [Answer('{"description": "a", ', finish_reason="length"), '"approach": "b"}']
+    parts: list[str | Answer] = [Answer('{"description": "a", ', finish_reason="length"), '"approach": "b"}']
     with ScriptedModel(parts) as endpoint:
         exchange = await LiteLLMModel(endpoint.config()).ask(asked)
     assert exchange.answer == '{"description": "a", "approach": "b"}'

@@ -148,7 +148,7 @@ async def test_code_that_never_comes_is_an_error(question: Question) -> None:
 
 async def test_code_that_was_cut_off_is_continued(question: Question) -> None:
     fenced = f"```python\n{CODE}```"
-    parts = [Answer(fenced[:50], finish_reason="length"), f"```python\n{fenced[50:]}"]
+    parts: list[str | Answer] = [Answer(fenced[:50], finish_reason="length"), f"```python\n{fenced[50:]}"]
     with ScriptedModel(parts) as endpoint:
         code, exchanges = await ask_code(LiteLLMModel(endpoint.config()), question)
     assert code == CODE

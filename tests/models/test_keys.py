@@ -52,7 +52,7 @@ def test_another_model_or_parameter_makes_another_key(changes: dict[str, Any]) -
         pytest.param(
             {"params": {**CONFIG.params, "timeout": 3, "api_key": "s", "extra_headers": {"a": "b"}}}, id="connection"
         ),
-        pytest.param({"params": dict(reversed(CONFIG.params.items()))}, id="order"),
+        pytest.param({"params": dict(reversed(list(CONFIG.params.items())))}, id="order"),
     ],
     ids=str,
 )

@@ -14,7 +14,7 @@ QUESTION = Question("plan", ({"role": "system", "content": "Be brief."}, {"role"
 
 
 @pytest.mark.parametrize("model", ["openai/scripted", "anthropic/claude-sonnet-4-5"])
-async def test_each_request_is_noted_as_it_arrives(model: str, monkeypatch: pytest.MonkeyPatch):
+async def test_each_request_is_noted_as_it_arrives(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-person-0123456789")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-person-0123456789")
     noted: dict[int, SentRequest] = {}
@@ -25,7 +25,7 @@ async def test_each_request_is_noted_as_it_arrives(model: str, monkeypatch: pyte
         if len(endpoint.requests) < len(noted):
             before.add(request.number)
 
-    script = [Answer(status=503), Answer("first half", finish_reason="length"), " and second"]
+    script: list[str | Answer] = [Answer(status=503), Answer("first half", finish_reason="length"), " and second"]
     with ScriptedModel(script) as endpoint:
         base = endpoint.root if model.startswith("anthropic") else endpoint.settings["api_base"]
         client = LiteLLMModel(ModelConfig(model, api_base=base), Patience(first=0.01), on_send=note)
@@ -36,7 +36,7 @@ async def test_each_request_is_noted_as_it_arrives(model: str, monkeypatch: pyte
     assert "sk-of-the-person" not in repr(noted)
 
 
-async def test_a_persons_further_parameters_are_noted_where_they_are_sent():
+async def test_a_persons_further_parameters_are_noted_where_they_are_sent() -> None:
     noted: list[SentRequest] = []
     params = {"extra_body": {"user_tag": "t"}, "extra_headers": {"X-Key": "a-secret-of-mine"}}
     with ScriptedModel(["yes"]) as endpoint:
@@ -45,7 +45,7 @@ async def test_a_persons_further_parameters_are_noted_where_they_are_sent():
     assert "a-secret-of-mine" not in repr(noted)
 
 
-async def test_who_cannot_note_a_request_says_so():
+async def test_who_cannot_note_a_request_says_so() -> None:
     def full(_: SentRequest) -> None:
         raise OSError("no space left")
 
@@ -53,7 +53,7 @@ async def test_who_cannot_note_a_request_says_so():
         await LiteLLMModel(endpoint.config(), Patience(tries=1), on_send=full).ask(QUESTION)
 
 
-def test_what_litellm_does_not_announce_is_noted_as_it_was_handed_over():
+def test_what_litellm_does_not_announce_is_noted_as_it_was_handed_over() -> None:
     noted: list[SentRequest] = []
     announcer = Announcer("plan", "k", noted.append)
     announcer({"log_event_type": "post_api_call", "additional_args": None})

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -59,54 +60,79 @@ def plain_process() -> type[PlainProcess]:
     return PlainProcess
 
 
-@pytest.fixture(scope="module")
-def start_plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ChannelWorker]]:
-    """Starts workers that are not sandboxed, and ends them with the module."""
-    workers: list[ChannelWorker] = []
+class StartPlain:
+    """Starts workers that are not sandboxed, and ends them together."""
 
-    def start(limits: Limits | None = None, **options: object) -> ChannelWorker:
-        process = PlainProcess(tmp_path_factory.mktemp("worker"))
-        worker = connect(process, limits or Limits(seconds=30), **options)  # type: ignore[arg-type]
-        workers.append(worker)
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._workers: list[ChannelWorker] = []
+
+    def __call__(
+        self, limits: Limits | None = None, *, network: bool = False, address_space: int | None = None
+    ) -> ChannelWorker:
+        process = PlainProcess(self._folders.mktemp("worker"))
+        worker = connect(process, limits or Limits(seconds=30), network=network, address_space=address_space)
+        self._workers.append(worker)
         return worker
 
-    yield start
-    for worker in workers:
-        worker.kill()
+    def end(self) -> None:
+        for worker in self._workers:
+            worker.kill()
 
 
 @pytest.fixture(scope="module")
-def _workers() -> dict[str, ChannelWorker]:
-    return {}
+def start_plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartPlain]:
+    """Starts workers that are not sandboxed, and ends them with the module."""
+    start = StartPlain(tmp_path_factory)
+    yield start
+    start.end()
 
 
-@pytest.fixture
-def worker(_workers: dict[str, ChannelWorker], start_plain: Callable[..., ChannelWorker]) -> ChannelWorker:
-    """A worker that is alive, shared by the module's tests; not sandboxed."""
-    return _alive(_workers, "worker", start_plain)
+class SharedWorkers:
+    """Workers that are alive, by name; each takes a second to start."""
 
+    def __init__(self, start: StartPlain) -> None:
+        self._start = start
+        self._workers: dict[str, ChannelWorker] = {}
 
-@pytest.fixture
-def callee(_workers: dict[str, ChannelWorker], start_plain: Callable[..., ChannelWorker]) -> ChannelWorker:
-    """Another, in which a function is called by tests that run in the first."""
-    return _alive(_workers, "callee", start_plain)
-
-
-def _alive(workers: dict[str, ChannelWorker], name: str, start: Callable[..., ChannelWorker]) -> ChannelWorker:
-    if name not in workers or not workers[name].alive:
-        workers[name] = start()
-    return workers[name]
+    def __getitem__(self, name: str) -> ChannelWorker:
+        if name not in self._workers or not self._workers[name].alive:
+            self._workers[name] = self._start()
+        return self._workers[name]
 
 
 @pytest.fixture(scope="session")
-def program() -> Callable[..., Program]:
+def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedWorkers]:
+    start = StartPlain(tmp_path_factory)
+    yield SharedWorkers(start)
+    start.end()
+
+
+@pytest.fixture
+def worker(shared_workers: SharedWorkers) -> ChannelWorker:
+    """A worker that is alive, shared by all tests; not sandboxed."""
+    return shared_workers["worker"]
+
+
+@pytest.fixture
+def callee(shared_workers: SharedWorkers) -> ChannelWorker:
+    """Another, in which a function is called by tests that run in the first."""
+    return shared_workers["callee"]
+
+
+class MakeProgram(Protocol):
+    def __call__(self, code: str, inputs: str = "", outputs: str = "result: int", **env_vars: str) -> Program: ...
+
+
+@pytest.fixture(scope="session")
+def program() -> MakeProgram:
     """Makes a program from its source and `name: type` strings."""
 
     def make(code: str, inputs: str = "", outputs: str = "result: int", **env_vars: str) -> Program:
         return Program(
             code=code,
             inputs=tuple(_input(text) for text in inputs.split(",") if text.strip()),
-            outputs=tuple(OutputSpec(name=n, type=t) for n, t in (_split(o) for o in outputs.split(",") if o.strip())),
+            outputs=tuple(_output(text) for text in outputs.split(",") if text.strip()),
             env_vars=env_vars,
         )
 
@@ -115,7 +141,12 @@ def program() -> Callable[..., Program]:
 
 def _input(text: str) -> InputSpec:
     name, kind = _split(text)
-    return InputSpec(name=name, type=kind.removesuffix("?"), required=not kind.endswith("?"))
+    return InputSpec.model_validate({"name": name, "type": kind.removesuffix("?"), "required": not kind.endswith("?")})
+
+
+def _output(text: str) -> OutputSpec:
+    name, kind = _split(text)
+    return OutputSpec.model_validate({"name": name, "type": kind})
 
 
 def _split(text: str) -> tuple[str, str]:

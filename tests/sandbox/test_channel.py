@@ -6,13 +6,16 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout
-from autocoder_jupyter.sandbox.channel import connect
+from autocoder_jupyter.sandbox.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Limits
+from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 
 ENDLESS = "def run():\n    while True: pass"
 
@@ -26,7 +29,9 @@ ENDLESS = "def run():\n    while True: pass"
         "import re\ndef run(): re.match(r'(a+)+$', 'a' * 40 + 'b')",
     ],
 )
-def test_a_program_that_does_not_end_is_killed_at_its_deadline(start_plain, program, code):
+def test_a_program_that_does_not_end_is_killed_at_its_deadline(
+    start_plain: StartPlain, program: MakeProgram, code: Any
+) -> None:
     worker = start_plain()
     started = time.monotonic()
     with pytest.raises(SandboxTimeout, match=r"longer than 0\.5 s"):
@@ -37,7 +42,7 @@ def test_a_program_that_does_not_end_is_killed_at_its_deadline(start_plain, prog
         worker.call(program("def run(): return 1"), {})
 
 
-def test_a_kill_from_another_thread_ends_a_call_at_once(start_plain, program):
+def test_a_kill_from_another_thread_ends_a_call_at_once(start_plain: StartPlain, program: MakeProgram) -> None:
     worker = start_plain()
     timer = threading.Timer(0.3, worker.kill)
     timer.start()
@@ -49,7 +54,7 @@ def test_a_kill_from_another_thread_ends_a_call_at_once(start_plain, program):
     assert not worker.alive
 
 
-def test_calls_from_several_threads_wait_for_each_other(worker, program):
+def test_calls_from_several_threads_wait_for_each_other(worker: ChannelWorker, program: MakeProgram) -> None:
     wanted = program("def run(x): return x", "x: int")
     results: list[int] = []
     threads = [
@@ -72,7 +77,9 @@ def test_calls_from_several_threads_wait_for_each_other(worker, program):
         (ExitReason(signal=9), SandboxCrash, "SIGKILL"),
     ],
 )
-def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(plain_process, tmp_path, program, reason, error, words):
+def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(
+    plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram, reason: Any, error: Any, words: str
+) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     process.told = reason
@@ -84,7 +91,7 @@ def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(plain_process, tmp_
     assert not worker.alive
 
 
-def kill_when_begun(process, folder):
+def kill_when_begun(process: PlainProcess, folder: Path) -> None:
     """End a worker in `folder` while it runs a program, as a sandbox would."""
     until = time.monotonic() + 20
     while not list(folder.rglob("begun")) and time.monotonic() < until:
@@ -93,7 +100,9 @@ def kill_when_begun(process, folder):
 
 
 @pytest.mark.parametrize("reason", [ExitReason(signal=9), ExitReason(out_of_memory=True), ExitReason(limit="disk")])
-def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(plain_process, tmp_path, program, reason):
+def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(
+    plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram, reason: Any
+) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     process.told = reason
@@ -104,7 +113,7 @@ def test_a_worker_that_died_between_two_programs_is_no_verdict_on_the_second(pla
     assert not worker.alive
 
 
-def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process, tmp_path):
+def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     assert worker.alive
@@ -114,7 +123,9 @@ def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process, tmp_pa
     worker.kill()
 
 
-def test_a_programs_time_begins_when_its_worker_takes_it(plain_process, tmp_path, program):
+def test_a_programs_time_begins_when_its_worker_takes_it(
+    plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
+) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     os.kill(process.popen.pid, signal.SIGSTOP)
@@ -123,7 +134,9 @@ def test_a_programs_time_begins_when_its_worker_takes_it(plain_process, tmp_path
     worker.kill()
 
 
-def test_a_child_killed_for_memory_is_out_of_memory(plain_process, tmp_path, program):
+def test_a_child_killed_for_memory_is_out_of_memory(
+    plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
+) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
     process.told = ExitReason(out_of_memory=True)
@@ -131,20 +144,22 @@ def test_a_child_killed_for_memory_is_out_of_memory(plain_process, tmp_path, pro
         worker.call(program("import os\ndef run(): os.kill(os.getpid(), 9)"), {})
 
 
-def test_an_interpreter_without_the_packages_says_so(plain_process, tmp_path):
+def test_an_interpreter_without_the_packages_says_so(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.stderr.write('no module'); sys.exit(3)"]
     with pytest.raises(EngineGone, match="did not start"):
         connect(plain_process(tmp_path, command), Limits())
 
 
-def test_a_worker_that_never_gets_ready_is_given_up(plain_process, tmp_path):
+def test_a_worker_that_never_gets_ready_is_given_up(plain_process: type[PlainProcess], tmp_path: Path) -> None:
     process = plain_process(tmp_path, [sys.executable, "-c", "import time; time.sleep(600)"])
     with pytest.raises(EngineGone, match=r"not ready after 0\.5 s"):
         connect(process, Limits(), seconds=0.5)
     assert process.popen.wait(5) != 0
 
 
-def test_the_tree_ends_when_the_host_hangs_up(plain_process, tmp_path, program):
+def test_the_tree_ends_when_the_host_hangs_up(
+    plain_process: type[PlainProcess], tmp_path: Path, program: MakeProgram
+) -> None:
     process = plain_process(tmp_path)
     worker = connect(process, Limits())
 
@@ -216,7 +231,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", list(HOSTILE))
-def test_a_forged_answer_is_refused_and_ends_the_worker(worker, program, name):
+def test_a_forged_answer_is_refused_and_ends_the_worker(worker: ChannelWorker, program: MakeProgram, name: Any) -> None:
     code = (
         "import gc, os, stat\n"
         "def run():\n"
@@ -233,7 +248,7 @@ def test_a_forged_answer_is_refused_and_ends_the_worker(worker, program, name):
     assert not worker.alive
 
 
-def test_a_frame_that_breaks_off_is_a_crash_of_the_program(worker, program):
+def test_a_frame_that_breaks_off_is_a_crash_of_the_program(worker: ChannelWorker, program: MakeProgram) -> None:
     code = (
         "import os\n"
         "def run():\n"
@@ -246,7 +261,7 @@ def test_a_frame_that_breaks_off_is_a_crash_of_the_program(worker, program):
         worker.call(program(code), {})
 
 
-def test_what_a_program_writes_late_does_not_reach_the_next_call(worker, program):
+def test_what_a_program_writes_late_does_not_reach_the_next_call(worker: ChannelWorker, program: MakeProgram) -> None:
     code = (
         "import os, threading\n"
         "def late():\n"

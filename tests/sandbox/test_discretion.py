@@ -9,7 +9,7 @@ import pytest
 from autocoder_jupyter.discretion.secrets import hush, without_secrets
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.sandbox.discretion import DiscreetWorker
-from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, TestRun, Worker
 from autocoder_jupyter.types import OutputSpec, TestOutcome
 
 SECRETS = {"TOKEN": "correct-horse", "LONG_TOKEN": "correct-horse-battery", "EMPTY": ""}
@@ -18,7 +18,7 @@ CASE = TestOutcome(id="test_x[correct-horse]", outcome="failed", message="got co
 TOLD = TestOutcome(id="test_x", outcome="failed", message="test_x[correct-horse]: got correct-horse-battery")
 
 
-class TalkativeWorker:
+class TalkativeWorker(Worker):
     id, alive = "w", True
 
     def call(self, *_: Any, **__: Any) -> CallOutcome:
@@ -31,6 +31,11 @@ class TalkativeWorker:
 
     def kill(self) -> None:
         self.alive = False
+
+    def unasked(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    answer = command = in_order = unasked
 
 
 class FailingWorker(TalkativeWorker):

@@ -19,6 +19,7 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import local_probe, process_tree, supervisor, worker_folder
+from autocoder_jupyter.sandbox.confinement import landlock
 from autocoder_jupyter.sandbox.confinement.process import Held
 from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local import LocalSandbox, _start_trial
@@ -27,6 +28,7 @@ from autocoder_jupyter.sandbox.local_process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.supervisor import Policy
 from autocoder_jupyter.sandbox.trial_program import read_all
+from autocoder_jupyter.sandbox.worker import removal
 from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
 
@@ -53,7 +55,7 @@ def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -
     return granted(folder, command, prefixes=prefixes, limits=Limits(**limits), tier=held_by.name)
 
 
-def run(script: str, **limits: int) -> LocalProcess:
+def run(script: str, **limits: Any) -> LocalProcess:
     folder = claim_folder()
     return LocalProcess(policy(folder.path, script, **limits), folder.claim)
 
@@ -121,7 +123,7 @@ def forgetful_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     probe = LocalSandbox().probe()
     assert not probe.available
@@ -503,7 +505,7 @@ def test_what_cannot_be_removed_stops_no_kernel(own_temporary_folder: Path, monk
     def out_of_memory(*_: object, **__: object) -> bool:
         raise MemoryError
 
-    monkeypatch.setattr(worker_folder.removal, "remove", out_of_memory)
+    monkeypatch.setattr(removal, "remove", out_of_memory)
     os.close(claim_folder().claim)
     remove_abandoned()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,13 +14,10 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.pool import Pool, shared_pool
 from autocoder_jupyter.sandbox.protocol import (
-    CallOutcome,
     Environment,
     EnvironmentSpec,
     Limits,
     Probe,
-    Program,
-    TestRun,
     Worker,
 )
 
@@ -28,7 +25,7 @@ ENVIRONMENT = Environment("key", "/somewhere", ("pandas==3.0",), (3, 11))
 LIMITS = Limits()
 
 
-class IdleWorker:
+class IdleWorker(Worker):
     """A worker that does nothing but live and die; what the pool needs to know of one."""
 
     def __init__(self, name: str) -> None:
@@ -46,11 +43,10 @@ class IdleWorker:
     def kill(self) -> None:
         self.dead.set()
 
-    def call(self, program: Program, arguments: Mapping[str, Any], **_: Any) -> CallOutcome:
+    def unasked(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
 
-    def test(self, program: Program, tests: str, expected: Sequence[str], **_: Any) -> TestRun:
-        raise NotImplementedError
+    call = answer = test = command = unasked
 
 
 @dataclass(eq=False)

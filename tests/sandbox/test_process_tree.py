@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
@@ -21,8 +22,10 @@ def test_a_file_that_two_processes_hold_open_counts_once(tmp_path: Path) -> None
         file.write(b"x" * MIB)
         file.flush()
         (tmp_path / "gone").unlink()
-        silent: dict[str, int] = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
-        holders = [subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], **silent) for _ in range(2)]
+        holders = [
+            subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], stdout=DEVNULL, stderr=DEVNULL)
+            for _ in range(2)
+        ]
     processes = process_tree.views(holder.pid for holder in holders)
     use = usage.disk(tmp_path, processes, usage.descriptors(processes), 1000)
     for holder in holders:

@@ -3,17 +3,21 @@ from __future__ import annotations
 import platform
 import struct
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from autocoder_jupyter.sandbox.channel import ChannelWorker
 from autocoder_jupyter.sandbox.worker import bpf
+from tests.sandbox.conftest import MakeProgram, StartPlain
 
 filtered = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in bpf.MACHINES, reason="no seccomp filter for this machine"
 )
 
 
-def test_the_worker_says_which_of_its_locks_hold(worker):
+def test_the_worker_says_which_of_its_locks_hold(worker: ChannelWorker) -> None:
     if sys.platform == "linux":
         assert worker.facts["lockdown"]["no_new_privileges"] and worker.facts["lockdown"]["adopts_orphans"]
     assert isinstance(worker.facts["lockdown"]["system_calls"], bool)
@@ -57,21 +61,23 @@ def call(number, *args):
         ("ioctl", (0, 0x5412, 0)),
     ],
 )
-def test_a_forbidden_call_is_refused(worker, program, name, arguments):
+def test_a_forbidden_call_is_refused(
+    worker: ChannelWorker, program: MakeProgram, name: str, arguments: tuple[Any, ...] | tuple[int, ...]
+) -> None:
     number = bpf._NUMBERS[name][list(bpf.MACHINES).index(platform.machine())]
     code = f"{_CALL}\ndef run(): return call({number}, *{arguments})"
     assert worker.call(program(code, "", "answer: str"), {}).values == {"answer": "EPERM"}
 
 
 @filtered
-def test_a_new_session_cannot_hide_a_process(worker, program):
+def test_a_new_session_cannot_hide_a_process(worker: ChannelWorker, program: MakeProgram) -> None:
     code = "import subprocess\ndef run(): subprocess.run(['true'], start_new_session=True); return 1"
     with pytest.raises(Exception, match=r"PermissionError|SubprocessError"):
         worker.call(program(code), {})
 
 
 @filtered
-def test_internet_sockets_exist_only_when_the_network_is_allowed(start_plain, program):
+def test_internet_sockets_exist_only_when_the_network_is_allowed(start_plain: StartPlain, program: MakeProgram) -> None:
     code = "import socket\ndef run(family): socket.socket(family).close(); return 1"
     networked = start_plain(network=True)
     assert networked.call(program(code, "family: int"), {"family": 2}).values == {"result": 1}
@@ -79,7 +85,7 @@ def test_internet_sockets_exist_only_when_the_network_is_allowed(start_plain, pr
         networked.call(program(code, "family: int"), {"family": 1})
 
 
-def test_honest_file_work_goes_on(worker, program):
+def test_honest_file_work_goes_on(worker: ChannelWorker, program: MakeProgram) -> None:
     code = (
         "import os, shutil, stat\nfrom pathlib import Path\n"
         "def run():\n"
@@ -93,7 +99,9 @@ def test_honest_file_work_goes_on(worker, program):
 
 
 @filtered
-def test_the_modes_and_times_of_files_outside_stay_as_they_are(worker, program, tmp_path):
+def test_the_modes_and_times_of_files_outside_stay_as_they_are(
+    worker: ChannelWorker, program: MakeProgram, tmp_path: Path
+) -> None:
     target = tmp_path / "host.txt"
     target.write_text("x")
     target.chmod(0o640)
@@ -103,7 +111,7 @@ def test_the_modes_and_times_of_files_outside_stay_as_they_are(worker, program, 
     assert (target.stat().st_mode, target.stat().st_mtime) == (before.st_mode, before.st_mtime)
 
 
-def test_limits_cannot_be_raised(worker, program):
+def test_limits_cannot_be_raised(worker: ChannelWorker, program: MakeProgram) -> None:
     code = (
         "import resource as r\n"
         "def run():\n"
@@ -115,7 +123,7 @@ def test_limits_cannot_be_raised(worker, program):
     assert core == 0 and files <= 1024
 
 
-def test_a_program_holds_no_descriptor_but_its_own_pipes(worker, program):
+def test_a_program_holds_no_descriptor_but_its_own_pipes(worker: ChannelWorker, program: MakeProgram) -> None:
     code = (
         "import os\n"
         "def run():\n"
@@ -126,13 +134,13 @@ def test_a_program_holds_no_descriptor_but_its_own_pipes(worker, program):
     assert kinds.count("pipe") == 5 and set(kinds) <= {"pipe", "/dev/null"} | {k for k in kinds if "fd" in k}
 
 
-def test_threads_of_numerical_libraries_follow_the_cores(worker, program):
+def test_threads_of_numerical_libraries_follow_the_cores(worker: ChannelWorker, program: MakeProgram) -> None:
     code = "import os\ndef run(): return os.environ['OMP_NUM_THREADS'] + os.environ['MPLBACKEND']"
     assert worker.call(program(code, "", "v: str"), {}).values == {"v": "1Agg"}
 
 
 @pytest.mark.parametrize("machine", list(bpf.MACHINES))
-def test_filters_for_every_machine_are_whole(machine):
+def test_filters_for_every_machine_are_whole(machine: Any) -> None:
     for rules in (bpf.worker_rules(network=False), bpf.worker_rules(network=True), bpf.child_rules(zygote=7, group=7)):
         code = bpf.compile_filter(rules, machine)
         instructions = list(struct.iter_unpack("=HBBI", code))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +10,7 @@ from autocoder_jupyter.sandbox.worker.relay import Capture, Relay
 
 
 @pytest.fixture
-def pipes():
+def pipes() -> Iterator[list[tuple[int, int]]]:
     ends = [os.pipe() for _ in range(2)]
     for pair in ends:
         for fd in pair:
@@ -22,7 +23,7 @@ def pipes():
 
 
 @pytest.mark.parametrize("spliced", [True, False])
-def test_bytes_pass_by_count_and_no_further(pipes, spliced):
+def test_bytes_pass_by_count_and_no_further(pipes: list[tuple[int, int]], spliced: bool) -> None:
     (source, feed), (drain, sink) = pipes
     relay = Relay(source, sink, 5)
     relay._splice = spliced and relay._splice
@@ -34,7 +35,7 @@ def test_bytes_pass_by_count_and_no_further(pipes, spliced):
 
 
 @pytest.mark.parametrize("spliced", [True, False])
-def test_a_full_sink_is_waited_for_and_nothing_is_lost(pipes, spliced):
+def test_a_full_sink_is_waited_for_and_nothing_is_lost(pipes: list[tuple[int, int]], spliced: bool) -> None:
     (source, feed), (drain, sink) = pipes
     relay = Relay(source, sink)
     relay._splice = spliced and relay._splice
@@ -55,7 +56,7 @@ def test_a_full_sink_is_waited_for_and_nothing_is_lost(pipes, spliced):
     assert received == sent > 1_000_000
 
 
-def test_a_reader_that_is_gone_ends_a_relay(pipes):
+def test_a_reader_that_is_gone_ends_a_relay(pipes: list[tuple[int, int]]) -> None:
     (source, feed), (drain, sink) = pipes
     relay = Relay(source, sink)
     os.close(drain)
@@ -64,7 +65,7 @@ def test_a_reader_that_is_gone_ends_a_relay(pipes):
     assert relay.sink_gone and not relay.open
 
 
-def test_a_capture_keeps_head_and_tail(pipes):
+def test_a_capture_keeps_head_and_tail(pipes: list[tuple[int, int]]) -> None:
     (source, feed), _ = pipes
     capture = Capture(source, keep=10)
     for part in (b"abc", b"defghijkl", b"mnopqrs"):

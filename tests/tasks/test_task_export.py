@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ def test_the_script_runs_from_its_command_line(growth: Report, tmp_path: Path) -
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "feather", "parquet"])
 def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: str) -> None:
     path = written(growth, tmp_path / "growth.py")
-    write = {
+    write: dict[str, Callable[[Path], object]] = {
         "csv": lambda target: SALES.to_csv(target, index=False),
         "tsv": lambda target: SALES.to_csv(target, index=False, sep="\t"),
         "json": lambda target: SALES.to_json(target, orient="records"),

@@ -28,16 +28,30 @@ def test_it_is_enabled_in_a_jupyterlab_that_has_no_node(wheel: Path, tmp_path: P
     place = tmp_path / "fresh"
     subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(place)], check=True)
     python = place / "bin" / "python"
-    install = [find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--python", str(python), str(wheel)]
+    install: list[str | Path] = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--python",
+        str(python),
+        str(wheel),
+    ]
     subprocess.run(install, check=True)
     packages = next(place.glob("lib/*/site-packages"))
     (packages / "jupyterlab.pth").write_text(sysconfig.get_path("purelib"))  # without the editable install in it
-    command = [python, "-m", "jupyterlab.labextensions", "list"]  # what `jupyter labextension list` runs
+    command: list[str | Path] = [
+        python,
+        "-m",
+        "jupyterlab.labextensions",
+        "list",
+    ]  # what `jupyter labextension list` runs
     listed = subprocess.run(command, env=WITHOUT_NODE, cwd=tmp_path, capture_output=True, text=True)
     said = listed.stdout + listed.stderr
     line = next((line for line in said.splitlines() if "autocoder-jupyter" in line), said)
     assert f"v{autocoder_jupyter.__version__}" in line and "enabled" in line and "OK" in line
-    imported = [python, "-c", "import autocoder_jupyter; print(autocoder_jupyter.__file__)"]
+    imported: list[str | Path] = [python, "-c", "import autocoder_jupyter; print(autocoder_jupyter.__file__)"]
     where = subprocess.check_output(imported, env=WITHOUT_NODE, cwd=tmp_path, text=True)
     assert Path(where.strip()).is_relative_to(packages)
 

@@ -6,7 +6,9 @@ import datetime as dt
 import decimal
 import enum
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import dateutil.tz
 import numpy as np
@@ -104,7 +106,7 @@ MORE = {
         for closed in ("left", "right", "both", "neither")
     },
     "interval of datetimes": pd.Series(pd.interval_range(pd.Timestamp("2024"), periods=2, freq="D", closed="left")),
-    "interval with NA": pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), None])),
+    "interval with NA": pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), None])),  # type: ignore[list-item]
     "interval of zoned datetimes": pd.Series(pd.interval_range(pd.Timestamp("2024", tz="Asia/Tokyo"), periods=2)),
     "category of ints": pd.Series(pd.Categorical([3, 1, None], categories=[9, 3, 1])),
     "category of intervals": pd.Series(pd.cut([1, 5, 9], 3)),
@@ -168,32 +170,32 @@ if HAS_STR:
 
 
 @pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in KINDS.items()])
-def test_the_29_kinds_cross_unchanged_in_a_frame(column, assert_crosses):
+def test_the_29_kinds_cross_unchanged_in_a_frame(column: Any, assert_crosses: Callable[..., Any]) -> None:
     frame = column.to_frame("c")
     assert frame["c"].dtype == column.dtype
     assert_crosses(frame)
 
 
 @pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
-def test_each_kind_crosses_unchanged_as_a_series(column, assert_crosses):
+def test_each_kind_crosses_unchanged_as_a_series(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(column, "Series")
 
 
 @pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
-def test_each_kind_crosses_without_any_rows(column, assert_crosses):
+def test_each_kind_crosses_without_any_rows(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(column.iloc[:0], "Series")
 
 
 @pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
-def test_each_kind_crosses_as_a_slice_of_something_larger(column, assert_crosses):
+def test_each_kind_crosses_as_a_slice_of_something_larger(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.concat([column, column])[1:-1], "Series")
 
 
-def test_there_are_29_of_them():
+def test_there_are_29_of_them() -> None:
     assert len(KINDS) == 29
 
 
-def test_nan_and_na_stay_apart_in_float64(assert_crosses):
+def test_nan_and_na_stay_apart_in_float64(assert_crosses: Callable[..., Any]) -> None:
     values = pd.arrays.FloatingArray(np.array([0.0, NAN, 1.0]), np.array([False, False, True]))
     back = assert_crosses(pd.Series(values), "Series")
     assert np.isnan(back.array._data[1])
@@ -201,12 +203,12 @@ def test_nan_and_na_stay_apart_in_float64(assert_crosses):
 
 
 @pytest.mark.skipif(not HAS_STR, reason="pandas before 3 has no str dtype")
-def test_object_text_stays_object_and_str_stays_str(cross):
+def test_object_text_stays_object_and_str_stays_str(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame({"o": objects("a"), "s": pd.Series(["a"], dtype="str")})
     assert [str(dtype) for dtype in cross(frame).dtypes] == ["object", "str"]
 
 
-def test_one_frame_of_all_kinds_crosses(assert_crosses):
+def test_one_frame_of_all_kinds_crosses(assert_crosses: Callable[..., Any]) -> None:
     columns = {name: column.reindex(range(3)) if len(column) != 3 else column for name, column in KINDS.items()}
     columns["sparse"] = pd.Series(pd.arrays.SparseArray([0.0, 1.0, NAN], fill_value=0.0))
     assert_crosses(pd.DataFrame(columns))
@@ -221,7 +223,7 @@ class Text(str):
 
 
 class Opaque:
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (print, ("executed",))
 
 
@@ -248,7 +250,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in REFUSED.items()])
-def test_what_cannot_cross_is_refused_with_the_name_of_its_column(column):
+def test_what_cannot_cross_is_refused_with_the_name_of_its_column(column: Any) -> None:
     frame = pd.DataFrame({"fine": [1] * len(column), "price €": column})
     with pytest.raises(Unencodable, match="column 'price €'") as refused:
         encode(frame, "DataFrame")
@@ -256,19 +258,19 @@ def test_what_cannot_cross_is_refused_with_the_name_of_its_column(column):
     assert refused.value.hint
 
 
-def test_a_list_that_contains_itself_is_refused():
+def test_a_list_that_contains_itself_is_refused() -> None:
     loop: list[object] = []
     loop.append(loop)
     with pytest.raises(Unencodable, match="contains itself"):
         encode(objects(loop), "Series")
 
 
-def test_a_long_column_of_text_in_many_chunks_crosses(assert_crosses):
+def test_a_long_column_of_text_in_many_chunks_crosses(assert_crosses: Callable[..., Any]) -> None:
     chunks = pa.chunked_array([["a", None], [], ["b"]], type=pa.large_string())
     assert_crosses(pd.Series(pd.arrays.ArrowExtensionArray(chunks)), "Series")
 
 
-def test_the_byte_order_of_a_column_survives(cross):
+def test_the_byte_order_of_a_column_survives(cross: Callable[..., Any]) -> None:
     column = pd.Series(np.array([1, 2], dtype=">i4"))
     back = cross(column, "Series")
     assert back.dtype == np.dtype(">i4")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,7 +20,7 @@ def arrow_series(array: object) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
 
 
-def test_nan_has_one_digest_whatever_its_bits():
+def test_nan_has_one_digest_whatever_its_bits() -> None:
     odd = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x7FF80000DEADBEEF], dtype="u8").view("f8")
     assert digest(pd.Series(odd)) == digest(pd.Series([np.nan] * 3))
     assert digest(pd.Series(odd.view("c16") if len(odd) % 2 == 0 else np.repeat(odd, 2).view("c16"))) == digest(
@@ -26,13 +28,13 @@ def test_nan_has_one_digest_whatever_its_bits():
     )
 
 
-def test_what_lies_under_a_null_does_not_count():
+def test_what_lies_under_a_null_does_not_count() -> None:
     one = pd.arrays.IntegerArray(np.array([1, 99]), np.array([False, True]))
     other = pd.arrays.IntegerArray(np.array([1, -7]), np.array([False, True]))
     assert digest(pd.Series(one)) == digest(pd.Series(other))
 
 
-def test_what_lies_under_a_null_of_text_does_not_count():
+def test_what_lies_under_a_null_of_text_does_not_count() -> None:
     offsets = pa.py_buffer(np.array([0, 1, 7, 8], dtype="i8"))
     kind, valid = pa.large_string(), pa.py_buffer(b"\x05")
     hidden = pa.Array.from_buffers(kind, 3, [valid, offsets, pa.py_buffer(b"ahiddenb")], null_count=1)
@@ -40,7 +42,7 @@ def test_what_lies_under_a_null_of_text_does_not_count():
     assert digest(arrow_series(hidden)) == digest(arrow_series(pa.array(["a", None, "b"], type=kind)))
 
 
-def test_what_lies_under_a_null_of_lists_and_structs_does_not_count():
+def test_what_lies_under_a_null_of_lists_and_structs_does_not_count() -> None:
     kind = pa.list_(pa.int64())
     shape = [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([0, 1, 3, 4], dtype="i4"))]
     hidden = pa.Array.from_buffers(kind, 3, shape, null_count=1, children=[pa.array([1, 8, 9, 2])])
@@ -67,7 +69,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("array", [pytest.param(array, id=name) for name, array in ARRAYS.items()])
-def test_a_slice_has_the_digest_of_its_copy(array):
+def test_a_slice_has_the_digest_of_its_copy(array: Any) -> None:
     for start in range(4):
         part = array.slice(start, 2)
         copy = pa.array(part.to_pylist(), type=array.type)
@@ -75,7 +77,7 @@ def test_a_slice_has_the_digest_of_its_copy(array):
         assert digest(arrow_series(part)) != digest(arrow_series(array))
 
 
-def test_strides_and_blocks_do_not_count():
+def test_strides_and_blocks_do_not_count() -> None:
     values = np.arange(12.0).reshape(3, 4)
     one = pd.DataFrame(values, columns=list("abcd"))
     other = pd.DataFrame({name: values[:, place].copy() for place, name in enumerate("abcd")})
@@ -110,18 +112,18 @@ DIFFERENT = {
 }
 
 
-def test_whatever_differs_shows():
+def test_whatever_differs_shows() -> None:
     digests = {name: digest(series) for name, series in {"these": pd.Series([1, 2, 3]), **DIFFERENT}.items()}
     assert len(set(digests.values())) == len(digests)
 
 
-def test_attrs_count():
+def test_attrs_count() -> None:
     one, other = pd.Series([1]), pd.Series([1])
     one.attrs["a"] = 1
     assert digest(one) != digest(other)
 
 
-def test_scalars_have_digests():
+def test_scalars_have_digests() -> None:
     assert digest(1, "int") == digest(np.int8(1), "int") != digest(2, "int")
     assert digest(1, "int") != digest(1, "float")
     assert digest({"a": {3, 1, 2}}, "dict") == digest({"a": {2, 3, 1}}, "dict")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,28 +28,28 @@ def listing(root: Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(root)): p.read_bytes() if p.is_file() else None for p in sorted(root.rglob("*"))}
 
 
-def test_a_file_keeps_its_bytes_and_its_name(tree, cross, trusted):
+def test_a_file_keeps_its_bytes_and_its_name(tree: Path, cross: Callable[..., Any], trusted: bool) -> None:
     back = cross(tree / "sub" / "b ü.bin", "File", trusted=trusted)
     assert back.name == "b ü.bin"
     assert back.read_bytes() == (tree / "sub" / "b ü.bin").read_bytes()
 
 
-def test_a_folder_keeps_all_that_is_in_it(tree, cross, trusted):
+def test_a_folder_keeps_all_that_is_in_it(tree: Path, cross: Callable[..., Any], trusted: bool) -> None:
     back = cross(tree, "Dir", trusted=trusted)
     assert back.name == "tree"
     assert listing(back) == listing(tree)
 
 
-def test_an_empty_folder_crosses(tmp_path, cross):
+def test_an_empty_folder_crosses(tmp_path: Path, cross: Callable[..., Any]) -> None:
     (tmp_path / "void").mkdir()
     assert listing(cross(tmp_path / "void", "Dir")) == {}
 
 
-def test_a_path_may_be_text_or_any_path_like(tree, cross):
+def test_a_path_may_be_text_or_any_path_like(tree: Path, cross: Callable[..., Any]) -> None:
     assert cross(str(tree / "a.txt"), "File").read_bytes() == b"a\r\n"
 
 
-def test_what_is_written_is_wrapped_as_asked(tree, tmp_path):
+def test_what_is_written_is_wrapped_as_asked(tree: Path, tmp_path: Path) -> None:
     encoded = encode(tree / "a.txt", "File")
     payload = memoryview(b"".join(encoded.buffers))
     wrapped = decode(encoded.header, payload, folder=tmp_path / "x", wrap_path=lambda *made: made, trusted=False)
@@ -55,14 +57,14 @@ def test_what_is_written_is_wrapped_as_asked(tree, tmp_path):
     assert wrapped[1].read_bytes() == b"a\r\n"
 
 
-def test_two_files_of_one_name_do_not_meet(tree, cross):
+def test_two_files_of_one_name_do_not_meet(tree: Path, cross: Callable[..., Any]) -> None:
     one = cross(tree / "a.txt", "File")
     (tree / "a.txt").write_bytes(b"other")
     other = cross(tree / "a.txt", "File")
     assert (one.read_bytes(), other.read_bytes()) == (b"a\r\n", b"other")
 
 
-def test_equal_folders_have_equal_digests_and_others_do_not(tree):
+def test_equal_folders_have_equal_digests_and_others_do_not(tree: Path) -> None:
     before = encode(tree, "Dir").digest()
     assert encode(tree, "Dir").digest() == before
     (tree / "a.txt").rename(tree / "c.txt")
@@ -71,12 +73,12 @@ def test_equal_folders_have_equal_digests_and_others_do_not(tree):
     assert len({before, renamed, encode(tree, "Dir").digest()}) == 3
 
 
-def test_received_files_are_private_and_not_executable(tree, cross):
+def test_received_files_are_private_and_not_executable(tree: Path, cross: Callable[..., Any]) -> None:
     (tree / "a.txt").chmod(0o4777)
     assert cross(tree / "a.txt", "File").stat().st_mode & 0o7777 == 0o600
 
 
-def test_a_link_is_not_followed(tree, tmp_path):
+def test_a_link_is_not_followed(tree: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("key")
     (tree / "link").symlink_to(secret)
@@ -86,7 +88,7 @@ def test_a_link_is_not_followed(tree, tmp_path):
         encode(tree, "Dir")
 
 
-def test_a_link_to_a_folder_is_not_followed(tree, tmp_path):
+def test_a_link_to_a_folder_is_not_followed(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(tree)
     with pytest.raises(TypeMismatch):
         encode(tmp_path / "alias", "Dir")
@@ -96,7 +98,7 @@ def test_a_link_to_a_folder_is_not_followed(tree, tmp_path):
 
 
 @pytest.mark.timeout(20)
-def test_a_fifo_is_refused_without_waiting_for_it(tree):
+def test_a_fifo_is_refused_without_waiting_for_it(tree: Path) -> None:
     os.mkfifo(tree / "pipe")
     with pytest.raises(Unencodable, match="regular"):
         encode(tree / "pipe", "File")
@@ -105,20 +107,20 @@ def test_a_fifo_is_refused_without_waiting_for_it(tree):
 
 
 @pytest.mark.parametrize("value", [None, 3, b"bytes", "/does/not/exist"])
-def test_what_is_no_path_to_something_is_a_mismatch(value):
+def test_what_is_no_path_to_something_is_a_mismatch(value: object) -> None:
     for type_name in ("File", "Dir"):
         with pytest.raises((TypeMismatch, Unencodable)):
             encode(value, type_name)
 
 
-def test_a_folder_is_no_file_and_a_file_no_folder(tree):
+def test_a_folder_is_no_file_and_a_file_no_folder(tree: Path) -> None:
     with pytest.raises(Unencodable, match="regular"):
         encode(tree, "File")
     with pytest.raises(TypeMismatch):
         encode(tree / "a.txt", "Dir")
 
 
-def test_a_name_that_is_not_unicode_is_refused(tree):
+def test_a_name_that_is_not_unicode_is_refused(tree: Path) -> None:
     Path(os.fsdecode(os.fsencode(tree) + b"/\xff")).write_bytes(b"")
     with pytest.raises(Unencodable, match="Unicode"):
         encode(tree, "Dir")
@@ -128,7 +130,7 @@ NAMES = ["", ".", "..", "/etc/passwd", "a/b", "../x", "a\\b", "a\0b", "x" * 300,
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_a_name_that_leads_elsewhere_is_refused(name, tmp_path):
+def test_a_name_that_leads_elsewhere_is_refused(name: object, tmp_path: Path) -> None:
     hostile = [
         {"type": "File", "size": 1, "name": name, "folders": [], "files": [[1]]},
         {"type": "Dir", "size": 1, "name": name, "folders": [], "files": [[1, "a"]]},
@@ -163,14 +165,16 @@ def test_a_name_that_leads_elsewhere_is_refused(name, tmp_path):
         (None, None),
     ],
 )
-def test_a_manifest_that_does_not_fit_is_refused_before_anything_is_written(folders, files, tmp_path):
+def test_a_manifest_that_does_not_fit_is_refused_before_anything_is_written(
+    folders: Any, files: object, tmp_path: Path
+) -> None:
     header = {"type": "Dir", "size": 1, "name": "d", "folders": folders, "files": files}
     with pytest.raises(Corrupt):
         decode(header, memoryview(b"x"), folder=tmp_path / "in", trusted=False)
     assert not (tmp_path / "in").exists()
 
 
-def test_a_place_that_cannot_be_written_is_not_blamed_on_the_sender(tree, tmp_path):
+def test_a_place_that_cannot_be_written_is_not_blamed_on_the_sender(tree: Path, tmp_path: Path) -> None:
     encoded = encode(tree / "a.txt", "File")
     (tmp_path / "occupied").write_text("a file where the folder should be")
     with pytest.raises(OSError) as fault:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,20 +56,20 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
-def test_an_index_of_each_kind_survives_on_rows(index, assert_crosses):
+def test_an_index_of_each_kind_survives_on_rows(index: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.DataFrame({"v": [1, 2, 3]}, index=index))
     assert_crosses(pd.Series([1.0, 2.0, 3.0], index=index, name="v"), "Series")
 
 
 @pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
-def test_an_index_of_each_kind_survives_on_columns(index, assert_crosses):
+def test_an_index_of_each_kind_survives_on_columns(index: Any, assert_crosses: Callable[..., Any]) -> None:
     frame = pd.DataFrame([[1, "a", 2.5], [2, "b", NAN]])
     frame.columns = index
     assert_crosses(frame)
 
 
 @pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
-def test_an_index_of_each_kind_survives_without_rows(index, assert_crosses):
+def test_an_index_of_each_kind_survives_without_rows(index: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.DataFrame({"v": [1, 2, 3]}, index=index).iloc[:0])
 
 
@@ -75,14 +78,16 @@ def test_an_index_of_each_kind_survives_without_rows(index, assert_crosses):
     [["a", "a"], [None, "a"], [NAN, 1], [("a", "b"), "c"], [pd.NaT, pd.NA], [1, True], [b"a", dt.date(2024, 1, 1)]],
     ids=str,
 )
-def test_odd_column_labels_come_back_as_they_were(labels, assert_crosses):
+def test_odd_column_labels_come_back_as_they_were(
+    labels: list[Any] | list[str], assert_crosses: Callable[..., Any]
+) -> None:
     frame = pd.DataFrame([[1, "x"]])
     frame.columns = pd.Index(labels, dtype=object, tupleize_cols=False)
     assert_crosses(frame)
 
 
 @pytest.mark.parametrize("name", [None, "a", 0, 1.5, ("a", 1), pd.Timestamp("2024"), dt.date(2024, 1, 1), b"x", True])
-def test_the_name_of_a_series_comes_back(name, assert_crosses):
+def test_the_name_of_a_series_comes_back(name: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.Series([1], name=name), "Series")
 
 
@@ -97,36 +102,36 @@ def test_the_name_of_a_series_comes_back(name, assert_crosses):
     ],
     ids=["nothing", "only rows", "only columns", "an empty column", "only a label"],
 )
-def test_empty_frames_cross(frame, assert_crosses):
+def test_empty_frames_cross(frame: pd.DataFrame, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(frame)
 
 
-def test_attrs_come_back(assert_crosses):
+def test_attrs_come_back(assert_crosses: Callable[..., Any]) -> None:
     frame = pd.DataFrame({"a": [1]})
     frame.attrs = {"source": "ledger", "pages": [1, 2], "when": dt.date(2024, 1, 1), 3: None}
     assert_crosses(frame)
 
 
-def test_attrs_that_cannot_cross_are_refused_by_their_key():
+def test_attrs_that_cannot_cross_are_refused_by_their_key() -> None:
     frame = pd.DataFrame({"a": [1]})
     frame.attrs = {"connection": object()}
     with pytest.raises(Unencodable, match=r"attrs\['connection'\]"):
         encode(frame, "DataFrame")
 
 
-def test_a_frame_that_allows_no_duplicate_labels_still_does_not(cross):
+def test_a_frame_that_allows_no_duplicate_labels_still_does_not(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False)
     assert not cross(frame).flags.allows_duplicate_labels
 
 
-def test_an_index_that_cannot_cross_is_refused_by_name():
+def test_an_index_that_cannot_cross_is_refused_by_name() -> None:
     with pytest.raises(Unencodable, match="the index"):
         encode(pd.DataFrame({"a": [1]}, index=[object()]), "DataFrame")
     with pytest.raises(Unencodable, match="the column labels"):
         encode(pd.DataFrame([[1]], columns=[object()]), "DataFrame")
 
 
-def test_a_custom_calendar_is_left_out_of_an_index_rather_than_changed(cross):
+def test_a_custom_calendar_is_left_out_of_an_index_rather_than_changed(cross: Callable[..., Any]) -> None:
     days = pd.date_range("2024-01-01", periods=3, freq=pd.offsets.CustomBusinessDay(holidays=["2024-01-02"]))
     back = cross(pd.DataFrame({"a": [1, 2, 3]}, index=days))
     assert list(back.index) == list(days)
@@ -137,7 +142,7 @@ class Special(pd.DataFrame):
     pass
 
 
-def test_a_subclass_of_frame_is_refused_with_a_way_out():
+def test_a_subclass_of_frame_is_refused_with_a_way_out() -> None:
     with pytest.raises(Unencodable, match=r"pd\.DataFrame\(\.\.\.\)"):
         encode(Special({"a": [1]}), "DataFrame")
 
@@ -145,7 +150,7 @@ def test_a_subclass_of_frame_is_refused_with_a_way_out():
 @pytest.mark.parametrize(
     "value", [None, [1], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), "frame"], ids=lambda v: type(v).__name__
 )
-def test_what_is_no_frame_is_a_mismatch(value):
+def test_what_is_no_frame_is_a_mismatch(value: Any) -> None:
     with pytest.raises(TypeMismatch) as mismatch:
         encode(value, "DataFrame")
     assert mismatch.value.wanted == "DataFrame"
@@ -175,7 +180,9 @@ WRITABLE = {
 
 @pytest.mark.parametrize("kind", WRITABLE)
 @pytest.mark.parametrize("immutable_payload", [False, True])
-def test_a_frame_that_came_back_can_be_changed_in_place(kind, immutable_payload, trusted, tmp_path):
+def test_a_frame_that_came_back_can_be_changed_in_place(
+    kind: str, immutable_payload: bool, trusted: bool, tmp_path: Path
+) -> None:
     frame = pd.DataFrame({"v": WRITABLE[kind]})
     encoded = encode(frame, "DataFrame")
     payload = b"".join(encoded.buffers)
@@ -189,13 +196,13 @@ def test_a_frame_that_came_back_can_be_changed_in_place(kind, immutable_payload,
     assert frame.equals(pd.DataFrame({"v": WRITABLE[kind]}))
 
 
-def test_an_index_that_came_back_can_be_searched(cross):
+def test_an_index_that_came_back_can_be_searched(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame({"v": range(1000)}, index=pd.Index(np.random.default_rng(0).permutation(1000)))
     back = cross(frame)
     assert all(back.loc[key, "v"] == frame.loc[key, "v"] for key in range(0, 1000, 37))
 
 
-def test_changing_one_column_leaves_its_neighbours_alone(cross):
+def test_changing_one_column_leaves_its_neighbours_alone(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=list("abc"))
     back = cross(frame)
     back["b"] += 1
@@ -203,7 +210,7 @@ def test_changing_one_column_leaves_its_neighbours_alone(cross):
     assert list(back["c"]) == list(frame["c"])
 
 
-def test_a_payload_that_starts_anywhere_is_read(tmp_path, trusted):
+def test_a_payload_that_starts_anywhere_is_read(tmp_path: Path, trusted: bool) -> None:
     frame = pd.DataFrame({"f": [1.5, 2.5], "s": ["a", "b"]})
     encoded = encode(frame, "DataFrame")
     for shift in range(9):
@@ -213,23 +220,23 @@ def test_a_payload_that_starts_anywhere_is_read(tmp_path, trusted):
         assert back["f"].to_numpy().flags.aligned
 
 
-def test_a_wide_frame_comes_back_in_one_piece(cross):
+def test_a_wide_frame_comes_back_in_one_piece(cross: Callable[..., Any]) -> None:
     frame = pd.DataFrame(np.zeros((3, 300)))
     back = cross(frame)
     back["new"] = 1  # pandas would warn of fragmentation, and warnings from here are errors
     assert back.shape == (3, 301)
 
 
-def test_numbers_are_not_copied_on_the_way(tmp_path):
+def test_numbers_are_not_copied_on_the_way(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.random.default_rng(0).random(100_000), "b": 1.5}, copy=False)
     encoded = encode(frame, "DataFrame")
     assert any(np.shares_memory(np.frombuffer(piece, "u1"), frame["a"].to_numpy()) for piece in encoded.buffers)
     payload = np.frombuffer(bytearray(b"".join(encoded.buffers)), "u1")
-    back = decode(encoded.header, memoryview(payload), folder=tmp_path, trusted=False)
+    back = decode(encoded.header, memoryview(payload.data), folder=tmp_path, trusted=False)
     assert np.shares_memory(payload, back["a"].to_numpy())
 
 
-def test_the_header_is_plain_json(tmp_path):
+def test_the_header_is_plain_json(tmp_path: Path) -> None:
     frame = pd.DataFrame({("a", NAN): [1]}, index=pd.Index([pd.Timestamp("2024")], name=NAN))
     header = encode(frame, "DataFrame").header
     assert json.loads(json.dumps(header, allow_nan=False)) == header
@@ -278,10 +285,10 @@ columns = st.one_of(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=4) | st.integers(), columns, max_size=4), st.integers(0, 4))
-def test_any_frame_crosses(assert_crosses, content, rows):
+def test_any_frame_crosses(assert_crosses: Callable[..., Any], content: Any, rows: Any) -> None:
     assert_crosses(pd.DataFrame(content).iloc[:rows])
 
 
-def test_an_ordered_dict_in_a_cell_is_refused_rather_than_made_plain():
+def test_an_ordered_dict_in_a_cell_is_refused_rather_than_made_plain() -> None:
     with pytest.raises(Unencodable, match="plain dict"):
         encode(pd.Series([OrderedDict(a=1)], dtype=object), "Series")

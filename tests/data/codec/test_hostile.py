@@ -55,11 +55,11 @@ ARROW = {"kind": "arrow", "at": [2, 0]}
 TWO = pa.array([1, 2])
 
 
-def test_the_frame_of_these_tests_is_sound():
+def test_the_frame_of_these_tests_is_sound() -> None:
     assert list(receive(stream(TWO), ARROW, 2)) == [1, 2]
 
 
-def test_offsets_that_point_outside_are_refused():
+def test_offsets_that_point_outside_are_refused() -> None:
     payload = bytearray(stream(pa.array(["abcd", "efgh"], type=pa.large_string())))
     place = payload.find(np.array([0, 4, 8], dtype="i8").tobytes())
     payload[place : place + 24] = np.array([0, 5, 10_000_000], dtype="i8").tobytes()
@@ -68,7 +68,7 @@ def test_offsets_that_point_outside_are_refused():
         receive(bytes(payload), ARROW, 2)
 
 
-def test_text_that_is_not_utf8_is_refused():
+def test_text_that_is_not_utf8_is_refused() -> None:
     payload = stream(pa.array(["abcd", "efgh"], type=pa.large_string())).replace(b"abcd", b"\xff\xfe\xfd\xfc")
     with pytest.raises(Corrupt):
         receive(payload, ARROW, 2)
@@ -81,7 +81,7 @@ class Executed:
         return (setattr, (Executed, "ran", True))
 
 
-def test_a_pickled_extension_type_is_refused_and_not_run():
+def test_a_pickled_extension_type_is_refused_and_not_run() -> None:
     metadata = {
         b"ARROW:extension:name": b"arrow.py_extension_type",
         b"ARROW:extension:metadata": pickle.dumps(Executed()),
@@ -91,7 +91,7 @@ def test_a_pickled_extension_type_is_refused_and_not_run():
     assert not Executed.ran
 
 
-def test_a_registered_extension_type_is_refused_before_its_class_is_asked():
+def test_a_registered_extension_type_is_refused_before_its_class_is_asked() -> None:
     class Asked(pa.ExtensionType):
         asked = False
 
@@ -118,7 +118,7 @@ def test_a_registered_extension_type_is_refused_before_its_class_is_asked():
 
 
 @pytest.mark.parametrize("codec", ["lz4", "zstd"])
-def test_a_compressed_batch_is_refused_because_it_could_grow_without_bound(codec):
+def test_a_compressed_batch_is_refused_because_it_could_grow_without_bound(codec: str) -> None:
     bomb = stream(pa.array(np.zeros(1_000_000)), options=pa.ipc.IpcWriteOptions(compression=codec))
     with pytest.raises(Corrupt, match="compressed"):
         receive(bomb, {"kind": "arrow", "at": [1_000_000, 0]}, 1_000_000)
@@ -139,12 +139,12 @@ def test_a_compressed_batch_is_refused_because_it_could_grow_without_bound(codec
     ],
     ids=lambda array: str(array.type)[:20],
 )
-def test_arrow_types_beyond_the_plain_ones_are_refused(array):
+def test_arrow_types_beyond_the_plain_ones_are_refused(array: Any) -> None:
     with pytest.raises(Corrupt):
         receive(stream(array), ARROW, 2)
 
 
-def test_deep_nesting_is_refused():
+def test_deep_nesting_is_refused() -> None:
     kind = pa.int8()
     for _ in range(40):
         kind = pa.list_(kind)
@@ -152,7 +152,7 @@ def test_deep_nesting_is_refused():
         receive(stream(pa.array([None, None], type=kind)), ARROW, 2)
 
 
-def test_two_arrays_that_share_bytes_are_refused():
+def test_two_arrays_that_share_bytes_are_refused() -> None:
     frame = pd.DataFrame({0: [0, 1, 2], 1: [3, 9, 9], "b": ["x", "y", "z"]})  # 0, 1, 2, 3 are sound offsets into xyz
     encoded = encode(frame, "DataFrame")
     payload = bytearray(b"".join(encoded.buffers))
@@ -167,7 +167,7 @@ def test_two_arrays_that_share_bytes_are_refused():
         decode(encoded.header, memoryview(payload), folder=HERE, trusted=False)
 
 
-def test_an_array_cannot_be_two_columns():
+def test_an_array_cannot_be_two_columns() -> None:
     encoded = encode(pd.DataFrame({"a": [1], "b": [2]}), "DataFrame")
     header = copy.deepcopy(encoded.header)
     header["values"][1]["at"] = header["values"][0]["at"]
@@ -217,7 +217,7 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in HEADERS.items()])
-def test_a_header_that_does_not_fit_is_refused(change, trusted):
+def test_a_header_that_does_not_fit_is_refused(change: Any, trusted: bool) -> None:
     frame = pd.DataFrame(
         {"a": [1.0, 2.0, 3.0], "b": pd.to_datetime(["2024"] * 3, utc=True), "c": pd.Categorical(["x", "y", "z"])}
     )
@@ -260,13 +260,13 @@ def test_a_header_that_does_not_fit_is_refused(change, trusted):
     ],
     ids=lambda text: text[:30],
 )
-def test_values_that_are_not_ours_are_refused(text):
+def test_values_that_are_not_ours_are_refused(text: str) -> None:
     payload = text.encode()
     with pytest.raises(Corrupt):
         decode({"type": "list", "size": len(payload)}, memoryview(payload), folder=HERE, trusted=False)
 
 
-def test_a_value_of_another_type_than_declared_is_refused():
+def test_a_value_of_another_type_than_declared_is_refused() -> None:
     with pytest.raises(Corrupt):
         decode({"type": "int", "size": 4}, memoryview(b"true"), folder=HERE, trusted=False)
 
@@ -284,7 +284,7 @@ def everything() -> pd.DataFrame:
             "d": pd.Series([dt.date(2024, 1, 1), None, pd.NaT], dtype=object),
             "n": pd.array([1, None, 3], dtype="Int64"),
             "bn": pd.array([True, None, False], dtype="boolean"),
-            "t": pd.to_datetime(["2024-01-01", None, "2024-01-03"]).tz_localize("Europe/Berlin"),
+            "t": pd.to_datetime(["2024-01-01", None, "2024-01-03"]).tz_localize("Europe/Berlin"),  # type: ignore[arg-type]
             "td": pd.to_timedelta([1, 2, None]),
             "p": pd.period_range("2024", periods=3, freq="M"),
             "v": pd.interval_range(0, 3),
@@ -316,7 +316,7 @@ def exercise(value: pd.DataFrame) -> None:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, len(PAYLOAD) - 1), st.integers(0, 255)), min_size=1, max_size=6))
-def test_changed_bytes_are_refused_or_harmless(changes):
+def test_changed_bytes_are_refused_or_harmless(changes: Any) -> None:
     payload = bytearray(PAYLOAD)
     for place, byte in changes:
         payload[place] = byte
@@ -329,7 +329,7 @@ def test_changed_bytes_are_refused_or_harmless(changes):
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(HEADER_TEXT) - 1), st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=3))
-def test_a_changed_header_is_refused_or_harmless(place, text):
+def test_a_changed_header_is_refused_or_harmless(place: Any, text: Any) -> None:
     try:
         header = json.loads(HEADER_TEXT[:place] + text + HEADER_TEXT[place + 1 :])
     except ValueError:
@@ -358,7 +358,7 @@ SPOTS = sorted(spots(ENCODED.header), key=repr)
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SPOTS), json_values | st.sampled_from(SPOTS))
-def test_any_part_of_a_header_may_be_anything(spot, other):
+def test_any_part_of_a_header_may_be_anything(spot: Any, other: Any) -> None:
     header = json.loads(HEADER_TEXT)
     if isinstance(other, tuple):  # another part of the same header
         source = json.loads(HEADER_TEXT)
@@ -378,7 +378,7 @@ def test_any_part_of_a_header_may_be_anything(spot, other):
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, len(PAYLOAD)))
-def test_a_payload_cut_short_is_refused(length):
+def test_a_payload_cut_short_is_refused(length: Any) -> None:
     header = {**ENCODED.header, "size": length}
     if length < len(PAYLOAD):
         with pytest.raises(Corrupt):
@@ -391,7 +391,7 @@ def text_of(text: bytes, type_name: str = "list") -> Any:
 
 
 @pytest.mark.parametrize("piece", [b"[],", b"{},", b"[[],[]],", b'{"a":{}},', b"[ ] ,"])
-def test_text_that_would_become_millions_of_lists_is_refused_before_one_is_made(piece):
+def test_text_that_would_become_millions_of_lists_is_refused_before_one_is_made(piece: bytes) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(Corrupt, match="lists and dicts"):
@@ -401,18 +401,18 @@ def test_text_that_would_become_millions_of_lists_is_refused_before_one_is_made(
         tracemalloc.stop()
 
 
-def test_cells_that_would_together_become_millions_of_lists_are_refused():
+def test_cells_that_would_together_become_millions_of_lists_are_refused() -> None:
     cells = ["[" + "[]," * 3_000 + "0]"] * 100
     with pytest.raises(Corrupt, match="lists and dicts"):
         receive(stream(pa.array(cells, type=pa.large_string())), {"kind": "cells", "at": [100, 0]}, 100)
 
 
-def test_deep_text_is_refused():
+def test_deep_text_is_refused() -> None:
     with pytest.raises(Corrupt, match="levels"):
         text_of(b"[" * 100_000 + b"]" * 100_000)
 
 
-def test_long_text_of_many_commas_and_brackets_is_one_value():
+def test_long_text_of_many_commas_and_brackets_is_one_value() -> None:
     text = ',[]{}"\\' * 500_000
     assert text_of(json.dumps(text).encode(), "str") == text
     assert text_of(json.dumps([text]).encode()) == [text]
@@ -432,20 +432,20 @@ NUMBERS = list(range(200_000))
     ],
     ids=["numbers", "nested numbers", "nested dicts", "many dicts", "quotes"],
 )
-def test_long_text_is_read_in_parts_and_gives_the_same_value(value):
+def test_long_text_is_read_in_parts_and_gives_the_same_value(value: Any) -> None:
     kind = type(value).__name__
     encoded = encode(value, kind)
     assert text_of(b"".join(encoded.buffers), kind) == value
 
 
 @pytest.mark.parametrize("end", [b"", b"}", b"1", b"]]", b'"'])
-def test_long_text_that_is_no_json_is_refused(end):
+def test_long_text_that_is_no_json_is_refused(end: bytes) -> None:
     with pytest.raises(Corrupt):
         text_of(b"[" + b"1," * 200_000 + b"1" + end)
 
 
 @pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
-def test_keys_that_are_made_to_collide_are_refused(kind):
+def test_keys_that_are_made_to_collide_are_refused(kind: str) -> None:
     prime = 2**61 - 1
     keys = [{"$": "int", "v": hex(number * prime)} for number in range(3_000)]
     entries = [[key, 0] for key in keys] if kind == "dict" else keys
@@ -473,12 +473,12 @@ RANGE = {"kind": "range", "name": None, "range": [0, ROWS, 1]}
 
 
 @pytest.mark.parametrize("values", [[], [{"kind": "arrow nulls", "length": ROWS}] * 8], ids=["no column", "nulls"])
-def test_no_bytes_that_claim_a_hundred_million_rows_are_refused(values):
+def test_no_bytes_that_claim_a_hundred_million_rows_are_refused(values: Any) -> None:
     with pytest.raises(Corrupt, match="came without bytes"):
         claims(values, RANGE)
 
 
-def test_labels_that_came_without_bytes_are_bounded():
+def test_labels_that_came_without_bytes_are_bounded() -> None:
     payload = stream(pa.array([0, 0], type=pa.int8()))
     levels = {"kind": "range", "name": None, "range": [0, ROWS, 1]}
     note = {"kind": "category", "ordered": False, "width": "int8", "at": [2, 0], "levels": levels}
@@ -486,7 +486,7 @@ def test_labels_that_came_without_bytes_are_bounded():
         receive(payload, note, 2)
 
 
-def test_columns_of_nulls_beside_columns_with_bytes_cross(cross):
+def test_columns_of_nulls_beside_columns_with_bytes_cross(cross: Callable[..., Any]) -> None:
     rows = 100_000
     frame = pd.DataFrame({"a": np.zeros(rows, dtype=bool)})
     for name in "bcd":
@@ -495,7 +495,7 @@ def test_columns_of_nulls_beside_columns_with_bytes_cross(cross):
 
 
 @pytest.mark.parametrize("note", [{"kind": "period", "at": [2, 0]}, {"kind": "flat", "values": ARROW}])
-def test_a_frequency_of_a_million_characters_is_refused(note):
+def test_a_frequency_of_a_million_characters_is_refused(note: dict[str, Any]) -> None:
     note = {**note, "freq": "1" * 1_000_000}
     if note["kind"] == "period":
         with pytest.raises(Corrupt, match="frequency"):
@@ -563,7 +563,7 @@ def at_once(encoded: Any, kind: str) -> Any:
         return decode({**encoded.header, "type": kind}, payload, folder=HERE, trusted=False)
 
 
-def test_categories_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+def test_categories_that_collide_in_a_hash_table_are_read_in_linear_time(colliding: Any) -> None:
     codes = np.arange(len(colliding), dtype="int32")
     known: Any = pd.CategoricalDtype
     made = pd.Categorical.from_codes(codes, dtype=known._from_fastpath(colliding, False))
@@ -571,14 +571,14 @@ def test_categories_that_collide_in_a_hash_table_are_read_in_linear_time(collidi
     assert back.cat.categories.equals(colliding) and list(back.cat.codes[:3]) == [0, 1, 2]
 
 
-def test_levels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+def test_levels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding: Any) -> None:
     codes = np.arange(len(colliding))
-    index = pd.MultiIndex(levels=[colliding, ["a"]], codes=[codes, codes * 0], verify_integrity=False)
+    index = pd.MultiIndex(levels=[colliding, ["a"]], codes=[codes, codes * 0], verify_integrity=False)  # type: ignore[list-item]
     back = at_once(encode(pd.DataFrame({"a": codes}, index=index), "DataFrame"), "DataFrame")
     assert back.index.levels[0].equals(colliding) and back.index[1] == (colliding[1], "a")
 
 
-def test_unique_row_labels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding):
+def test_unique_row_labels_that_collide_in_a_hash_table_are_read_in_linear_time(colliding: Any) -> None:
     encoded = encode(pd.DataFrame({"a": np.arange(len(colliding)), "b": "x"}, index=colliding), "DataFrame")
     encoded.header["unique_labels"] = True
     back = at_once(encoded, "DataFrame")
@@ -593,13 +593,13 @@ TWICE = [
     pd.DatetimeIndex(["2024", "2025", "2024"]),
     pd.IntervalIndex.from_tuples([(0, 1), (1, 2), (0, 1)]),
     pd.Index(pd.array([1, 2, 1], dtype="Int64")),
-    pd.Index(pd.array(["a", "b", "a"], dtype=pd.ArrowDtype(pa.string()))),
+    pd.Index(pd.array(["a", "b", "a"], dtype=pd.ArrowDtype(pa.string()))),  # type: ignore[call-overload]
 ]
 
 
 @pytest.mark.parametrize("labels", TWICE, ids=lambda labels: f"{type(labels).__name__} {labels.dtype}")
 @pytest.mark.parametrize("place", ["categories", "levels", "rows"])
-def test_a_label_that_is_there_twice_is_refused_where_each_must_differ(labels, place):
+def test_a_label_that_is_there_twice_is_refused_where_each_must_differ(labels: Any, place: str) -> None:
     flat = encode(pd.Series([1, 2, 3], index=labels), "Series")
     header = json.loads(json.dumps(flat.header))
     if place == "rows":

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -41,7 +42,7 @@ print(json.dumps({"header": answer.header, "payload": b"".join(answer.buffers).h
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_module_imports_nothing_but_the_four(name):
+def test_a_module_imports_nothing_but_the_four(name: Any) -> None:
     tree = ast.parse(SOURCES[name], feature_version=(3, 10))
     allowed = set(sys.stdlib_module_names) | {"numpy", "pandas", "pyarrow"}
     for node in ast.walk(tree):
@@ -51,13 +52,13 @@ def test_a_module_imports_nothing_but_the_four(name):
             assert node.level == 1 or (node.module or "").partition(".")[0] in allowed
 
 
-def test_nothing_in_it_can_run_what_it_reads():
+def test_nothing_in_it_can_run_what_it_reads() -> None:
     for name, source in SOURCES.items():
         used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
         assert not used & {"pickle", "eval", "exec", "compile", "__import__", "marshal", "shelve"}, name
 
 
-def test_it_works_from_memory_under_another_name(tmp_path):
+def test_it_works_from_memory_under_another_name(tmp_path: Path) -> None:
     frame = pd.DataFrame({"n": [1, 2], "s": ["a", None], "t": pd.to_datetime(["2024", "2025"], utc=True)}, index=[5, 6])
     encoded = encode(frame, "DataFrame")
     lines = [SOURCES, {"header": encoded.header, "payload": b"".join(encoded.buffers).hex()}]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import enum
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -54,7 +56,7 @@ class Letter(str, enum.Enum):  # noqa: UP042 (the older way is the trap: its str
     ],
     ids=lambda v: v if isinstance(v, str) and v.isalpha() and len(v) < 10 else type(v).__name__,
 )
-def test_a_value_comes_back_as_it_went(value, type_name, assert_crosses):
+def test_a_value_comes_back_as_it_went(value: Any, type_name: str, assert_crosses: Callable[..., Any]) -> None:
     back = assert_crosses(value, type_name)
     if isinstance(value, dt.datetime):
         assert back.fold == value.fold
@@ -85,7 +87,9 @@ def test_a_value_comes_back_as_it_went(value, type_name, assert_crosses):
     ],
     ids=repr,
 )
-def test_counterparts_come_back_as_plain_python(value, type_name, expected, cross):
+def test_counterparts_come_back_as_plain_python(
+    value: Any, type_name: str, expected: Any, cross: Callable[..., Any]
+) -> None:
     back = cross(value, type_name)
     assert back == expected
     assert type(back) is type(expected)
@@ -132,7 +136,7 @@ def test_counterparts_come_back_as_plain_python(value, type_name, expected, cros
     ],
     ids=repr,
 )
-def test_nothing_is_cast_in_silence(value, type_name):
+def test_nothing_is_cast_in_silence(value: Any, type_name: str) -> None:
     with pytest.raises(TypeMismatch) as mismatch:
         encode(value, type_name)
     assert mismatch.value.wanted == type_name
@@ -148,19 +152,19 @@ def test_nothing_is_cast_in_silence(value, type_name):
         ({"f": len}, r"\['f'\]"),
     ],
 )
-def test_what_cannot_cross_inside_a_dict_is_named_by_its_path(value, path):
+def test_what_cannot_cross_inside_a_dict_is_named_by_its_path(value: object, path: str) -> None:
     with pytest.raises(Unencodable, match=path):
         encode(value, "dict")
 
 
-def test_nanoseconds_are_refused_rather_than_dropped():
+def test_nanoseconds_are_refused_rather_than_dropped() -> None:
     with pytest.raises(Unencodable, match="nanoseconds"):
         encode(pd.Timestamp(1), "datetime")
     with pytest.raises(Unencodable, match="nanoseconds"):
         encode(pd.Timedelta(1), "timedelta")
 
 
-def test_a_dict_that_contains_itself_is_refused():
+def test_a_dict_that_contains_itself_is_refused() -> None:
     loop: dict[str, object] = {}
     loop["self"] = loop
     with pytest.raises(Unencodable, match="contains itself"):

@@ -40,7 +40,11 @@ def large(times: int = 1) -> Subject:
     Args:
         times: how many times as much as usual the model and the data say.
     """
-    passed = {"outcome": "passed", "seconds": 0.01, "sentence": "Sentence of the request, as it was written."}
+    passed: dict[str, Any] = {
+        "outcome": "passed",
+        "seconds": 0.01,
+        "sentence": "Sentence of the request, as it was written.",
+    }
     outcomes = tuple(TestOutcome(id=f"test_{n}", **passed) for n in range(10))
     failed = (
         TestOutcome(id="test_3", outcome="failed", sentence="it adds up", message="x\nE   assert 1 == 2"),

@@ -63,8 +63,8 @@ def test_source_can_be_copied_inserted_and_downloaded() -> None:
     buttons = re.findall(r'<button type="button" class="autocode-action" data-autocode-action="(\w+)"[^>]*>', block)
     assert buttons == ["copy", "insert"]
     assert block.count("display:none") == 2  # they do nothing without the extension, which shows them
-    encoded = re.search(r'download="x.py" href="data:text/x-python;base64,([^"]+)"', block).group(1)
-    assert base64.b64decode(encoded).decode() == "print('<x>')\n"
+    encoded = re.search(r'download="x.py" href="data:text/x-python;base64,([^"]+)"', block)
+    assert encoded and base64.b64decode(encoded[1]).decode() == "print('<x>')\n"
     assert source_block("  \n", "x.py") == ""
 
 

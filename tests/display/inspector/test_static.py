@@ -87,7 +87,7 @@ def test_one_side_of_it_is_that_side_only(read: Any) -> None:
     code, tests = (read(render_html(subject(), part)).text for part in ("code", "tests"))
     assert "def run" in code and "test_sum" not in code
     assert "def test_sum" in tests and "adds up" in tests and "def run" not in tests
-    assert render_text(subject(), "code") == MENDED.solution.code
+    assert MENDED.solution is not None and render_text(subject(), "code") == MENDED.solution.code
     assert render_text(subject(), "tests") == MENDED.tests
 
 

@@ -59,11 +59,11 @@ async def test_nothing_of_the_kernel_reaches_the_program_or_its_requests(canarie
                 cli_path=own.cli_path, cwd=own.cwd, env=dict(own.env), tools=[], model="claude-sonnet-4-5"
             )
             async with sdk.ClaudeSDKClient(options) as client:
-                variables, arguments = seen_of(client._transport._process.pid)
+                variables, arguments = seen_of(client._transport._process.pid)  # type: ignore[union-attr]
                 await client.query("Say done.")
                 said = [message async for message in client.receive_response()]
         sent = json.dumps([model.requests, model.headers])
-    assert said[-1].result == "done"
+    assert isinstance(said[-1], sdk.ResultMessage) and said[-1].result == "done"
     assert CANARY not in variables and "OTHER_API_KEY" not in variables and "notebook" not in variables
     assert KEY in variables and KEY not in arguments
     assert CANARY not in sent and "person" not in sent
@@ -90,7 +90,8 @@ async def test_nothing_that_the_program_tells_of_this_machine_and_day_goes_on(na
             )
             async with sdk.ClaudeSDKClient(options) as client:
                 await client.query("Say done.")
-                assert [message async for message in client.receive_response()][-1].result == "done"
+                said = [message async for message in client.receive_response()]
+                assert isinstance(said[-1], sdk.ResultMessage) and said[-1].result == "done"
     told = json.dumps(model.requests[-1]["messages"])
     assert own.cwd in told and platform.release() in told, "the control: the program tells it"
     sent = wire.without_additions(model.requests[-1])

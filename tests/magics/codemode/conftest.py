@@ -92,6 +92,7 @@ class Notebook:
     @property
     def card(self) -> str:
         """The newest card, as HTML."""
+        assert isinstance(self.shell.display_pub, CapturingDisplayPublisher)
         found = [output["data"].get("text/html", "") for output in self.shell.display_pub.outputs if "data" in output]
         return next(html for html in reversed(found) if "autocode-card" in html)
 
@@ -101,7 +102,8 @@ def notebook(here: Path) -> Iterator[Notebook]:
     config = Config()
     config.HistoryManager.enabled = False
     shell = RaisingShell(config=config, display_pub_class=CapturingDisplayPublisher)
-    RaisingShell._instance = InteractiveShell._instance = shell
+    kept: Any = InteractiveShell
+    kept._instance = RaisingShell._instance = shell
     shell.kernel = SimpleNamespace(_allow_stdin=True)
     magics.register(shell)
     room = Notebook(shell)
@@ -110,5 +112,5 @@ def notebook(here: Path) -> Iterator[Notebook]:
     magics.unregister(shell)
     for job in jobs.all_jobs():
         jobs.forget(job.name)
-    RaisingShell._instance = InteractiveShell._instance = None
+    kept._instance = RaisingShell._instance = None
     atexit.unregister(shell.atexit_operations)

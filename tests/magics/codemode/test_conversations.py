@@ -133,10 +133,15 @@ def strip_outcomes(folder: Path) -> None:
         file.write_text("\n".join(entries) + "\n")
 
 
+def question_of(name: str) -> object:
+    job = jobs.current(name)
+    return job and job.pending_approval
+
+
 def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
     """Wait until a run asks for a call that says these words."""
     deadline = time.monotonic() + 90
-    while words not in str(jobs.current(name).pending_approval or ()) or not jobs.current(name).pending_approval:
+    while words not in str(question_of(name) or ()) or not question_of(name):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Wor
 from tests.sandbox.sandboxes import EACH, base_environment, open_sandbox
 
 if only := os.environ.get("AUTOCODE_TEST_TIER"):  # the suites on a weaker tier than the best that holds here
-    local_probe.TIERS = (tier_named(only),)
+    local_probe.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
 
 SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
 """For a call; an emulated machine needs more."""

@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -347,7 +348,7 @@ def test_a_killed_worker_takes_no_more_programs(sandbox: Sandbox, environment: E
 def test_tests_are_reported_one_by_one(worker: Worker, callee: Worker) -> None:
     tests = "from solution import run\ndef test_good():\n    assert run() == 'x'\n"
     tests += "def test_bad():\n    assert run() == 'y'\n"
-    seen = []
+    seen: list[Any] = []
     outcome = worker.test(
         program("return 'x'"), tests, ["test_good", "test_bad", "test_absent"], callee=callee, on_report=seen.append
     )

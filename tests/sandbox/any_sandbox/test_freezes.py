@@ -18,8 +18,8 @@ import pytest
 
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, OutputSpec, Program
-from autocoder_jupyter.types import TypeName
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program
+from autocoder_jupyter.types import OutputSpec, TypeName
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads another thread's clock")
 

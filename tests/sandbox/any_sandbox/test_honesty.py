@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from autocoder_jupyter.sandbox.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, OutputSpec, Program, TestRun, Worker
-from autocoder_jupyter.types import InputSpec
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, TestRun, Worker
+from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import program
 
 CALLS_RUN = "from solution import run\ndef test_it():\n    assert run(given='x') == {expected}\n"

@@ -29,7 +29,8 @@ import pytest
 
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
 from autocoder_jupyter.sandbox.pool import Pool
-from autocoder_jupyter.sandbox.protocol import Environment, Limits, OutputSpec, Program, Sandbox, Worker
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
+from autocoder_jupyter.types import OutputSpec
 from tests.sandbox.sandboxes import content_of, program, say, survivors
 
 A_MOMENT = 30.0

@@ -15,7 +15,7 @@ from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Program, Worker
-from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 LIMITS = Limits(memory=512 << 20, seconds=30)
 
 
-def program(code: str, returns: str = "DataFrame") -> Program:
+def program(code: str, returns: TypeName = "DataFrame") -> Program:
     return Program(code, (InputSpec(name="df", type="DataFrame"),), (OutputSpec(name="out", type=returns),))
 
 
