@@ -186,8 +186,8 @@ async def test_what_it_costs_and_finds(tmp_path: Path) -> None:
         counts = f"{tokens(without):>6} {tokens(agrees):>6} {tokens(differs):>6}"
         times = f"{without.seconds:>5.1f} {agrees.seconds:>5.1f} {differs.seconds:>5.1f}"
         print(f"{name:34}{on:28}{told:10}{confirms:9}{quietness:28}{counts} {times}")
-    for slip, alone, helped in slips:
-        print(f"slip in {slip:30} without: {alone:8} with: {helped}")
+    for slip, before, after in slips:
+        print(f"slip in {slip:30} without: {before:8} with: {after}")
     figures: dict[str, Callable[[Report], float]] = {"tokens": tokens, "seconds": lambda report: report.seconds}
     for what, of in figures.items():
         middle = [median(of(row[place]) for row in reports) for place in (0, 2, 1)]

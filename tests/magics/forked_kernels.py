@@ -15,7 +15,7 @@ from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
-from jupyter_client.provisioning import KernelProvisionerFactory
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 NAME = "forked"
@@ -106,8 +106,9 @@ class ForkedProvisioner(LocalProvisioner):
         if cmd[:3] != [sys.executable, *LAUNCHER]:
             return await super().launch_kernel(cmd, **kwargs)
         self.cwd = kwargs.get("cwd") or Path.cwd()
-        self.process = server().fork(["ipykernel_launcher", *cmd[3:]], str(self.cwd), dict(kwargs["env"]))
-        self.pid = self.pgid = self.process.pid
+        process: Any = server().fork(["ipykernel_launcher", *cmd[3:]], str(self.cwd), dict(kwargs["env"]))
+        self.process = process
+        self.pid = self.pgid = process.pid
         return self.connection_info
 
 

@@ -44,6 +44,7 @@ class Kernel:
     def __init__(self, folder: Path, env: Mapping[str, str], *, cold: bool = False) -> None:
         self._manager = KernelManager(kernel_name="python3")
         if not cold:
+            assert self._manager.kernel_spec is not None
             self._manager.kernel_spec.metadata = forked_kernels.METADATA
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AUTOCODE_")}
         self._manager.start_kernel(cwd=str(folder), env={**inherited, **env})

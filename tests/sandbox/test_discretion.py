@@ -24,7 +24,7 @@ class TalkativeWorker(Worker):
     def call(self, *_: Any, **__: Any) -> CallOutcome:
         return CallOutcome({"x": 1}, {}, (), "out correct-horse", "err correct-horse", 0.0)
 
-    def test(self, *_: Any, on_report: Any, **__: Any) -> TestRun:
+    def test(self, *_: Any, on_report: Any = None, **__: Any) -> TestRun:
         if on_report is not None:
             on_report(CASE)
         return TestRun((TOLD,), 1, "output correct-horse", "collecting correct-horse", "", 0.0)
