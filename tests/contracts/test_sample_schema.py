@@ -60,7 +60,7 @@ def test_the_recorded_schema_of_every_series_accepts_it(name: str) -> None:
         (on("code", "regex", pattern="^[a-z]{2}$"), SALES.assign(code=["ab", "cd", "é!"])),
         (on("day", "at_least", value="2024-01-01"), SALES.assign(day=SALES["day"] - pd.Timedelta(days=9))),
         (on(None, "min_rows", value=2), SALES.head(1)),
-        (on("code", "not_null"), SALES.assign(code=["ab", None, "ef"])),
+        (on("code", "not_null"), SALES.assign(code=["ab", None, "ef"])),  # type: ignore[list-item]
     ],
 )
 def test_what_a_constraint_became_refuses_a_table_that_violates_it(check: ColumnCheck, wrong: pd.DataFrame) -> None:

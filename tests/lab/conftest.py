@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.lab.link import Link
+from autocoder_jupyter.lab.messages import Message
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.conftest import LendKernel
 from tests.lab.page import Page
@@ -32,14 +33,14 @@ class PlayedChannel:
         self.say = heard
         self.refuse = refused
         self.closed = False
-        self.said: list[dict[str, Any]] = []
+        self.said: list[Any] = []
         self.times: list[float] = []
         self._came = threading.Condition()
 
     def open(self, data: dict[str, Any]) -> None:
         self.opening = data
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Message) -> None:
         with self._came:
             self.said.append(message)
             self.times.append(time.monotonic())

@@ -7,13 +7,14 @@ import pytest
 
 from autocoder_jupyter.display.bundles import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.lab.messages import Outcome
 from autocoder_jupyter.lab.requests import answer, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import PlayedJobs
 
 
-def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> dict[str, Any]:
+def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> Outcome:
     return answer(notebook, {"action": action, "name": name, **more})
 
 
@@ -39,7 +40,7 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
     shell.run("%%autocode growth\nWords")
     jobs.last.ask("fiscalmonths")
     (listed_job,) = listed(notebook)
-    card = json.loads(asked(notebook, "card")["value"])
+    card = json.loads(str(asked(notebook, "card")["value"]))
     assert card[FOLLOWED] == {
         "shows": "card",
         "name": "growth",
@@ -50,7 +51,7 @@ def test_the_card_is_as_it_is_now_and_goes_with_what_the_list_says(
     assert "May it install fiscalmonths?" in card["text/html"]
     jobs.last.end()
     assert notebook.launched["growth"].card.wait(5)
-    card = json.loads(asked(notebook, "card")["value"])
+    card = json.loads(str(asked(notebook, "card")["value"]))
     assert card[FOLLOWED]["finished"] and "● growth  Ready" in card["text/plain"]
 
 
@@ -61,7 +62,7 @@ def test_a_result_is_given_as_an_output_shows_it_when_it_is_there(
     assert asked(notebook, "result")["error"] == "growth is not done yet. Wait until it is ready."
     jobs.last.end()
     shell.user_ns["growth"] = 7  # the run is meant, not what has the name
-    output = json.loads(asked(notebook, "result")["value"])
+    output = json.loads(str(asked(notebook, "result")["value"]))
     assert output["text/plain"].startswith("<autocode growth ready")
     assert "growth.run()" in output["text/html"]
 

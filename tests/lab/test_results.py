@@ -79,7 +79,7 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Pla
         "passed": 1, "tests": 3, "input_tokens": 100, "output_tokens": 20, "cost": None, "max_cost": 0.5,
         "signature": "growth.run(sales: DataFrame) -> total: float", "run_id": "run-1", "replayed": False,
     }  # fmt: skip
-    assert {key: told[key] for key in expected} == expected
+    assert dict(told).items() >= expected.items()
     job.tell(ApprovalNeeded(("fiscalmonths",)))
     assert (listed(notebook)[0]["phase"], listed(notebook)[0]["approval"]) == ("waiting", ["fiscalmonths"])
     job.tell(EvidenceGathered(2, EVIDENCE))
@@ -116,7 +116,7 @@ def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: An
         "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "run_id": "run-7", "replayed": True,
         "cell_id": None, "signature": "old.run(sales: DataFrame) -> total: float",
     }  # fmt: skip
-    assert {key: told[key] for key in expected} == expected
+    assert dict(told).items() >= expected.items()
 
 
 def test_an_agent_says_how_far_it_is(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

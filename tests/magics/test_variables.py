@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from autocoder_jupyter.magics import variables
-from autocoder_jupyter.magics.variables import describe, hint, others
+from autocoder_jupyter.magics.variables import Variable, describe, hint, others
 from autocoder_jupyter.types import Dir, File
 
 
-def columns(variable: dict[str, Any]) -> list[tuple[str, str]]:
+def columns(variable: Variable) -> list[tuple[str, str]]:
     return [(column["name"], column["dtype"]) for column in variable["columns"]]
 
 

@@ -267,7 +267,7 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
 def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -> None:
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     replied = answer(notebook, {"action": "versions", "name": "growth"})
-    told = json.loads(replied["value"])
+    told = json.loads(str(replied["value"]))
     assert [version["number"] for version in told] == ["1", "2", "3"]
     assert [version["state"] for version in told] == ["ready", "ready, counts", "failed"]
     assert (told[1]["by"], told[1]["why"], told[0]["request"]) == ("you", "edited by you", "By month.")
