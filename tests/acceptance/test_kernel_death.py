@@ -49,7 +49,7 @@ class MortalKernel(Kernel):
         process = self._manager.provisioner.process  # type: ignore[union-attr]
         self._manager.shutdown_wait_time = JUPYTERS_PATIENCE
         self._manager.shutdown_kernel(now=False, restart=True)
-        return process.poll()  # type: ignore[no-any-return]
+        return process.poll()
 
 
 class House:

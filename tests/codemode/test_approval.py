@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
-from autocoder_jupyter.codemode import ApprovalRequest, Decision
-from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Event, ToolEnded
-from tests.codemode.conftest import Ask, block
+from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, ToolEnded
+from tests.codemode.conftest import block
 
 THRICE = """\
 said = []
@@ -41,7 +38,7 @@ def pay(amount: int) -> str:
     ],
     ids=" ".join,
 )
-def test_the_person_decides(ask: Ask, decisions: list[str], said: Any) -> None:
+def test_the_person_decides(ask, decisions, said):
     left = iter(decisions)
     result = ask([block(THRICE), "Done."], [pay], approve=lambda request: next(left))
     assert result.value == said
@@ -49,7 +46,7 @@ def test_the_person_decides(ask: Ask, decisions: list[str], said: Any) -> None:
     assert [call.outcome for call in result.calls] == ["denied" if one == DENIED else "ok" for one in said]
 
 
-def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root: Path) -> None:
+def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root):
     answers = iter([block("pay(1)"), "Done.", block("pay(2)"), "Done."])
     asked = []
     agent = CodeModeAgent([pay], call_llm=lambda *_: next(answers), approve=lambda one: asked.append(one) or "always")
@@ -57,11 +54,10 @@ def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root: Pa
     assert len(asked) == 1
 
 
-def test_the_question_says_what_would_be_called(ask: Ask) -> None:
-    asked: list[ApprovalRequest] = []
-    events: list[Event] = []
+def test_the_question_says_what_would_be_called(ask):
+    asked, events = [], []
 
-    async def approve(request: ApprovalRequest) -> Decision:
+    async def approve(request):
         asked.append(request)
         return "allow"
 
@@ -71,13 +67,13 @@ def test_the_question_says_what_would_be_called(ask: Ask) -> None:
     assert (request.line, request.recorded) == (2, False)
     needed, given, ended = (event for event in events if isinstance(event, ApprovalNeeded | ApprovalGiven | ToolEnded))
     assert needed.call == given.call == ended.call == request.call
-    assert isinstance(given, ApprovalGiven) and given.approved
+    assert given.approved
 
 
-def test_one_question_is_put_at_a_time(ask: Ask) -> None:
+def test_one_question_is_put_at_a_time(ask):
     at_once, most, lock = [], [], threading.Lock()
 
-    def approve(request: ApprovalRequest) -> Decision:
+    def approve(request):
         with lock:
             at_once.append(request)
             most.append(len(at_once))
@@ -92,13 +88,13 @@ def test_one_question_is_put_at_a_time(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("answer", ["yes", True, None])
-def test_an_answer_that_is_no_decision_allows_nothing(ask: Ask, answer: bool | str | None) -> None:
+def test_an_answer_that_is_no_decision_allows_nothing(ask, answer):
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: answer)
-    assert "approve must answer one of" in str(result.blocks[0].error)
+    assert "approve must answer one of" in result.blocks[0].error
     assert result.value is None
 
 
-def test_an_approve_that_fails_allows_nothing(ask: Ask) -> None:
+def test_an_approve_that_fails_allows_nothing(ask):
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: 1 / 0)
     assert "ZeroDivisionError" in result.calls[0].observed
     assert result.calls[0].outcome == "failed"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from autocoder_jupyter.codemode import AgentResult, ApprovalRequest, CodeModeAgent, Decision, tool
+from autocoder_jupyter.codemode import CodeModeAgent, tool
 from tests.scripted_model import ScriptedModel
 
 sent: list[str] = []
@@ -34,13 +32,7 @@ def nothing_sent() -> None:
     sent.clear()
 
 
-def run(
-    root: Path,
-    answers: list[str],
-    history: Sequence[Mapping[str, str]] = (),
-    approve: Callable[[ApprovalRequest], Decision] | None = None,
-    message: str = "Do it.",
-) -> tuple[AgentResult, list[dict[str, Any]]]:
+def run(root: Path, answers: list[str], history=(), approve=None, message="Do it."):
     with ScriptedModel(answers) as model:
         agent = CodeModeAgent([send_mail, read_secret], model="openai/scripted", api_base=model.url, approve=approve)
         return agent.run(message, history, journal_root=root), model.requests

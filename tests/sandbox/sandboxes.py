@@ -42,9 +42,10 @@ def base_environment(sandbox: Sandbox) -> Environment:
     """An environment of the base packages; one that was built before, where there is no network to build it."""
     if built := os.environ.get("AUTOCODE_TEST_ENVIRONMENT"):
         fields = json.loads(Path(built).read_text("utf-8"))
-        return Environment(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-        )
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+        }
+        return Environment(**given)
     return sandbox.build(base_spec(sandbox.name))
 
 

@@ -185,7 +185,7 @@ def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str,
 def test_what_would_give_landlock_is_told(
     machine: Path, file: str, text: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
     _tell(machine, file, text)
     details = local_probe.Trial(TIERS[2], {"full": "no Landlock"}).probe().details
     assert words in details.get("for more", "")
@@ -209,7 +209,7 @@ def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
 
 
 def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_probe.landlock, "version", lambda: 0)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert machine.exists()
     assert "a user other than root" in local_probe.Trial(None, {"full": "no"}).probe().reason
