@@ -259,7 +259,7 @@ def test_a_trial_that_fails_is_told_in_words() -> None:
         folder = folders.pop()
         return LocalProcess(policy(folder.path, script, tier), folder.claim)
 
-    probe = local_probe.trial(start).probe()
+    probe = local_probe.trial(start).probe()  # type: ignore[arg-type]
     for folder in folders:
         os.close(folder.claim)
     assert not probe.available
