@@ -48,7 +48,7 @@ def test_a_single_figure_shows_as_a_picture(shell: Any) -> None:
 def test_in_every_other_respect_it_is_a_plain_named_tuple(shell: Any, outputs: Any) -> None:
     _, best_month, chart = outputs
     assert (outputs.best_month, outputs[2]) == (best_month, chart)
-    assert isinstance(outputs, tuple) and vars(type(outputs))["_fields"] == ("monthly", "best_month", "chart")
+    assert outputs._fields == ("monthly", "best_month", "chart") and isinstance(outputs, tuple)
     assert repr(outputs).startswith("Outputs(monthly=")
     assert shown(shell, outputs)["text/plain"] == repr(outputs)
     assert not hasattr(outputs, "__dict__")
