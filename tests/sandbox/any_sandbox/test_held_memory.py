@@ -67,12 +67,11 @@ return in_processes(1, take)
 """
 
 DEV_ZERO = """
-zero = os.open("/dev/zero", os.O_RDONLY)
+zero = os.open("/dev/zero", os.O_RDWR)  # opened for reading alone, its mapping is private
 size = 90 * MIB
 for _ in range(10):
-    place = mapped(None, size, 1, 1, zero)
-    for offset in range(0, size, PAGE):
-        ctypes.string_at(place + offset, 1)
+    place = mapped(None, size, 3, 1, zero)
+    ctypes.memset(place, 1, size)
     libc.madvise(place, size, 4)
 time.sleep(1.5)
 return "held"
