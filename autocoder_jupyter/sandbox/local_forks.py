@@ -104,7 +104,7 @@ class LoadingProcess:
         finally:
             theirs.close()
             os.close(folder.claim)
-        threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
+        threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
         with contextlib.suppress(OSError):  # a supervisor that ended is noticed by who wants a worker
             self._send(asdict(Loading(policy, str(folder.path), folders)))
             self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])

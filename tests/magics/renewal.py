@@ -13,8 +13,9 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 PATIENCE = 30.0
-LASTING = ("autocode", "autocode-pool", "autocode-warm")
-"""Threads of ours that live as long as their process: the loop, and the keepers of idle workers."""
+LASTING = ("autocode", "autocode-pool", "autocode-warm", "autocode-loading")
+"""Threads of ours that live as long as their process, or as idle workers do: the loop, the keepers of idle workers, and
+who waits for the end of the processes that workers are forked from."""
 
 _home = Path.cwd()
 _environment = dict(os.environ)
