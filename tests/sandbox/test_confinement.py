@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox import local_probe
+from autocoder_jupyter.sandbox import local_probe, trial_program
 from autocoder_jupyter.sandbox.confinement import filters, landlock
 from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local import _start_trial
@@ -160,7 +160,7 @@ MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
 def patience() -> Iterator[None]:
     """An emulated machine that is busy takes longer than a person would wait for the trial."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_probe, "_SECONDS", 120.0)
+        patch.setattr(trial_program, "_SECONDS", 120.0)
         yield
 
 
