@@ -119,6 +119,7 @@ def assert_nothing_is_left(of: list[psutil.Process], kernel_pid: int) -> None:
     eventually(
         lambda: not any(map(alive, of)) and not containers(kernel_pid),
         lambda: ([process.cmdline() for process in of if alive(process)], containers(kernel_pid)),
+        30,  # seconds: a worker that loads its libraries reads that nobody is there when it has
     )
 
 

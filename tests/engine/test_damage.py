@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
+from autocoder_jupyter.sandbox import local_loading
 from autocoder_jupyter.sandbox.local import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
@@ -43,13 +44,14 @@ def noticed(played: Played) -> list[str]:
 
 
 async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_goes_on(
-    theatre: Theatre, cache: Path
+    theatre: Theatre, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert noticed(await theatre.play(GOOD)) == []
     (environment,) = environments(cache)
     (library,) = environment.glob("lib/python*/site-packages/numpy/__init__.py")
     library.write_bytes(library.read_bytes()[:200])
-    theatre.sandbox = LocalSandbox()  # another kernel's: it has no workers yet
+    theatre.sandbox = LocalSandbox()  # another kernel's: it has no workers yet, and nothing loaded to fork them from
+    monkeypatch.setattr(local_loading, "_places", {})
     again = await theatre.play({})
     assert again.report.success and again.asked == []
     assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built anew."]
