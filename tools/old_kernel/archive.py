@@ -9,18 +9,23 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
-DEBIAN, UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
+UBUNTU_ARCHIVE = "AUTOCODE_UBUNTU_ARCHIVE"
+"""The environment variable with the address of an archive of Ubuntu. That of Debian is the one that apt has here."""
+
+Origin = Literal["Debian", "Ubuntu"]
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 UBUNTU_KEYS = ("trixie", "ubuntu-keyring", "usr/share/keyrings/ubuntu-archive-keyring.gpg")
 """Suite and package of Debian that has Ubuntu's keys, and the file in it."""
 
-SUITES = {
-    "5.10": (DEBIAN, "bullseye"),
-    "5.15": (UBUNTU, "jammy-updates"),
-    "6.1": (DEBIAN, "bookworm"),
-    "6.8": (UBUNTU, "noble-updates"),
-    "6.12": (DEBIAN, "trixie"),
+SUITES: dict[str, tuple[Origin, str]] = {
+    "5.10": ("Debian", "bullseye"),
+    "5.15": ("Ubuntu", "jammy-updates"),
+    "6.1": ("Debian", "bookworm"),
+    "6.8": ("Ubuntu", "noble-updates"),
+    "6.12": ("Debian", "trixie"),
 }
 """Where the kernel of a version is an ordinary one: archive and suite."""
 
@@ -71,20 +76,34 @@ def fetch(version: str, folder: Path) -> Kernel:
         raise NotToBeHad(f"no kernel {version} is known here; there are {', '.join(SUITES)}")
     kernel = Kernel(folder / version)
     if not kernel.folder.exists():
-        archive, suite = SUITES[version]
-        apt = Apt(folder / f"apt-{suite}", archive, suite, _keys(archive, folder))
+        origin, suite = SUITES[version]
+        apt = Apt(folder / f"apt-{suite}", _archive(origin), suite, _keys(origin, folder))
         package = apt.newest(rf"linux-image-{re.escape(version)}[.][\w.+-]*-(amd64|generic)")
-        modules = [package.replace("-image-", "-modules-")] if archive == UBUNTU else []
+        modules = [package.replace("-image-", "-modules-")] if origin == "Ubuntu" else []
         apt.unpack([package, *modules], kernel.folder)
     return kernel
 
 
-def _keys(archive: str, folder: Path) -> str:
-    if archive == DEBIAN:
+def _archive(origin: Origin) -> str:
+    """The address of an archive."""
+    if origin == "Ubuntu":
+        if not os.environ.get(UBUNTU_ARCHIVE):
+            raise NotToBeHad(f"{UBUNTU_ARCHIVE} does not say where an archive of Ubuntu is")
+        return os.environ[UBUNTU_ARCHIVE]
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    addresses = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    found = [address for address in addresses if urlsplit(address).path.rstrip("/").endswith("/debian")]
+    if not found:
+        raise NotToBeHad("apt has no archive of Debian here")
+    return found[0]
+
+
+def _keys(origin: Origin, folder: Path) -> str:
+    if origin == "Debian":
         return DEBIAN_KEYS
     suite, package, file = UBUNTU_KEYS
     if not (folder / "keys" / file).exists():
-        Apt(folder / f"apt-{suite}", DEBIAN, suite, DEBIAN_KEYS).unpack([package], folder / "keys")
+        Apt(folder / f"apt-{suite}", _archive("Debian"), suite, DEBIAN_KEYS).unpack([package], folder / "keys")
     return str(folder / "keys" / file)
 
 
