@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Tier = Literal["docker", "full", "landlock", "namespaces"]
+SandboxTier = Literal["docker", "full", "landlock", "namespaces"]
 """A container of an engine (Docker or Podman), or one of the three ways of the embedded sandbox."""
 
 MinimumTier = Literal["any", "namespaces", "landlock", "full", "docker"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.tiers import Tier
+from autocoder_jupyter.tiers import SandboxTier
 from autocoder_jupyter.types import (
     Author,
     Changes,
@@ -176,7 +176,7 @@ class EnvironmentReady:
     seconds: float
     requested: tuple[str, ...] = ()
     sandbox: str = ""
-    tier: Tier | None = None
+    tier: SandboxTier | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
 from autocoder_jupyter.sandbox.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
-from autocoder_jupyter.tiers import Tier
+from autocoder_jupyter.tiers import SandboxTier
 from autocoder_jupyter.types import PlanQuestion
 
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ class Services:
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: LanguageModel | None = None
     ask: Ask = nobody
-    tier: Tier | None = None
+    tier: SandboxTier | None = None
     writer: Callable[[Work, Packages], Writer] | None = None

@@ -13,29 +13,34 @@ if TYPE_CHECKING:
     from autocoder_jupyter.magics.variables import Variable
 
 
-class JobState(TypedDict):
-    """How far it is, and what came of it."""
+class Progress(TypedDict):
+    """How far it is, which functions and answers of `--mode tools` say differently."""
 
-    name: str
     mode: str
-    phase: Phase
-    title: str
     stage: str | None
     attempt: int
     of: int
     passed: int
     tests: int
     tests_changed: bool
+    signature: str
+    held: list[str]
+    warnings: list[str]
+    agent: str
+
+
+class JobState(Progress):
+    """How far it is, and what came of it."""
+
+    name: str
+    phase: Phase
+    title: str
     input_tokens: int
     output_tokens: int
     cost: float | None
     max_cost: float | None
     approval: list[str]
     reason: str
-    signature: str
-    held: list[str]
-    warnings: list[str]
-    agent: str
     progress: float
     step: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.agent_state import AgentState
@@ -14,7 +14,7 @@ from autocoder_jupyter.display.run_state import Phase
 from autocoder_jupyter.display.shown import Shown, title
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.tool_calls import turns
-from autocoder_jupyter.lab.messages import Job, JobRun, JobState
+from autocoder_jupyter.lab.messages import Job, JobRun, JobState, Progress
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.visible import visible_block
 
@@ -120,22 +120,6 @@ def _nowhere() -> JobRun:
     }
 
 
-class _Progress(TypedDict):
-    """What functions and answers of `--mode tools` say differently."""
-
-    mode: str
-    stage: str | None
-    attempt: int
-    of: int
-    passed: int
-    tests: int
-    tests_changed: bool
-    signature: str
-    held: list[str]
-    warnings: list[str]
-    agent: str
-
-
 def _of_state(name: str, state: Shown) -> JobState:
     progress = _of_answer(state) if isinstance(state, CodeState) else _of_function(state)
     said: JobState = {
@@ -155,7 +139,7 @@ def _of_state(name: str, state: Shown) -> JobState:
     return cast(JobState, {key: _shown(value) for key, value in said.items()})
 
 
-def _of_answer(state: CodeState) -> _Progress:
+def _of_answer(state: CodeState) -> Progress:
     """What only an answer of `--mode tools` has to say; the rest as a function that has none of it."""
     calls = counted(len(state.calls), "call")
     turn = f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn")
@@ -174,7 +158,7 @@ def _of_answer(state: CodeState) -> _Progress:
     }
 
 
-def _of_function(state: CardState) -> _Progress:
+def _of_function(state: CardState) -> Progress:
     evidence = state.evidence
     return {
         "mode": "function",

@@ -13,18 +13,16 @@ import os
 import secrets
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from io import FileIO
 from pathlib import Path
 
-from autocoder_jupyter import errors
 from autocoder_jupyter.sandbox import process_tree
 from autocoder_jupyter.sandbox.bundle import bundle
 from autocoder_jupyter.sandbox.forked_worker import Share
-from autocoder_jupyter.sandbox.local_process import END_SECONDS, read_line, reason_of, widen
+from autocoder_jupyter.sandbox.local_process import END_SECONDS, read_line, reason_of, start_supervisor, widen
 from autocoder_jupyter.sandbox.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.sandbox.shared_supervisor import Loading
@@ -36,13 +34,6 @@ WORKERS = 24
 """At most at a time, of one loading process; further ones load for themselves."""
 
 _ARRIVAL_SECONDS = 120.0
-
-_START = """
-import sys
-sys.path.append(sys.argv[1])
-from autocoder_jupyter.sandbox.shared_supervisor import main
-main(*map(int, sys.argv[2:]))
-"""
 
 
 class NotForked(Exception):
@@ -88,19 +79,8 @@ class LoadingProcess:
         )
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         given = [theirs.fileno(), folder.claim]
-        import_path = str(Path(errors.__file__).parent.parent)
         try:
-            self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", _START, import_path, *map(str, given)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                pass_fds=given,
-                env={"LANG": "C.UTF-8"},
-                cwd="/",
-                start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
-            )
+            self._supervisor = start_supervisor("shared_supervisor", given, subprocess.DEVNULL)
         finally:
             theirs.close()
             os.close(folder.claim)

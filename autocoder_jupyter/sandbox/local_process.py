@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import FileIO
 from pathlib import Path
@@ -30,9 +31,31 @@ _F_SETPIPE_SZ = 1031
 _START = """
 import sys
 sys.path.append(sys.argv[1])
-from autocoder_jupyter.sandbox.supervisor import main
+from autocoder_jupyter.sandbox.{module} import main
 main(*map(int, sys.argv[2:]))
 """
+
+
+def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
+    """Start a supervisor in an isolated interpreter, apart from the notebook's process group.
+
+    Args:
+        module: of `sandbox`; its `main` takes the descriptors.
+        descriptors: it inherits them.
+        output: `subprocess.PIPE`, or `subprocess.DEVNULL` where nobody reads what it says.
+    """
+    import_path = str(Path(errors.__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", "-c", _START.format(module=module), import_path, *map(str, descriptors)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        bufsize=0,
+        pass_fds=descriptors,
+        env={"LANG": "C.UTF-8"},
+        cwd="/",
+        start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
+    )
 
 
 class LocalProcess:
@@ -47,21 +70,10 @@ class LocalProcess:
         """
         theirs = [claim]
         try:
-            import_path = str(Path(errors.__file__).parent.parent)
             their_lifeline, self._lifeline = os.pipe()
             self._report, their_report = os.pipe()
             theirs = [their_lifeline, their_report, claim]
-            self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", _START, import_path, *map(str, theirs)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                pass_fds=theirs,
-                env={"LANG": "C.UTF-8"},
-                cwd="/",
-                start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
-            )
+            self._supervisor = start_supervisor("supervisor", theirs, subprocess.PIPE)
         finally:
             for descriptor in theirs:
                 os.close(descriptor)

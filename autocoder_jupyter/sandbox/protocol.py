@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from autocoder_jupyter.tiers import Tier
+from autocoder_jupyter.tiers import SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Probe:
     available: bool
     reason: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
-    tier: Tier | None = None
+    tier: SandboxTier | None = None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ AT_WORK, AT_REST = b"+", b"-"
 """What the notebook says over the lifeline."""
 
 DISK_EVERY = 4
-"""Files and descriptors are counted at every so manieth look, because counting them takes longer."""
+"""Files and descriptors are counted at every nth look, because counting them takes longer."""
 
 MOST_FILES = 20_000
 """Files and folders that one worker may have at a time.

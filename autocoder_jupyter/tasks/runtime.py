@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
-from autocoder_jupyter.tiers import ANY, SandboxMinimum, Tier
+from autocoder_jupyter.tiers import ANY, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Runtime:
 
     sandbox: Sandbox
     pool: Pool
-    tier: Tier | None = None
+    tier: SandboxTier | None = None
     worked: bool = False
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
-from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum, Tier
+from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 
@@ -19,7 +19,7 @@ from autocoder_jupyter.types import ImageConfig
 class Answering:
     name: choice.Name
     works: bool
-    tier: Tier | None = None
+    tier: SandboxTier | None = None
 
     def probe(self) -> Probe:
         return Probe(self.name, self.works, "" if self.works else f"{self.name} is asleep", tier=self.tier)
@@ -32,8 +32,8 @@ Machine = Callable[..., None]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine on which these sandboxes work."""
 
-    def has(*names: str, local: Tier = "full") -> None:
-        tiers: dict[str, Tier] = {"docker": "docker", "local": local}
+    def has(*names: str, local: SandboxTier = "full") -> None:
+        tiers: dict[str, SandboxTier] = {"docker": "docker", "local": local}
         monkeypatch.setattr(choice, "get", lambda name, _config=None: Answering(name, name in names, tiers[name]))
 
     return has

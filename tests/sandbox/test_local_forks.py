@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -331,7 +332,10 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     from autocoder_jupyter.sandbox import local_forks, local_loading
 
     monkeypatch.setattr(local_loading, "_places", {})
-    monkeypatch.setattr(local_forks, "_START", "raise SystemExit(1)")
+    ended = [sys.executable, "-c", "raise SystemExit(1)"]
+    monkeypatch.setattr(
+        local_forks, "start_supervisor", lambda *_: subprocess.Popen(ended, stdin=subprocess.PIPE, bufsize=0)
+    )
     worker = LocalSandbox().start(environment, Limits())
     try:
         assert origin_of(worker.id) == worker.id

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import os
 import socket
@@ -20,6 +19,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, release
 from autocoder_jupyter.sandbox.docker.products import Machine
+from tests.sandbox.docker.engine_service import service
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -43,23 +43,8 @@ def answering(tmp_path: Path) -> Iterator[Any]:
     servers: list[socketserver.UnixStreamServer] = []
 
     def start(**about: Any) -> str:
-        body = json.dumps({"Version": "29.5.1", "ApiVersion": "1.44", "Arch": "amd64", "Os": "linux", **about}).encode()
-
-        class Service(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def address_string(self) -> str:
-                return "unix"
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
         path = tmp_path / f"{len(servers)}.sock"
-        server = socketserver.ThreadingUnixStreamServer(str(path), Service)
+        server = socketserver.ThreadingUnixStreamServer(str(path), service(**about))
         server.daemon_threads = True
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()

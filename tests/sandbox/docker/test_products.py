@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
-import json
 import shutil
 import socket
 import socketserver
@@ -21,25 +19,9 @@ from autocoder_jupyter.magics import doctor
 from autocoder_jupyter.sandbox.docker import detection, products
 from autocoder_jupyter.sandbox.docker.detection import candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
+from tests.sandbox.docker.engine_service import service
 
-ABOUT = {"Version": "29.5.1", "ApiVersion": "1.44", "Arch": "arm64", "Os": "linux"}
-
-
-class Service(http.server.BaseHTTPRequestHandler):
-    """Says of itself what an engine does."""
-
-    def do_GET(self) -> None:
-        body = json.dumps(ABOUT).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self) -> str:
-        return "unix"
-
-    def log_message(self, *_: Any) -> None:
-        pass
+ABOUT = {"Version": "29.5.1", "Arch": "arm64"}
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +47,7 @@ def running() -> Iterator[Callable[[Path], None]]:
 
     def start(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        server = socketserver.ThreadingUnixStreamServer(str(path), Service)
+        server = socketserver.ThreadingUnixStreamServer(str(path), service(**ABOUT))
         server.daemon_threads = True
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
