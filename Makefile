@@ -39,7 +39,7 @@ test-pythons:
 # The embedded sandbox on another kernel, 5.10 to 6.12, emulated where KVM does not run it; as root, with apt. Attacks on each
 # tier as root and as a user; as the user also the hostile programs for which one worker is enough: an emulated start takes a minute.
 KERNEL ?= 6.1
-ATTACKS := tests/sandbox/test_confinement.py
+ATTACKS := tests/sandbox/local/test_confinement.py
 PROGRAMS := tests/sandbox/any_sandbox/test_hostile_programs.py -k "test_confinement or not (without_end or timeout or outlive or survives or bomb \
   or memory or disk or flood or core or recursion or killing or solution or exit_at_import)"
 test-kernel: $(STAMP)

@@ -6,8 +6,12 @@ sees the same text in an ordinary exception.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.version import DOCUMENTATION
-from autocoder_jupyter.visible import visible_block
 
 
 class AutocodeError(Exception):
@@ -231,3 +235,21 @@ class GenerationFailed(AutocodeError, ValueError):
 
 class Cancelled(AutocodeError):
     """Somebody cancelled, or a newer run of the same cell took over."""
+
+
+@contextlib.contextmanager
+def writing(what: str, place: Path) -> Iterator[None]:
+    """Around all that writes `what` to `place`.
+
+    Raises:
+        InvalidRequest: it cannot be written there: no permission, no room, a file where a folder must be.
+    """
+    try:
+        yield
+    except OSError as error:
+        at_fault = f" ({error.filename})" if error.filename and str(error.filename) != str(place) else ""
+        raise InvalidRequest(
+            f"{what} cannot be written to {place}.",
+            why=f"{error.strerror or error}{at_fault}.",
+            hint="Choose a place that you may write to.",
+        ) from None

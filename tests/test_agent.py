@@ -14,10 +14,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter import AutoCoderAgent, background
+from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.agent.arguments import build_request, folder_name
 from autocoder_jupyter.agent.place import journal_root
 from autocoder_jupyter.agent.settings import agent_config
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.events import Finished
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
 from autocoder_jupyter.request import AgentConfig

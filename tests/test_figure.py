@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
-from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
 from autocoder_jupyter.types import Figure
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
+from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 if TYPE_CHECKING:
     import altair as alt

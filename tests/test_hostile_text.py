@@ -14,7 +14,6 @@ import pytest
 from autocoder_jupyter.data import delimited
 from autocoder_jupyter.data.constraint_forms import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
@@ -23,10 +22,11 @@ from autocoder_jupyter.magics.declarations import parse_input
 from autocoder_jupyter.models.answers import fenced_blocks, objects_in
 from autocoder_jupyter.models.code import NotCode, extract_code
 from autocoder_jupyter.models.continuation import join
-from autocoder_jupyter.sandbox.boundaries import boundary_hint
-from autocoder_jupyter.sandbox.text import clean, stable
-from autocoder_jupyter.sandbox.uv import package_error
-from autocoder_jupyter.visible import visible, visible_block
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.sandbox.environments.uv import package_error
+from autocoder_jupyter.sandbox.host.boundaries import boundary_hint
+from autocoder_jupyter.sandbox.host.text import clean, stable
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 from tests.deadline import at_most
 
 CHARACTERS = 100_000

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest, OutOfMemory, SandboxCrash, SandboxTimeout, SolutionError, WrongType
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodeSolution, Dir, Figure, File, InputSpec, OutputSpec, Report
 
 pytestmark = pytest.mark.local_sandbox

@@ -18,7 +18,7 @@ from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.choice import choose
-from autocoder_jupyter.sandbox.pool import shared_pool
+from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
 from tests.scripted_model import Script, ScriptedModel, by_marker, prompt_of
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from autocoder_jupyter.sandbox import local_probe
-from autocoder_jupyter.sandbox.confinement import landlock
-from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
-from autocoder_jupyter.sandbox.local import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local.confinement import landlock
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.protocol import Limits
-from tests.sandbox import test_confinement as attacks
+from tests.sandbox.local import test_confinement as attacks
 from tests.sandbox.sandboxes import base_environment, say
 
 

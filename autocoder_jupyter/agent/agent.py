@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter import background
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
-from autocoder_jupyter.awaited import Awaited, tell
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, tell
+from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.events import EndState, Event, Finished
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.syncified import Syncified
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import PlanQuestion
 
 

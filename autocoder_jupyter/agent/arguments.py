@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from autocoder_jupyter import parameters as check
+from autocoder_jupyter.calls.outputs import field_names
+from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.contracts.reading import backend_of, contract_of, kind_of
-from autocoder_jupyter.element_types import elements_of
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.element_types import elements_of
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.request import Contract, Example, Request
-from autocoder_jupyter.tasks.outputs import field_names
-from autocoder_jupyter.tasks.values import checked_value
+from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
+from autocoder_jupyter.untrusted.parsing import require_expression
 
 
 def build_request(

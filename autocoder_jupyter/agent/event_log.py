@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event
-from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.untrusted.folder import Folder
 
 _LONGEST = 500
 

@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter import background
 from autocoder_jupyter.agent.event_log import EventLog
 from autocoder_jupyter.agent.tracing import export_spans
+from autocoder_jupyter.calls.runtime import runtime_for
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.events import Emit, EndState, Event, LoadingClient, Noticed, StageStarted
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, LanguageModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
-from autocoder_jupyter.tasks.runtime import runtime_for
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:

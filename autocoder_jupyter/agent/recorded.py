@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.parameters import did_you_mean
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.recorded import result_of
-from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
 
 

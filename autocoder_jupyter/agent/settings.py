@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from autocoder_jupyter import parameters as check
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import ONLY_CLAUDE, RECORDS, AgentConfig
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter import background
-from autocoder_jupyter import parameters as check
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.codemode import handles
 from autocoder_jupyter.codemode.approval import Approve, Consent
@@ -30,11 +28,13 @@ from autocoder_jupyter.codemode.result import AgentResult
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.signatures import declaration, stubs
 from autocoder_jupyter.codemode.tools import Tool, toolbox
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
+from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
-from autocoder_jupyter.syncified import Syncified
 
 FOLDER_NAME = "tools"
 """The folder of conversations in `.autocode`, where they have no name."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 
 Decision = Literal["allow", "always", "deny", "never"]

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter import background
 from autocoder_jupyter.codemode.approval import ApprovalRequest, Consent
 from autocoder_jupyter.codemode.crossing import Crossing, is_frame
 from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Emit, ToolCalled, ToolEnded
@@ -22,6 +21,7 @@ from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.codemode.result import ToolCall
 from autocoder_jupyter.codemode.shown import Shown
 from autocoder_jupyter.codemode.tools import Tool
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, ContractBroken
 from autocoder_jupyter.types import ToolOutcome
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter import background
 from autocoder_jupyter.codemode import prompt
 from autocoder_jupyter.codemode.answers import Code, Final, Unclear, read_answer
 from autocoder_jupyter.codemode.calls import BlockScope, Calls
@@ -25,11 +24,12 @@ from autocoder_jupyter.codemode.interpreter import Interpreter, Ran, Start
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
 from autocoder_jupyter.codemode.result import Block
 from autocoder_jupyter.codemode.shown import Shown
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.protocol import LanguageModel, Question
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.untrusted.parsing import parse
 
 Messages = list[dict[str, str]]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from autocoder_jupyter.codemode.recording import encode
 from autocoder_jupyter.errors import UnsupportedData
-from autocoder_jupyter.parameters import did_you_mean
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.settings.parameters import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from typing import Any
 from autocoder_jupyter.codemode.signatures import declaration
 from autocoder_jupyter.codemode.tools import CALL, Tool, toolbox
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import did_you_mean
 
 ABOUT = """\
 # Generated functions

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.codemode import recording
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.recorded_lines import recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.models.sent import SentRequest
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.untrusted.folder import Folder
 
 FILE = "conversation.jsonl"
 PREFIX = "tools-"

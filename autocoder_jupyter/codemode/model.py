@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models.keys import question_key
 from autocoder_jupyter.models.metering import Meter

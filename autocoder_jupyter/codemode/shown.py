@@ -8,9 +8,9 @@ import reprlib
 from typing import Any
 
 from autocoder_jupyter.codemode.crossing import is_frame
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
-from autocoder_jupyter.visible import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 LITTLE = 120
 """Characters of an argument list or a value on a card."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
-from autocoder_jupyter import background
-from autocoder_jupyter import parameters as check
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.settings import parameters as check
 
 Kind = Literal["function", "async", "generated", "flyte"]
 """A plain function, an async one, a function that this package made, or a task of Flyte."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from autocoder_jupyter.data.cells import cell_text
 from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.sample import missing_in
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import CheckOutcome
 
 CheckKind = Literal[

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.data.table_flow import reads_by_name_only
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import InputSpec, TypeName
+from autocoder_jupyter.untrusted.parsing import parse
 
 _MASKED = re.compile(r"<[\w-]+>")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.types import Dir, Figure, File
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 MOST_LINES = 6
 """Differences of one value that are told; the rest is counted."""

@@ -22,8 +22,8 @@ from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.constraint_forms import Condition, is_sane, parse_sentence
 from autocoder_jupyter.data.keys import fold
 from autocoder_jupyter.data.mentions import mentioned
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import OutputSpec
 
 _MAX_COLUMNS = 100

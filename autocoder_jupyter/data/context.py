@@ -21,8 +21,8 @@ from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cos
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, KeptBack, Withheld
-from autocoder_jupyter.discretion.masking import Masker, count_masked
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.data.cells import label_literal
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.profile import index_levels
 from autocoder_jupyter.data.sample import missing_in
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 
 _NAMED = 5
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.codec import encode
-from autocoder_jupyter.data.codec.plain import dumps, to_json
+from autocoder_jupyter.codec import encode
+from autocoder_jupyter.codec.plain import dumps, to_json
 from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import TableText, TableView, neutral
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
 

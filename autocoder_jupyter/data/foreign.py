@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Series[Any]")
 

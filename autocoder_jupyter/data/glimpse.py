@@ -12,10 +12,10 @@ import pandas as pd
 
 from autocoder_jupyter.data.cells import RAW_CHARACTERS, cell_text, is_null, shorten
 from autocoder_jupyter.data.excerpt import Tell, excerpt
-from autocoder_jupyter.discretion.masking import Masker
-from autocoder_jupyter.discretion.secrets import without_secrets
-from autocoder_jupyter.overview import Glimpse
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.types import Dir, Figure, File
+from autocoder_jupyter.types.overview import Glimpse
 
 ROWS = 5
 COLUMNS = 6

@@ -19,11 +19,11 @@ from autocoder_jupyter.data.foreign import came_as
 from autocoder_jupyter.data.profile import SAMPLE_ROWS, FrameProfile, as_frame, profile_frame
 from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.overview import Bar, ColumnOverview, Drawing, Overview
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.types.overview import Bar, ColumnOverview, Drawing, Overview
 
 COLUMNS = 40
 """So many columns are described."""

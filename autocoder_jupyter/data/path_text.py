@@ -8,8 +8,8 @@ from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
-from autocoder_jupyter.discretion.masking import Masker
-from autocoder_jupyter.discretion.names import FileNames, suffixes_of
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.names import FileNames, suffixes_of
 from autocoder_jupyter.request import Share
 
 _LISTED = 40

@@ -17,7 +17,7 @@ from autocoder_jupyter.data.profile import FrameProfile, is_default_index
 from autocoder_jupyter.data.sample import cells_of, sample_positions, sample_rows
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.tokens import estimate_tokens
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 
 ROWS_SHARE = 0.12

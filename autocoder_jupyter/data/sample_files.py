@@ -14,7 +14,7 @@ from autocoder_jupyter.data.excerpt import texts_of
 from autocoder_jupyter.data.profile import as_frame, is_default_index
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, Withheld
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 
 MOST_CELLS = 20_000

@@ -18,7 +18,7 @@ from autocoder_jupyter.data.cells import is_literal, label_literal
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate, find_column, match_by_re2
 from autocoder_jupyter.data.column_profile import dtype_text
 from autocoder_jupyter.data.sample import missing_in
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 
 SCHEMA_COLUMNS = 300
 """Columns beyond are left out, with a note; the schema lets them pass."""

@@ -9,9 +9,9 @@ from contextvars import Context
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.redaction.logs import redacting_logger
 
-logger = discreet_logger(__name__)
+logger = redacting_logger(__name__)
 
 UPDATE_SECONDS = 0.25
 """Least time between two updates: four a second."""

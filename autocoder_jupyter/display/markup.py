@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from autocoder_jupyter.visible import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 FONT = (
     "font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.engine.events import SampleOutputs
-from autocoder_jupyter.overview import Excerpt, Glimpse
+from autocoder_jupyter.types.overview import Excerpt, Glimpse
 
 MOST = 6
 """Outputs that are shown; the others are named."""

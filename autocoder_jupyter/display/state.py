@@ -11,7 +11,7 @@ from autocoder_jupyter.display.agent_state import AgentState
 from autocoder_jupyter.display.run_state import RunState
 from autocoder_jupyter.engine import events
 from autocoder_jupyter.engine.events import Event, SampleOutputs, Stage
-from autocoder_jupyter.tiers import sandbox_line
+from autocoder_jupyter.settings.tiers import sandbox_line
 from autocoder_jupyter.types import (
     Author,
     Changes,

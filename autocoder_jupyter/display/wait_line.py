@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from autocoder_jupyter.awaited import Awaited, Wait, Watch, print_obstacles
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_obstacles
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import so_far
+from autocoder_jupyter.redaction.logs import redacting_logger
 
-logger = discreet_logger(__name__)
+logger = redacting_logger(__name__)
 
 PATIENCE_SECONDS = 1.5
 """A wait that is shorter shows nothing."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.examples import bind, run_examples
 from autocoder_jupyter.engine.own_tests import failures_in, outcomes_of, own_module, why_broken
 from autocoder_jupyter.engine.sample_run import failures_of
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure
@@ -34,7 +34,7 @@ def run_acceptance(
     program: Program,
     request: Request,
     plan: CodePlan,
-    discretion: Discretion,
+    redaction: Redaction,
     on_call: OnCall | None = None,
 ) -> Acceptance:
     """Run examples and own tests, each call in the function's own worker. Blocks.
@@ -45,20 +45,20 @@ def run_acceptance(
         program: the function.
         request: with what the person demands.
         plan: the interface.
-        discretion: what may be told of it.
+        redaction: what may be told of it.
         on_call: hears of each call of a test.
 
     Raises:
         InvalidRequest: an example does not fit the interface.
     """
     bound = [bind(example, plan.inputs, plan.outputs, request.samples) for example in request.examples]
-    examples = run_examples(callee, program, bound, discretion)
+    examples = run_examples(callee, program, bound, redaction)
     outcomes, failures = examples, failures_of(examples)
     if not request.own_tests:
         return Acceptance(outcomes, failures)
     suite = own_module(request.own_tests, request.name, plan)
     run = worker.test(program, suite.source, suite.ids, callee=callee, on_call=on_call)
-    if broken := why_broken(run, discretion):
+    if broken := why_broken(run, redaction):
         return Acceptance(outcomes, failures, broken)
-    tested, wrong = outcomes_of(suite, run, discretion), failures_in(suite, run, discretion)
+    tested, wrong = outcomes_of(suite, run, redaction), failures_in(suite, run, redaction)
     return Acceptance((*outcomes, *tested), (*failures, *wrong))

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
-from autocoder_jupyter.discretion.secrets import hidden_values
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
@@ -19,6 +18,7 @@ from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
@@ -75,7 +75,7 @@ class Trials:
         failures = (
             *accepted.failures,
             *failures_of((*own, *promised)),
-            *(sample.failures(work.discretion) if sample else ()),
+            *(sample.failures(work.redaction) if sample else ()),
             *failures_of(stated),
         )
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
@@ -83,7 +83,7 @@ class Trials:
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
         config = self._work.config
-        if not self._work.discretion.shows_values or config.hide or config.mask:  # an output may hold those columns
+        if not self._work.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
             return SampleOutputs(withheld=True)
         return SampleOutputs(glimpses(sample.values, self._secrets))
 
@@ -96,7 +96,7 @@ class Trials:
         """What the person's examples and tests gave, then the others, the id of the worker that they called, and
         whether the outputs of all these calls satisfied their contracts.
         """
-        work, suite, discretion = self._work, self._work.suite, self._work.discretion
+        work, suite, redaction = self._work, self._work.suite, self._work.redaction
         if suite is None and not work.request.has_acceptance:
             return Acceptance(), (None, None), "", ()
         if suite is not None:
@@ -118,15 +118,15 @@ class Trials:
                     program, module.source, module.ids, callee=callee, on_report=on_report, on_call=watch
                 )
 
-            accepted = run_acceptance(worker, callee, program, work.request, work.plan, discretion, watch)
+            accepted = run_acceptance(worker, callee, program, work.request, work.plan, redaction, watch)
             blind = tested(suite.blind, tell_blind) if suite else None
             runs = tested(suite, tell), blind
-            return accepted, runs, callee.id, watch.outcomes(discretion) if watch else ()
+            return accepted, runs, callee.id, watch.outcomes(redaction) if watch else ()
 
         return await work.bench.work_with_two(job)
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
-        sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.discretion)
+        sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.redaction)
         return sample, await self._stub_passes(program)
 
     async def _stub_passes(self, program: Program) -> tuple[str, ...]:
@@ -146,12 +146,12 @@ class Trials:
         self, program: Program, first: SampleRun | None, callee: str
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
         """The sample once more, the person's checks and contracts, and the constraints."""
-        work, samples, discretion = self._work, self._work.request.samples, self._work.discretion
+        work, samples, redaction = self._work, self._work.request.samples, self._work.redaction
         seen_by = {callee, first.worker} if first else {callee}
-        sample = await run_again(work.bench, program, samples, first, discretion, other_than=seen_by)
+        sample = await run_again(work.bench, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
-        values, promised = await judged_on_sample(work.request.contracts, sample, discretion, self._secrets)
-        own = await run_checks(work.bench, work.request.checks, program, samples, values, discretion=discretion)
-        stated = await work.constraints.evaluate(work.bench, values, samples, show_values=discretion.shows_values)
+        values, promised = await judged_on_sample(work.request.contracts, sample, redaction, self._secrets)
+        own = await run_checks(work.bench, work.request.checks, program, samples, values, redaction=redaction)
+        stated = await work.constraints.evaluate(work.bench, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised), stated

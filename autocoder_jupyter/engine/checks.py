@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
 
@@ -44,11 +44,11 @@ async def run_checks(
     program: Program,
     samples: Mapping[str, Any],
     values: Mapping[str, Any],
-    discretion: Discretion,
+    redaction: Redaction,
 ) -> tuple[CheckOutcome, ...]:
     """Evaluate the person's expressions over inputs and outputs, in the sandbox, since outputs are not to be trusted.
 
-    A name that is both an input and an output means the output. `discretion` decides what the messages, which the model
+    A name that is both an input and an output means the output. `redaction` decides what the messages, which the model
     will see, may hold.
     """
     if not checks:
@@ -62,7 +62,7 @@ async def run_checks(
         if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(
-        code=_CHECKER.format(expressions=list(checks), show_values=discretion.shows_values, longest=_KEPT),
+        code=_CHECKER.format(expressions=list(checks), show_values=redaction.shows_values, longest=_KEPT),
         inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
         outputs=(OutputSpec(name="outcomes", type="list"),),
     )
@@ -70,16 +70,16 @@ async def run_checks(
     try:
         outcome = await bench.work(lambda worker: worker.call(checker, arguments))
     except PROGRAM_FAILURES as error:
-        return tuple(CheckOutcome(name=check, passed=False, message=discretion.error(error)) for check in checks)
+        return tuple(CheckOutcome(name=check, passed=False, message=redaction.error(error)) for check in checks)
     return tuple(
-        CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, discretion))
+        CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, redaction))
         for check, told in zip(checks, outcome.values["outcomes"], strict=True)
     )
 
 
-def _message(told: Mapping[str, Any], discretion: Discretion) -> str:
+def _message(told: Mapping[str, Any], redaction: Redaction) -> str:
     if told["passed"]:
         return ""
-    if not discretion.shows_values:
+    if not redaction.shows_values:
         return "it is not true, or cannot be evaluated"
-    return discretion.words(str(told["message"]), _TOLD)
+    return redaction.words(str(told["message"]), _TOLD)

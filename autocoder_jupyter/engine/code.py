@@ -20,7 +20,7 @@ _OF_TYPES: dict[tuple[str, ...], str] = {
 
 _WHOLE = "Answer with the whole module in one ```python block, and nothing else."
 
-_INSISTENCE = (
+_ESCALATIONS = (
     "",
     "The module above does not have the interface that was fixed: {problem}. Write the whole module again with exactly "
     "that interface.",
@@ -70,7 +70,7 @@ async def write_code(
     """
     messages = extended(code_messages(request, plan, data_context, system_prompt), also)
     problem = ""
-    for insistence in _INSISTENCE:
+    for insistence in _ESCALATIONS:
         if insistence:
             messages = (*messages, {"role": "user", "content": insistence.format(problem=problem)})
         code = without_entry(await talk.code("code", messages, must_define=FUNCTION))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.comparison import differences
 from autocoder_jupyter.engine.kept_tests import same_test
 from autocoder_jupyter.engine.sample_run import run_on_sample
@@ -50,10 +50,10 @@ async def _outputs(work: Work, earlier: Earlier, values: Mapping[str, Any]) -> t
         return None
     now = work.program()
     program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
-    run = await run_on_sample(work.bench, program, work.request.samples, work.discretion)
+    run = await run_on_sample(work.bench, program, work.request.samples, work.redaction)
     if run is None or run.error is not None:
         return None
-    shows = work.discretion.shows_values
+    shows = work.redaction.shows_values
     changed = []
     for name in (name for name in values if name in run.values):
         before, after = run.values[name], values[name]

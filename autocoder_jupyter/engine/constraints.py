@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.checks import ColumnCheck, Match, evaluate, texts_of
 from autocoder_jupyter.data.constraints import (
     ParsedConstraints,

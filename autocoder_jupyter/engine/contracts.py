@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.contracts.applying import Breach, applied
-from autocoder_jupyter.discretion.secrets import without_secrets
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.sample_run import SampleRun
+from autocoder_jupyter.redaction.secrets import without_secrets
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.types import CheckOutcome
 
@@ -40,19 +40,19 @@ class ContractWatch:
                 if breach is not None:
                     self._broken.setdefault(name, []).append(breach)
 
-    def outcomes(self, discretion: Discretion) -> tuple[CheckOutcome, ...]:
+    def outcomes(self, redaction: Redaction) -> tuple[CheckOutcome, ...]:
         """What became of it, for each output that a test has called for."""
-        return tuple(self._outcome(name, calls, discretion) for name, calls in self._calls.items())
+        return tuple(self._outcome(name, calls, redaction) for name, calls in self._calls.items())
 
-    def _outcome(self, name: str, calls: int, discretion: Discretion) -> CheckOutcome:
+    def _outcome(self, name: str, calls: int, redaction: Redaction) -> CheckOutcome:
         broken = self._broken.get(name, [])
         head = f"In {len(broken)} of {calls} call{'s' if calls > 1 else ''}; in the first:\n"
         title = f"{name} satisfies {self._contracts[name].title} in the calls of the tests"
-        return _outcome_of(title, broken[0] if broken else None, discretion, self._secrets, head)
+        return _outcome_of(title, broken[0] if broken else None, redaction, self._secrets, head)
 
 
 async def judged_on_sample(
-    contracts: Mapping[str, Contract], sample: SampleRun, discretion: Discretion, secrets: Mapping[str, str]
+    contracts: Mapping[str, Contract], sample: SampleRun, redaction: Redaction, secrets: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[CheckOutcome, ...]]:
     """The outputs on the sample as their contracts give them back, which is what a person gets; and whether these hold.
 
@@ -63,7 +63,7 @@ async def judged_on_sample(
         accepted, breach = await call_blocking(_application(name, contracts[name], values[name]))
         values[name] = accepted
         title = f"{name} satisfies {contracts[name].title} on the sample"
-        outcomes.append(_outcome_of(title, breach, discretion, secrets))
+        outcomes.append(_outcome_of(title, breach, redaction, secrets))
     return values, tuple(outcomes)
 
 
@@ -72,12 +72,12 @@ def _application(name: str, contract: Contract, value: Any) -> Any:
 
 
 def _outcome_of(
-    title: str, breach: Breach | None, discretion: Discretion, secrets: Mapping[str, str], head: str = ""
+    title: str, breach: Breach | None, redaction: Redaction, secrets: Mapping[str, str], head: str = ""
 ) -> CheckOutcome:
     if breach is None:
         return CheckOutcome(name=title, passed=True)
-    told = without_secrets(breach.words(values=discretion.shows_values), secrets)
-    said = discretion.words(told) if discretion.shows_values else told
+    told = without_secrets(breach.words(values=redaction.shows_values), secrets)
+    said = redaction.words(told) if redaction.shows_values else told
     return CheckOutcome(name=title, passed=False, message=head + said, in_full=head + breach.words(values=True))
 
 

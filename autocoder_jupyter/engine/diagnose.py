@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
 
@@ -44,15 +44,15 @@ LONGEST_MESSAGE = 3000
 """Characters of one test's message that are shown; a longer one is cut in the middle."""
 
 
-def told_by_program(name: str, error: Exception, discretion: Discretion) -> TestFailure:
+def told_by_program(name: str, error: Exception, redaction: Redaction) -> TestFailure:
     """A failure outside of any test (on the sample, in a check), which can only be the function's."""
-    said = discretion.error(error)
+    said = redaction.error(error)
     return TestFailure(
         test_name=name,
         error_message=said,
         expected_behavior="The function runs and keeps to the interface.",
         actual_behavior=said,
-        root_cause=discretion.traceback(error),
+        root_cause=redaction.traceback(error),
         error_type="logic",
     )
 

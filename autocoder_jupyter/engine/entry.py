@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.untrusted.parsing import parse
 
 _NAMES = ("__name__", "__main__")
 

@@ -18,8 +18,8 @@ from autocoder_jupyter.engine.packages import (
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
-from autocoder_jupyter.parameters import SYSTEM
-from autocoder_jupyter.sandbox.pins import pin_of
+from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
 

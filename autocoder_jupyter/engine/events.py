@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from autocoder_jupyter.overview import Glimpse
-from autocoder_jupyter.tiers import SandboxTier
+from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import (
     Author,
     Changes,
@@ -21,6 +20,7 @@ from autocoder_jupyter.types import (
     ToolOutcome,
     Usage,
 )
+from autocoder_jupyter.types.overview import Glimpse
 
 Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
 """The steps of the loop, in the order in which a first attempt meets them. The second opinion begins with the plan."""

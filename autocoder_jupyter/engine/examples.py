@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.data.differences import difference
-from autocoder_jupyter.discretion.masking import Masker
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.types import CheckOutcome, InputSpec, OutputSpec
@@ -99,26 +99,26 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def run_examples(
-    worker: Worker, program: Program, examples: Sequence[BoundExample], discretion: Discretion
+    worker: Worker, program: Program, examples: Sequence[BoundExample], redaction: Redaction
 ) -> tuple[CheckOutcome, ...]:
     """Call the function with each, and compare by values. Blocks."""
     return tuple(
-        _outcome(worker, program, number, example, discretion) for number, example in enumerate(examples, start=1)
+        _outcome(worker, program, number, example, redaction) for number, example in enumerate(examples, start=1)
     )
 
 
 def _outcome(
-    worker: Worker, program: Program, number: int, example: BoundExample, discretion: Discretion
+    worker: Worker, program: Program, number: int, example: BoundExample, redaction: Redaction
 ) -> CheckOutcome:
     # As it was written, in which values may stand; else by its number.
-    name = f"{KIND} {discretion.words(example.text, 200) if discretion.shows_values else number}"
+    name = f"{KIND} {redaction.words(example.text, 200) if redaction.shows_values else number}"
     try:
         outcome = worker.call(program, example.arguments)
     except PROGRAM_FAILURES as error:
-        return CheckOutcome(name=name, passed=False, message=discretion.error(error))
+        return CheckOutcome(name=name, passed=False, message=redaction.error(error))
     told = []
     for output, expected in example.expected.items():
-        words = difference(outcome.values[output], expected, show_values=discretion.shows_values)
+        words = difference(outcome.values[output], expected, show_values=redaction.shows_values)
         if words:
             told.append(f"{output}: {Masker().mask(words)}")
     return CheckOutcome(name=name, passed=not told, message="; ".join(told))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
@@ -16,6 +15,7 @@ from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.patches import PatchError, add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
@@ -28,7 +28,7 @@ Answer with edits. Each has `find`, a piece of the module copied exactly, long e
 `replace`, the text that takes its place, and `mends`, the names of the failures that it mends. `imports` are lines to
 add at the top, such as `import re`."""
 
-_INSISTENCE = (
+_ESCALATIONS = (
     "",
     "That does not do: {problem}. STILL MISSING: {missing}. Answer with edits that mend all of it.",
     "FINAL ATTEMPT. Twice your edits could not be used: {problem}. STILL MISSING: {missing}. Now write the whole "
@@ -156,7 +156,7 @@ async def fix_code(
     """
     messages = fix_messages(request, plan, data_context, code, failures, notes)
     problem, missing, best = "", [failure.test_name for failure in failures], code
-    for insistence in _INSISTENCE[:-1]:
+    for insistence in _ESCALATIONS[:-1]:
         if insistence:
             content = insistence.format(problem=problem, missing=", ".join(missing) or "nothing more")
             messages = (*messages, {"role": "user", "content": content})
@@ -179,7 +179,7 @@ async def fix_code(
         problem, missing = verdict.problem or "not every failure is mended", list(verdict.missing)
         if not verdict.problem:
             best = new
-    content = _INSISTENCE[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
+    content = _ESCALATIONS[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
     asking = (*messages, {"role": "user", "content": content})
     try:
         whole = without_entry(await talk.code("fix", asking, must_define=FUNCTION, variant=variant))

@@ -7,8 +7,8 @@ import ast
 from autocoder_jupyter.engine.entry import entry_problem
 from autocoder_jupyter.engine.figures import figure_class
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.untrusted.parsing import complaint, parse
 
 FUNCTION = "run"
 """The name of the one function that every solution defines."""

@@ -22,14 +22,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.discretion.records import for_file
 from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.models.sent import SentRequest
-from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.redaction.records import for_file
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Exchange, Report, Usage
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.store import Versions
 
 

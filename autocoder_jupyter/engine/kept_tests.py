@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.patches import test_spans
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.untrusted.parsing import parse
 
 _EARLIER = "earlier_run"
 

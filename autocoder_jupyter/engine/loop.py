@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.attempt import Trials
 from autocoder_jupyter.engine.compare import changes_since
@@ -33,7 +33,7 @@ from autocoder_jupyter.engine.tests import TestSuite, read_suites
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
-from autocoder_jupyter.sandbox.environments import cache_folder
+from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions.turns import lock_of, turn
 

@@ -60,7 +60,7 @@ class Mender:
             return None
         if verdict.error:
             await self._do_without(verdict)
-        elif verdict.toothless:
+        elif verdict.is_vacuous:
             await self._rewrite_tests(_VACUOUS)
         elif _tests_are_broken(verdict):
             assert verdict.run is not None
@@ -107,7 +107,7 @@ class Mender:
         return diagnosis
 
     async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
-        work, notes = self._work, self._insistence(faults)
+        work, notes = self._work, self._escalation(faults)
         fixing = partial(
             fix_code,
             *(work.talk, work.request, work.plan, work.context, work.code, faults),
@@ -118,7 +118,7 @@ class Mender:
             work.set_code(await work.stage("fix", fixing))
             self._blame.mended(faults)
 
-    def _insistence(self, faults: Sequence[TestFailure]) -> str:
+    def _escalation(self, faults: Sequence[TestFailure]) -> str:
         tries = self._blame.tries(faults)
         if not tries:
             return ""

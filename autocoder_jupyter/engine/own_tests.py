@@ -7,16 +7,16 @@ import re
 import symtable
 from collections.abc import Iterator
 
-from autocoder_jupyter.discretion.words import WITHHELD, Discretion
 from autocoder_jupyter.engine.diagnose import last_line, shortened
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.engine.patches import excerpt
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.parsing import complaint, parse
+from autocoder_jupyter.redaction.words import WITHHELD, Redaction
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure, TestOutcome
+from autocoder_jupyter.untrusted.parsing import complaint, parse
 
 KIND = "your test"
 
@@ -101,29 +101,29 @@ def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
     return TestSuite(whole, read_suite(source).sentences)
 
 
-def outcomes_of(suite: TestSuite, run: TestRun, discretion: Discretion) -> tuple[CheckOutcome, ...]:
+def outcomes_of(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[CheckOutcome, ...]:
     """Each test as something that held or did not, told as far as may be."""
     return tuple(
         CheckOutcome(
-            name=f"{KIND} {outcome.id}" + _sentence(suite, outcome, discretion),
+            name=f"{KIND} {outcome.id}" + _sentence(suite, outcome, redaction),
             passed=outcome.outcome == "passed",
-            message="" if outcome.outcome == "passed" else _told(outcome, discretion),
+            message="" if outcome.outcome == "passed" else _told(outcome, redaction),
         )
         for outcome in run.outcomes
     )
 
 
-def _sentence(suite: TestSuite, outcome: TestOutcome, discretion: Discretion) -> str:
+def _sentence(suite: TestSuite, outcome: TestOutcome, redaction: Redaction) -> str:
     sentence = suite.sentences.get(outcome.id.partition("[")[0], "")
-    return f": {discretion.words(sentence)}" if sentence and discretion.shows_values else ""
+    return f": {redaction.words(sentence)}" if sentence and redaction.shows_values else ""
 
 
-def _told(outcome: TestOutcome, discretion: Discretion) -> str:
+def _told(outcome: TestOutcome, redaction: Redaction) -> str:
     """One line; where values are withheld, only the kind of error and the line."""
     if outcome.outcome == "missing":
         return "it never ended (the time was up, or something stopped the test run)"
-    if discretion.shows_values:
-        return discretion.words(last_line(outcome.message), 500)
+    if redaction.shows_values:
+        return redaction.words(last_line(outcome.message), 500)
     found = _KIND_OF_ERROR.search(outcome.message)
     kind = found.group(1).replace("assert", "AssertionError") if found else ""
     kind = kind if isinstance(getattr(builtins, kind, None), type) else "an error"
@@ -131,39 +131,39 @@ def _told(outcome: TestOutcome, discretion: Discretion) -> str:
     return f"{kind}{f' in line {line[-1]} of test_own.py' if line else ''}. {WITHHELD}"
 
 
-def failures_in(suite: TestSuite, run: TestRun, discretion: Discretion) -> tuple[TestFailure, ...]:
+def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[TestFailure, ...]:
     """What failed, for whoever mends the code: with the test's source and pytest's words only on leave."""
     failures = []
     for outcome in run.outcomes:
         if outcome.outcome == "passed":
             continue
-        source = excerpt(suite.source, [outcome.id.partition("[")[0]]) if discretion.shows_values else ""
-        test = f"This test of the person's own passes as it is:\n{discretion.words(source, 4000)}"
+        source = excerpt(suite.source, [outcome.id.partition("[")[0]]) if redaction.shows_values else ""
+        test = f"This test of the person's own passes as it is:\n{redaction.words(source, 4000)}"
         failures.append(
             TestFailure(
                 test_name=f"{KIND} {outcome.id}",
-                error_message=_told(outcome, discretion),
+                error_message=_told(outcome, redaction),
                 expected_behavior=test if source else "A test of the person's own, which is not shown, passes.",
-                actual_behavior=discretion.words(shortened(outcome.message)) if source else "",
+                actual_behavior=redaction.words(shortened(outcome.message)) if source else "",
                 error_type="logic",
             )
         )
     return tuple(failures)
 
 
-def why_broken(run: TestRun, discretion: Discretion) -> str:
+def why_broken(run: TestRun, redaction: Redaction) -> str:
     """Why the tests themselves cannot be loaded; "" when they can, or when it is the function that cannot."""
     if "test_solution.py" not in run.collection_error:
         return ""
-    told = last_line(run.collection_error) if discretion.shows_values else WITHHELD
-    return f"Your own tests cannot be loaded, whatever the function does: {discretion.words(told, 500)}"
+    told = last_line(run.collection_error) if redaction.shows_values else WITHHELD
+    return f"Your own tests cannot be loaded, whatever the function does: {redaction.words(told, 500)}"
 
 
 def for_judges(source: str, share: Share) -> str:
     """What is told to whoever decides between code and tests; "" where the person's tests may not be shown."""
     if not source or share != "rows":
         return ""
-    return f"{_RIGHT}\n<own_tests>\n{Discretion(share).words(source.strip(), 8000)}\n</own_tests>"
+    return f"{_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"
 
 
 def names_in(source: str) -> frozenset[str]:

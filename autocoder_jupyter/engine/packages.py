@@ -12,8 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.engine.known_packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS
-from autocoder_jupyter.parsing import parse
-from autocoder_jupyter.sandbox.environments import BASE_PACKAGES
+from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
+from autocoder_jupyter.untrusted.parsing import parse
 
 _OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")

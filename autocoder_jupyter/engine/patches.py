@@ -7,8 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from autocoder_jupyter.parsing import complaint, parse, same_substance
 from autocoder_jupyter.types import Edit
+from autocoder_jupyter.untrusted.parsing import complaint, parse, same_substance
 
 
 class PatchError(ValueError):

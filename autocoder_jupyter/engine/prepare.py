@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.data.codec import Unencodable, encode
+from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
 from autocoder_jupyter.data.withheld import Withheld
@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.examples import check_examples
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
-from autocoder_jupyter.sandbox.pylock import read_pylock
+from autocoder_jupyter.sandbox.environments.pylock import read_pylock
 from autocoder_jupyter.types import InputSpec, type_name
 from autocoder_jupyter.versions.keys import RequestKey
 

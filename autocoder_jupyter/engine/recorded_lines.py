@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
 
 LINE_BYTES = 8 * 2**20
 LINE_VALUES = 100_000

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.folder import Folder, Refused
-from autocoder_jupyter.plain_json import parse
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.untrusted.folder import Folder, Refused
+from autocoder_jupyter.untrusted.plain_json import parse
 
 
 class RunFolder:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.diagnose import told_by_program
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import (
@@ -18,6 +17,7 @@ from autocoder_jupyter.errors import (
     SolutionError,
     WrongType,
 )
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 
@@ -47,15 +47,15 @@ class SampleRun:
     worker: str = ""
     error: SandboxError | None = None
 
-    def failures(self, discretion: Discretion) -> tuple[TestFailure, ...]:
+    def failures(self, redaction: Redaction) -> tuple[TestFailure, ...]:
         """What does not hold, as the function's faults; with values of the data in their words only on leave."""
         if self.error is not None:
-            return (told_by_program(ON_SAMPLE, self.error, discretion),)
+            return (told_by_program(ON_SAMPLE, self.error, redaction),)
         return failures_of(self.checks)
 
 
 async def run_on_sample(
-    bench: Workbench, program: Program, samples: Mapping[str, Any], discretion: Discretion
+    bench: Workbench, program: Program, samples: Mapping[str, Any], redaction: Redaction
 ) -> SampleRun | None:
     """Run the function on the real sample.
 
@@ -69,7 +69,7 @@ async def run_on_sample(
             lambda worker: (worker.call(program, _arguments(program, samples), watch_inputs=True), worker.id)
         )
     except PROGRAM_FAILURES as error:
-        return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=discretion.error(error)),), error=error)
+        return SampleRun((CheckOutcome(name=ON_SAMPLE, passed=False, message=redaction.error(error)),), error=error)
     changed = ", ".join(outcome.mutated)
     message = f"The function changes its input {changed} in place; it must work on a copy." if changed else ""
     checks = (
@@ -84,7 +84,7 @@ async def run_again(
     program: Program,
     samples: Mapping[str, Any],
     first: SampleRun | None,
-    discretion: Discretion,
+    redaction: Redaction,
     *,
     other_than: Collection[str],
 ) -> SampleRun | None:
@@ -98,7 +98,7 @@ async def run_again(
         program: the function.
         samples: what it runs on.
         first: the run to compare with.
-        discretion: decides what may be told of it.
+        redaction: decides what may be told of it.
         other_than: ids of the workers that have run it.
     """
     if first is None or first.error is not None:
@@ -110,7 +110,7 @@ async def run_again(
             unlike=[first.worker],
         )
     except PROGRAM_FAILURES as error:
-        message = f"The second run on the same input failed: {discretion.error(error)}"
+        message = f"The second run on the same input failed: {redaction.error(error)}"
     else:
         differing = ", ".join(name for name, digest in first.digests.items() if second.digests.get(name) != digest)
         message = (

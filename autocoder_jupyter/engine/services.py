@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.engine.events import Emit
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.models.protocol import LanguageModel
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
-from autocoder_jupyter.tiers import SandboxTier
+from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import PlanQuestion
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.prepare import Prepared, request_record
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.parsing import complaint
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan
+from autocoder_jupyter.untrusted.parsing import complaint
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.changes import changes
 from autocoder_jupyter.versions.edits import Edit, edit_of
 from autocoder_jupyter.versions.keys import schema_of
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrecorded_id
-from autocoder_jupyter.visible import visible
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.brief import block
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.sandbox.pins import name_of, pin_of
+from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
 
 _STEP = "versions"
 _HARMLESS = re.compile(r"[A-Za-z0-9 ._,<>=!~\[\]-]{1,400}")

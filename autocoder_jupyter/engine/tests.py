@@ -12,9 +12,9 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.interface import FUNCTION
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import BLIND, CodePlan
+from autocoder_jupyter.untrusted.parsing import parse
 
 _INSTRUCTIONS = """\
 You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be

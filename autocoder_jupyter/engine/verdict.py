@@ -44,17 +44,17 @@ class Verdict:
     blind: TestRun | None = None
 
     @property
-    def toothless(self) -> bool:
+    def is_vacuous(self) -> bool:
         """Every test of a module passes on a stub, so all of them together prove nothing."""
-        return self.own_toothless or self.blind_toothless
+        return self.own_is_vacuous or self.blind_is_vacuous
 
     @property
-    def own_toothless(self) -> bool:
+    def own_is_vacuous(self) -> bool:
         """So it is with the first module."""
         return self.suite is not None and bool(self.vacuous) and set(self.vacuous) >= set(self.suite.ids)
 
     @property
-    def blind_toothless(self) -> bool:
+    def blind_is_vacuous(self) -> bool:
         """So it is with the blind tests."""
         blind = self.suite.blind if self.suite is not None else None
         return blind is not None and bool(self.vacuous) and set(self.vacuous) >= set(map(blind_id, blind.ids))
@@ -72,7 +72,7 @@ class Verdict:
     @property
     def success(self) -> bool:
         """Every part that `success` demands is there and holds."""
-        tested = self.suite is None or (self._passed and not self.toothless)
+        tested = self.suite is None or (self._passed and not self.is_vacuous)
         evidence = self.evidence
         holds = all(check.passed for check in evidence.conditions)
         return tested and holds and not self.error and not self.failures and not self.accepted.broken
@@ -89,8 +89,8 @@ class Verdict:
         """All of it as plain records."""
         checks = (*(self.sample.checks if self.sample else ()), *self.checks)
         if self.run is not None and self.suite is not None:
-            message = "Every test passes on a function that does nothing." if self.toothless else ""
-            checks = (CheckOutcome(name=CAN_FAIL, passed=not self.toothless, message=message), *checks)
+            message = "Every test passes on a function that does nothing." if self.is_vacuous else ""
+            checks = (CheckOutcome(name=CAN_FAIL, passed=not self.is_vacuous, message=message), *checks)
         return Evidence(
             acceptance=self.accepted.outcomes,
             tests=self._outcomes(),
@@ -123,7 +123,7 @@ class Verdict:
         tests += [(blind_id(outcome.id), outcome.message) for outcome in self.blind_failing]
         others = [(failure.test_name, failure.error_message) for failure in self.failures]
         broken = [("collection", run.collection_error) for run in self._runs if run.collection_error]
-        return tuple(sorted((*tests, *others, *broken, *([("toothless", "")] if self.toothless else []))))
+        return tuple(sorted((*tests, *others, *broken, *([("vacuous", "")] if self.is_vacuous else []))))
 
     @property
     def complaints(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from autocoder_jupyter.data.constraints import tables_of
 from autocoder_jupyter.data.withheld import Withheld
-from autocoder_jupyter.discretion.words import Discretion
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
@@ -22,6 +21,7 @@ from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Changes, CodePlan, Exchange, SecondOpinion, TestChoice
@@ -82,13 +82,13 @@ class Work:
         return "\n\n".join(text for text in told if text)
 
     @property
-    def discretion(self) -> Discretion:
+    def redaction(self) -> Redaction:
         """What may be told of a run of the present solution on the real sample."""
         tables = tables_of(self.told_samples, self.plan.outputs).columns
         columns = [column for names in tables.values() for column in names]
         inputs, outputs = self.plan.inputs, self.plan.outputs
         names = (*(spec.name for spec in inputs), *(spec.name for spec in outputs), *columns)
-        return Discretion.over(self.share_of_runs, self.code, names)
+        return Redaction.over(self.share_of_runs, self.code, names)
 
     @property
     def told_samples(self) -> Mapping[str, Any]:

@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
-from autocoder_jupyter.background import call_blocking
-from autocoder_jupyter.discretion.secrets import hidden_values
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.events import EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError
+from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
-from autocoder_jupyter.sandbox import environments
-from autocoder_jupyter.sandbox.discretion import DiscreetWorker
-from autocoder_jupyter.sandbox.pins import is_lock, name_of
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.environments import locking
+from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
+from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
+from autocoder_jupyter.sandbox.host.redaction import DiscreetWorker
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, EnvironmentSpec, Limits, Worker
-from autocoder_jupyter.sandbox.stop import Stop
-from autocoder_jupyter.sandbox.uv import WITHDRAWN
 from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.versions.keys import content_key
 
@@ -68,11 +68,11 @@ class Workbench:
     async def resolved_names(self, packages: tuple[str, ...]) -> frozenset[str]:
         """The distributions that these packages need, as the index has it now; only the base's when it cannot say."""
         spec = EnvironmentSpec(packages, self.python_version)
-        stop = Stop()
+        token = CancellationToken()
         try:
-            lock = await call_blocking(lambda: environments.lock(spec, stop=stop), on_cancel=stop.ask)
+            lock = await call_blocking(lambda: locking.lock(spec, token=token), on_cancel=token.cancel)
         except PackageError:
-            return frozenset(environments.BASE_PACKAGES)
+            return frozenset(locking.BASE_PACKAGES)
         return frozenset(map(name_of, lock))
 
     async def provide(
@@ -127,10 +127,10 @@ class Workbench:
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
         spec = EnvironmentSpec(packages, self.python_version, system_packages, lock, self.pinned)
-        stop = Stop()
+        token = CancellationToken()
         return await call_blocking(
-            lambda: self._services.sandbox.build(spec, on_progress=self._tell_progress, stop=stop),
-            on_cancel=stop.ask,
+            lambda: self._services.sandbox.build(spec, on_progress=self._tell_progress, token=token),
+            on_cancel=token.cancel,
         )
 
     def _tell_progress(self, line: str) -> None:

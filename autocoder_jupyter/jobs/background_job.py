@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from autocoder_jupyter import background
-from autocoder_jupyter.awaited import Awaited
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import Finished
 from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
 EVENTS_KEPT = 2000
@@ -23,7 +23,7 @@ EVENTS_KEPT = 2000
 CANCELLED = "Cancelled."
 """The reason of a cancel when a person gives none."""
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Ended)

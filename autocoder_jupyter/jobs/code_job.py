@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.awaited import Awaited
 from autocoder_jupyter.codemode.events import ApprovalNeeded, Event, Finished, Noticed, TextStreamed
 from autocoder_jupyter.codemode.result import AgentResult
+from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.background_job import BackgroundJob, Listener

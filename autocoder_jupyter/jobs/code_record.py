@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
 
 FILE = "conversation.json"
 

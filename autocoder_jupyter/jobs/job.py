@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.agent.generation import Progress, generate_report, resolution_of, resolution_of_error
-from autocoder_jupyter.awaited import Awaited
+from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.events import Emit, Event, Finished, TextStreamed
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
@@ -20,8 +22,6 @@ from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.result.recorded import last_good
-from autocoder_jupyter.tasks.interface import Interface
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ REFUSED = object()
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of value. How it crosses into the sandbox is said in `data/codec`, which is shipped there.
+    """One kind of value. How it crosses into the sandbox is said in `codec`, which is shipped there.
 
     Args:
         python: the class in a person's notebook, as `module:name`; the module is imported when it is asked for.

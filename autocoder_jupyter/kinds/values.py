@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
-from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
+from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 FigureKind = Literal["matplotlib", "plotly", "altair"]
 """The library that a figure was made with; what draws with matplotlib counts as that."""

@@ -16,9 +16,9 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.lab.channel import Channel, CommChannel, Heard, Refused
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.state import CardState
@@ -36,7 +36,7 @@ SETTLING_SECONDS = 2.0
 Half a second is usual; four times that, because among them is what the model may see of the data.
 """
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 Work = Callable[[], None]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
+from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
@@ -16,10 +16,10 @@ from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.tasks.outputs import field_names
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.untrusted.visible import visible
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "why", "request")
 """What a page is told of a version, in the order of `keeping.HEADINGS`."""

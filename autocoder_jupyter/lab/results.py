@@ -16,7 +16,7 @@ from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.display.tool_calls import turns
 from autocoder_jupyter.lab.messages import Job, JobRun, JobState, Progress
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
-from autocoder_jupyter.visible import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter import awaited
+from autocoder_jupyter.concurrency import awaited
 from autocoder_jupyter.display.wait_line import watch_in_notebook
-from autocoder_jupyter.long_ints import pretty_int
 from autocoder_jupyter.magics.codemode.display import AnswerDisplay
 from autocoder_jupyter.magics.completion import Completion
 from autocoder_jupyter.magics.empty_cell import keep_empty_cell
@@ -15,6 +14,7 @@ from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Job
 from autocoder_jupyter.magics.outputs_page import OUTPUTS_TYPE, outputs_page
 from autocoder_jupyter.magics.pending_display import PendingDisplay
 from autocoder_jupyter.magics.result_display import ResultDisplay
+from autocoder_jupyter.untrusted.long_ints import pretty_int
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any]] = {}
 """What `register` put into which shell, by the shell's id, to be taken out again."""

@@ -21,9 +21,9 @@ from autocoder_jupyter.magics.codemode.reading import (
 from autocoder_jupyter.magics.declarations import parse_input, parse_output
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
-from autocoder_jupyter.parsing import require_expression
 from autocoder_jupyter.settings.option import Mode
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.untrusted.parsing import require_expression
 
 _VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")

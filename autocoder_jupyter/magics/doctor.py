@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display.amounts import amount
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.magics.doctor_claude import claude_rows
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
@@ -60,7 +60,7 @@ def examine(settings: Settings) -> list[Row]:
 
 def _sandboxes(settings: Settings) -> Iterable[Row]:
     from autocoder_jupyter.sandbox.choice import demands, probe_all, unmet_by
-    from autocoder_jupyter.tiers import sandbox_line
+    from autocoder_jupyter.settings.tiers import sandbox_line
 
     wanted = settings["sandbox"]
     probes = probe_all()
@@ -151,8 +151,8 @@ def _versions() -> Iterable[Row]:
 
 
 def _caches() -> Iterable[Row]:
-    from autocoder_jupyter.sandbox.environments import cache_folder
-    from autocoder_jupyter.sandbox.upkeep import UNUSED_DAYS
+    from autocoder_jupyter.sandbox.environments.cleanup import UNUSED_DAYS
+    from autocoder_jupyter.sandbox.environments.locking import cache_folder
 
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks

@@ -10,9 +10,9 @@ from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.untrusted.parsing import parse
 
 _PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow>->)|@(?=[A-Za-z_])""", re.DOTALL)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.parsing import same_substance
 from autocoder_jupyter.tasks.renamed import renamed
-from autocoder_jupyter.visible import visible_block
+from autocoder_jupyter.untrusted.parsing import same_substance
+from autocoder_jupyter.untrusted.visible import visible_block
 
 
 def insertable(code: str, name: str) -> str:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.inspector.subject import Subject, Variable
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor, Keeper
     from autocoder_jupyter.display.inspector.widget import Inspector
-    from autocoder_jupyter.overview import Excerpt, Overview
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import InputSpec, Report
+    from autocoder_jupyter.types.overview import Excerpt, Overview
 
 MAX_OPEN = 12
 """Inspectors that are alive at a time; the one that was shown longest ago is frozen first."""

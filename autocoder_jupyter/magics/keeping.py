@@ -169,8 +169,8 @@ def _short(text: str) -> str:
 
 def bind(notebook: Notebook, name: str, version: Version) -> None:
     """Bind the name to a recorded version; what the notebook captured for the name stays its default arguments."""
+    from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.result.recorded import result_of
-    from autocoder_jupyter.tasks.options import CallOptions
 
     if name in notebook.namespace and not is_result(notebook.namespace[name]):
         return

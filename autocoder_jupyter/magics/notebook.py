@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
+from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.types import PlanQuestion
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
 """Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-OUTPUTS_TYPE = ("autocoder_jupyter.tasks.outputs", "NamedOutputs")
+OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 """Module and name of the type; by name, so that nothing is imported to ask."""
 
 

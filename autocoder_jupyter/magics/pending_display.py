@@ -11,14 +11,14 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.redaction.logs import redacting_logger
 
 if TYPE_CHECKING:
     from autocoder_jupyter.jobs.code_result import CodeModeResult
     from autocoder_jupyter.result import CodeGenEvalResult
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 
 class PendingDisplay:

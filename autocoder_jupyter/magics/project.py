@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.suggestions import did_you_mean
-from autocoder_jupyter.plain_toml import parse
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.trust import Wish
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_toml import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 NAME = "pyproject.toml"
 

@@ -12,9 +12,9 @@ from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.present import Present, present
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
 from autocoder_jupyter.versions.edits import Edit, edit_of, file_of
-from autocoder_jupyter.visible import visible
 
 
 def retest(

@@ -16,9 +16,9 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.tiers import SandboxMinimum
+from autocoder_jupyter.settings.tiers import SandboxMinimum
 from autocoder_jupyter.trust import Wish, trust_in
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig
@@ -102,7 +102,7 @@ class Settings:
             InvalidRequest: a value that a setting cannot have.
         """
         from autocoder_jupyter.agent.settings import agent_config
-        from autocoder_jupyter.parameters import SYSTEM
+        from autocoder_jupyter.settings.parameters import SYSTEM
         from autocoder_jupyter.types import ImageConfig, Resources
 
         values = self.values

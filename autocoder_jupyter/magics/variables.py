@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NotRequired, TypedDict
 
-from autocoder_jupyter.discretion.logs import logger as discreet_logger
 from autocoder_jupyter.magics.notebook import is_ours
 from autocoder_jupyter.magics.references import kind_of
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.untrusted.visible import visible
 
-_log = discreet_logger(__name__)
+_log = redacting_logger(__name__)
 
 MOST_VARIABLES = 200
 MOST_COLUMNS = 100

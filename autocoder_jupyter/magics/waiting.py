@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autocoder_jupyter.awaited import Awaited, Wait, print_obstacles
-from autocoder_jupyter.background import POLL_SECONDS
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
+from autocoder_jupyter.concurrency.background import POLL_SECONDS
 from autocoder_jupyter.errors import GenerationFailed
 from autocoder_jupyter.magics.notebook import Launch
 

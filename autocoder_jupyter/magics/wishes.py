@@ -10,7 +10,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.trust import Wish, trust_in
 from autocoder_jupyter.trust.wishes import digests
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 LONGEST = 120
 """Characters of a value that a card shows; `%autocode trust` shows all."""
@@ -64,7 +64,7 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
 
 def _further(folder: Path) -> tuple[Wish, ...]:
     """What other files than the pyproject.toml ask for, in the folder that holds `.autocode`."""
-    from autocoder_jupyter.sandbox.uv import index_wishes
+    from autocoder_jupyter.sandbox.environments.uv import index_wishes
 
     return index_wishes(folder)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import credentials, faults, library, preflight
 from autocoder_jupyter.models.cache_marks import as_sent

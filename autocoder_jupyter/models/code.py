@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from autocoder_jupyter.models.answers import LONGEST_CODE, Block, fenced_blocks, objects_in
 from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.models.repair import Unreadable, ask_until_readable
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.untrusted.parsing import parse
 
 _PYTHON_TAGS = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
 _OTHER_TAGS = frozenset(

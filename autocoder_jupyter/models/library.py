@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
 _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})

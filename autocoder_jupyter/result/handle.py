@@ -9,19 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from autocoder_jupyter.calls.binding import misfit
+from autocoder_jupyter.calls.called import DocumentationOfInstance, Live, SignatureOfInstance
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.given import GivenOptions, TaskOptions, taking
+from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.fields import ReportFields
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.run import Run
 from autocoder_jupyter.result.waited import Waited
-from autocoder_jupyter.tasks.binding import misfit
-from autocoder_jupyter.tasks.called import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.tasks.export import export
-from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.tasks.given import GivenOptions, TaskOptions, taking
-from autocoder_jupyter.tasks.interface import Interface
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 

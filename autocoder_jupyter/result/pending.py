@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
-from autocoder_jupyter import background
-from autocoder_jupyter.awaited import Awaited, Wait, tell
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait, tell
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.types import Report
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result.handle import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.storage import without_strange_packages
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.versions import Version, Versions
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from autocoder_jupyter.tasks.called import Called
-from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.tasks.interface import Interface
-from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.calls.called import Called
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.tasks.task import Task
 
 

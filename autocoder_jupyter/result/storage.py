@@ -16,17 +16,16 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autocoder_jupyter import errors
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedData, writing
 from autocoder_jupyter.result.pending import Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.strangers import check_report
-from autocoder_jupyter.writing import writing
 
 FORMAT = 1
 RESULT_FILE = "result.json"
@@ -107,7 +106,7 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
 
 
 def _write(files: Folder, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> None:
-    from autocoder_jupyter.data.codec import Unencodable, encode
+    from autocoder_jupyter.codec import Unencodable, encode
 
     headers = {}
     for number, (name, value) in enumerate(samples.items()):
@@ -143,7 +142,7 @@ def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOption
 
 
 def _samples(files: Folder, most: int) -> dict[str, Any]:
-    from autocoder_jupyter.sandbox.received import receive
+    from autocoder_jupyter.sandbox.host.received import receive
 
     samples = {}
     for number, (name, header) in enumerate(parse(files.read_bytes(f"{SAMPLES_FOLDER}/samples.json")).items()):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from autocoder_jupyter.calls.called import Live
 from autocoder_jupyter.result.pending import Ended, Pending, State
-from autocoder_jupyter.tasks.called import Live
 
 R = TypeVar("R", bound=Ended)
 

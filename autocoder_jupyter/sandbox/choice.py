@@ -14,9 +14,9 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.sandbox.system_minimum import system_minimums
-from autocoder_jupyter.tiers import ANY, SandboxMinimum
+from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 Name = Literal["docker", "local"]
 
@@ -102,7 +102,7 @@ def get(name: Name, image_config: ImageConfig | None = None) -> Sandbox:
 @functools.cache
 def _get(name: Name, image_config: ImageConfig) -> Sandbox:
     if name == "local":
-        from autocoder_jupyter.sandbox.local import LocalSandbox
+        from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 
         return LocalSandbox()
     from autocoder_jupyter.sandbox.docker import DockerSandbox

@@ -2,7 +2,7 @@
 
 A `Sandbox` turns an `EnvironmentSpec` into an `Environment` (a locked set of packages, on disk or as an image) and
 starts `Worker`s in it: one interpreter each, its libraries loaded and locked down, that runs each program in a
-fresh forked child. All methods here block; callers on an event loop go through `autocoder_jupyter.background`.
+fresh forked child. All methods here block; callers on an event loop go through `concurrency.background`.
 
 Exceptions are part of the contract and are those of `autocoder_jupyter.errors`. They keep apart what must never be
 confused: the *program's* failure (`SolutionError`, `WrongType`, `SandboxTimeout`, `OutOfMemory`, `SandboxCrash`,
@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from autocoder_jupyter.tiers import SandboxTier
+from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.sandbox.replies import Answer
-    from autocoder_jupyter.sandbox.stop import Stop
+    from autocoder_jupyter.sandbox.cancellation import CancellationToken
+    from autocoder_jupyter.sandbox.host.replies import Answer
     from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
@@ -312,14 +312,14 @@ class Sandbox(Protocol):
         spec: EnvironmentSpec,
         *,
         on_progress: Callable[[str], None] | None = None,
-        stop: Stop | None = None,
+        token: CancellationToken | None = None,
     ) -> Environment:
         """Lock and build an environment, or find it already built. Safe from several kernels at once.
 
         Args:
             spec: what it must hold.
             on_progress: gets a line before anything slow.
-            stop: ends the build at once when asked, with every process that it started; nothing half made is left, and
+            token: ends the build at once when asked, with every process that it started; nothing half made is left, and
                 whoever waits for the same environment builds it.
 
         Raises:

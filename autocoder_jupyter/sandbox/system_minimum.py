@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.plain_json import parse
-from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 FILE = "autocode_config.json"
 SECTION = "Autocode"

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from autocoder_jupyter import parameters as check
+from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.option import BOTH, Option
 from autocoder_jupyter.settings.setting import Page, Setting, records
-from autocoder_jupyter.tiers import ANY, MET_BY, MinimumTier, SandboxMinimum
+from autocoder_jupyter.settings.tiers import ANY, MET_BY, MinimumTier, SandboxMinimum
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import ImageConfig, Resources, Secret

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Literal, Union, get_args, get_origin
 
-from autocoder_jupyter import parameters
+from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.option import Kind, Option
 
 Check = Callable[[str, Any], Any]

@@ -1,1 +1,1 @@
-"""What a result can become: a task, an exported script."""
+"""A function outside of its notebook: as a task of a pipeline, or exported as a folder with a script."""

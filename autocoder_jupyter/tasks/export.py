@@ -12,16 +12,15 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.parsing import parse
-from autocoder_jupyter.sandbox.pins import check_pins, pin_of
-from autocoder_jupyter.tasks.function import Function
+from autocoder_jupyter.errors import InvalidRequest, writing
+from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
 from autocoder_jupyter.tasks.harness import command_line, entered
 from autocoder_jupyter.tasks.quoting import comment
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.writing import writing
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import parse
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 """By the command line, whatever the code imports itself."""

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.parsing import parse
 from autocoder_jupyter.tasks import harness_pieces as pieces
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.untrusted.parsing import parse
 
 
 def command_line(

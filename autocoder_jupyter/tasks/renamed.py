@@ -8,7 +8,7 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.untrusted.parsing import parse
 
 ENTRY = "run"
 """What a solution calls its function."""

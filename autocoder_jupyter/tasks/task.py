@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter.tasks.called import Called
-from autocoder_jupyter.tasks.function import Function
-from autocoder_jupyter.tasks.options import CallOptions
+from autocoder_jupyter.calls.called import Called
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
 
 
 class Task(Called):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 _SETTINGS = {
     "model": "the model",

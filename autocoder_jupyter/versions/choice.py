@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ValidationError
 
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.plain_json import parse
-from autocoder_jupyter.writing import writing
+from autocoder_jupyter.errors import writing
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
 
 FILE = "choice.json"
 

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.folder import Folder
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.store import Version, Versions
 
 CODE_FILE = "solution.py"

@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.folder import Folder
-from autocoder_jupyter.parsing import parse as parse_module
-from autocoder_jupyter.plain_json import parse
+from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import parse as parse_module
+from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
 from autocoder_jupyter.versions.choice import Choice
 from autocoder_jupyter.versions.strangers import check_report
-from autocoder_jupyter.writing import writing
 
 TOTAL_BYTES = 64 * 2**20
 """So much of the reports of one name is read."""

@@ -6,10 +6,10 @@ import keyword
 from collections.abc import Iterator
 
 from autocoder_jupyter.errors import PackageRefused
-from autocoder_jupyter.parameters import is_output_name
-from autocoder_jupyter.sandbox.pins import check_pins
+from autocoder_jupyter.sandbox.environments.pins import check_pins
+from autocoder_jupyter.settings.parameters import is_output_name
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 
 def check_report(report: Report) -> None:

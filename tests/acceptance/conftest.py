@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report, TypeName
 from tests.sandbox.sandboxes import EACH, open_sandbox
 

@@ -17,14 +17,14 @@ import psutil
 import pytest
 
 from autocoder_jupyter import jobs
+from autocoder_jupyter.calls import runtime as runtime_module
+from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.engine.events import Event, StageStarted, TestReported
 from autocoder_jupyter.errors import Cancelled
 from autocoder_jupyter.jobs.job import Job
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.sandbox import pool as pool_module
-from autocoder_jupyter.sandbox.pool import Pool
-from autocoder_jupyter.tasks import runtime as runtime_module
-from autocoder_jupyter.tasks.runtime import runtime_for
+from autocoder_jupyter.sandbox.host import pool as pool_module
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.types import ImageConfig, OutputSpec
 from tests.acceptance.leftovers import children, eventually, worker_roots
 from tests.scripted_model import Answer, ScriptedModel, by_marker

@@ -18,7 +18,7 @@ import pytest
 from autocoder_jupyter.errors import SolutionError, UnsupportedData, WrongType
 from autocoder_jupyter.types import Dir, Figure, File, TypeName
 from tests.acceptance.conftest import Build
-from tests.data.codec.conftest import assert_same_frame, assert_same_series, same
+from tests.codec.conftest import assert_same_frame, assert_same_series, same
 
 PRELUDE = """\
 import datetime as dt

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.harmless_plotly import PLOTLY
-from autocoder_jupyter.sandbox.local import LocalSandbox
-from autocoder_jupyter.sandbox.pool import shared_pool
+from autocoder_jupyter.sandbox.host.pool import shared_pool
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Limits, Program
 from autocoder_jupyter.types import Figure, OutputSpec
+from autocoder_jupyter.untrusted.plotly_figures import PLOTLY
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]
 

@@ -10,9 +10,9 @@ import joblib
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.slow]

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.feather
 import pytest
 
-from autocoder_jupyter.data.codec import decode, encode
+from autocoder_jupyter.codec import decode, encode
 
 ROWS = (1_000, 100_000, 1_000_000)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import SandboxError
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Limits
 from tests.sandbox.any_sandbox.test_freezes import ANSWERS, Watch, returning
 from tests.sandbox.sandboxes import base_spec, open_sandbox

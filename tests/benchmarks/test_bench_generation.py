@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter import background
-from autocoder_jupyter.sandbox.pool import shared_pool
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import Limits, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox

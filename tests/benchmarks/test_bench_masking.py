@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.discretion.masking import Masker
+from autocoder_jupyter.redaction.masking import Masker
 
 PIECES = (
     "a", "a.", "1 ", "1-", "a@", "+1 ", "AB12 ", "postgres://a:", "password ", "token:", "http://a:b", "eyJ",

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report, Resources
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox
 

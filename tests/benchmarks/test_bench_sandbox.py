@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.sandbox import local, local_probe, process_tree, usage
-from autocoder_jupyter.sandbox.confinement.tiers import TIERS, Tier
-from autocoder_jupyter.sandbox.local_process import LocalProcess
+from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import process_tree, usage
+from autocoder_jupyter.sandbox.local import sandbox as local
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import EACH, base_spec, open_sandbox

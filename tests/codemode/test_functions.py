@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report
 from tests.codemode.conftest import block
 

@@ -270,7 +270,7 @@ def test_who_has_no_schema_pays_nothing() -> None:
     """Neither the request nor a call imports pandera."""
     code = (
         "import sys\nfrom autocoder_jupyter.agent.arguments import build_request\n"
-        "from autocoder_jupyter.result import CodeGenEvalResult\nfrom autocoder_jupyter.tasks.call import call\n"
+        "from autocoder_jupyter.result import CodeGenEvalResult\nfrom autocoder_jupyter.calls.call import call\n"
         "import pandas as pd\nbuild_request('x', samples={'s': pd.DataFrame({'a': [1]})}, outputs={'m': float})\n"
         "assert not [name for name in sys.modules if name.startswith('pandera')]"
     )

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.glimpse import CHARACTERS, COLUMNS, ROWS, glimpses
-from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.types import Figure
+from autocoder_jupyter.types.overview import Glimpse
 
 
 def seen(value: Any, **secrets: str) -> Glimpse:

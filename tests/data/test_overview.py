@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.overview import BINS, COLUMNS, overview
-from autocoder_jupyter.overview import ColumnOverview
 from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.types.overview import ColumnOverview
 
 
 def column(values: Any, share: Any = None, name: str = "x") -> ColumnOverview:

@@ -19,7 +19,6 @@ from autocoder_jupyter.engine.events import (
     Stage,
     VersionBegun,
 )
-from autocoder_jupyter.overview import Excerpt, Glimpse
 from autocoder_jupyter.types import (
     Changes,
     CheckOutcome,
@@ -39,6 +38,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
+from autocoder_jupyter.types.overview import Excerpt, Glimpse
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 

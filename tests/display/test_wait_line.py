@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter import background
-from autocoder_jupyter.awaited import Awaited, Wait
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait
 from autocoder_jupyter.display.wait_line import WaitLine, watch_in_notebook
 from tests.display.test_card import HOSTILE
 
@@ -126,7 +126,7 @@ def test_work_on_the_background_thread_is_known_to_who_waits_for_it() -> None:
     wait = Wait()
 
     async def work() -> None:
-        from autocoder_jupyter.awaited import tell
+        from autocoder_jupyter.concurrency.awaited import tell
 
         tell(call("first"))
         tell(call("then"))

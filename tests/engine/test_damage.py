@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.events import Event, EvidenceGathered, Finished, Noticed
-from autocoder_jupyter.sandbox import local_loading
-from autocoder_jupyter.sandbox.local import LocalSandbox
+from autocoder_jupyter.sandbox.local import loading as local_loading
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
 from tests.theatre import CODE, PLAN, TESTS, Played, Theatre, fenced
 

@@ -10,8 +10,8 @@ import pytest
 from autocoder_jupyter.engine import recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.types import Exchange, Report
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import content_key
 from tests.hostile_folder import HOSTILE

@@ -17,9 +17,9 @@ from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.sandbox import environments
-from autocoder_jupyter.sandbox.local import LocalSandbox
-from autocoder_jupyter.sandbox.pins import pin_of
+from autocoder_jupyter.sandbox.environments import locking
+from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.types import CodePlan
 from tests.sandbox.wheelhouse import make_wheel, only_a_wheelhouse
@@ -72,7 +72,7 @@ async def folder(tmp_path: Path) -> Folder:
 
 def with_package(name: str) -> Any:
     spec = EnvironmentSpec((), sys.version_info[:2], lock=(name,))
-    return lambda lock: [*lock, *environments.lock(spec)]
+    return lambda lock: [*lock, *locking.lock(spec)]
 
 
 async def test_a_recorded_lock_of_well_known_packages_is_used_without_a_question(
@@ -93,7 +93,7 @@ async def test_who_says_no_gets_the_packages_that_are_needed(folder: Folder) -> 
     folder.record(with_package("alpha==1.0"))
     installed = await folder.installed(consent=False)
     assert folder.asked == [("alpha",)]
-    assert {pin.partition("==")[0] for pin in installed} == set(environments.BASE_PACKAGES)
+    assert {pin.partition("==")[0] for pin in installed} == set(locking.BASE_PACKAGES)
 
 
 async def test_what_a_wanted_package_needs_is_no_question(tmp_path: Path, wheelhouse: Path) -> None:
@@ -145,7 +145,7 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
     consent: bool, folder: Folder, wheelhouse: Path
 ) -> None:
     make_wheel(wheelhouse, "unheard", "1.0")
-    resolved = environments.lock(EnvironmentSpec(("unheard",), sys.version_info[:2]))
+    resolved = locking.lock(EnvironmentSpec(("unheard",), sys.version_info[:2]))
     asked: list[tuple[str, ...]] = []
 
     async def approve(packages: tuple[str, ...]) -> bool:

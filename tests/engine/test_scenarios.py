@@ -15,9 +15,9 @@ import pytest
 from autocoder_jupyter.engine.dry_run import preview
 from autocoder_jupyter.engine.events import ApprovalNeeded, Diagnosed, Finished, Retrying, SampleOutputs, TestReported
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
-from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec, Resources, Secret
+from autocoder_jupyter.types.overview import Glimpse
 from tests.scripted_model import Answer, prompt_of
 from tests.theatre import CODE, MARKERS, PLAN, TESTS, Played, Theatre, fenced, sales
 
@@ -581,8 +581,8 @@ async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with
 
 
 async def test_tests_that_cannot_fail_are_written_again(theatre: Theatre) -> None:
-    toothless = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
-    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(toothless), fenced(TESTS)]})
+    vacuous = TESTS.split("\n\n\n")[0] + "\n\n\n" + TESTS.split("\n\n\n")[2]
+    played = await theatre.play({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(vacuous), fenced(TESTS)]})
     assert played.report.success and played.report.attempts == 2
     assert not next(c for c in played.report.history[0].evidence.checks if c.name == "the tests can fail").passed
 

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.magics.settings import resolve
-from autocoder_jupyter.parameters import consents
+from autocoder_jupyter.settings.parameters import consents
 
 
 def packages(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.events import Event, StageStarted
 from autocoder_jupyter.jobs import registry
 from autocoder_jupyter.request import AgentConfig, Request

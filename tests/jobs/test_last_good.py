@@ -16,9 +16,9 @@ from autocoder_jupyter.jobs import registry
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, Report
 from autocoder_jupyter.versions import Versions
-from tests.tasks import conftest as tasks
+from tests.calls import conftest as calls
 
-pool = tasks.pool
+pool = calls.pool
 FIRST = Request(name="growth", prompt="Growth.")
 OTHER = dataclasses.replace(FIRST, prompt="Growth, also by region.")
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("pool")
 
 def gives(number: float, **fields: Any) -> Report:
     code = f"def run(): return {number}"
-    return tasks.make_report(code, run_id=f"v{number:g}", plan=CodePlan(description="d", approach="a"), **fields)
+    return calls.make_report(code, run_id=f"v{number:g}", plan=CodePlan(description="d", approach="a"), **fields)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_the_same_request_asked_anew_is_answered_meanwhile(engine: Any, submit: 
 
 def test_its_defaults_are_the_samples_of_today(engine: Any, submit: Any) -> None:
     inputs = (InputSpec(name="price", type="float"),)
-    engine.outcome = tasks.make_report("def run(price): return price", inputs)
+    engine.outcome = calls.make_report("def run(price): return price", inputs)
     submit(dataclasses.replace(FIRST, samples={"price": 10.0})).result.wait(30)
     engine.outcome = gives(2.0, success=False, error="no")
     growth = submit(dataclasses.replace(OTHER, samples={"price": 20.0})).result.wait(30)

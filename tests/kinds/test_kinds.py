@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.codec import encode
-from autocoder_jupyter.data.codec.codec import KINDS as CROSSING
+from autocoder_jupyter.codec import encode
+from autocoder_jupyter.codec.codec import KINDS as CROSSING
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.engine.vacuity import stub_program
 from autocoder_jupyter.kinds.kind import REFUSED, TypeName

@@ -35,7 +35,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
-from autocoder_jupyter.visible import is_visible
+from autocoder_jupyter.untrusted.visible import is_visible
 from tests.lab.conftest import PlayedJobs
 
 FIELDS = {

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from autocoder_jupyter import magics
-from autocoder_jupyter.tasks.outputs import outputs_type
+from autocoder_jupyter.calls.outputs import outputs_type
 from autocoder_jupyter.types import Figure
 
 PNG = b"\x89PNG picture"

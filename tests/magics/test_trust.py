@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter import magics
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.sandbox.uv import index_wishes
+from autocoder_jupyter.sandbox.environments.uv import index_wishes
 from autocoder_jupyter.trust import trust_in
 from autocoder_jupyter.trust.record import record_path
 from tests.scripted_model import Answer, ScriptedModel

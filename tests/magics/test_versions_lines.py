@@ -17,7 +17,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.magics.keeping import HEADINGS, Keeper
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.sandbox.environments import cache_folder
+from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey

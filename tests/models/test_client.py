@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel

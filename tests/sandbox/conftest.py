@@ -11,9 +11,9 @@ from typing import Protocol
 
 import pytest
 
-from autocoder_jupyter.sandbox.bundle import worker_command
-from autocoder_jupyter.sandbox.channel import ChannelWorker, connect
-from autocoder_jupyter.sandbox.process import ExitReason
+from autocoder_jupyter.sandbox.host.bundle import worker_command
+from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
+from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Limits, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 

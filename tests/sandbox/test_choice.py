@@ -11,7 +11,7 @@ from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.choice import choose, get, probe_all
 from autocoder_jupyter.sandbox.protocol import Probe
-from autocoder_jupyter.tiers import MinimumTier, SandboxMinimum, SandboxTier
+from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 
 

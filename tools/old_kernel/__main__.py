@@ -1,6 +1,6 @@
 """Run tests of the embedded sandbox on another kernel, one of Debian's or Ubuntu's, in QEMU with this machine's files.
 
-    python tools/old_kernel --kernel 6.1 --as root=tests/sandbox/test_confinement.py --as 1000="tests/sandbox -k signal"
+    python tools/old_kernel --kernel 6.1 --as root=tests/sandbox/local/test_confinement.py --as 1000="tests/kinds -k x"
     python tools/old_kernel --kernel 6.1 --fetch         only downloads; needs no packages of Python
 
 The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. Where KVM runs any

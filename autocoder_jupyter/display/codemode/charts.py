@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter.display import markup
-from autocoder_jupyter.harmless_plotly import PLOTLY, harmless_traces
-from autocoder_jupyter.harmless_vega import VEGALITE, harmless_chart
+from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
+from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 MOST_CHARACTERS = 1_000_000
 """Of a chart that is shown other than as the beginning of its text."""

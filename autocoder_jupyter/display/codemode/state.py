@@ -9,8 +9,8 @@ from functools import singledispatch
 from autocoder_jupyter.codemode import events
 from autocoder_jupyter.codemode.events import Event
 from autocoder_jupyter.display.run_state import RunState
-from autocoder_jupyter.overview import Glimpse
 from autocoder_jupyter.types import ToolOutcome
+from autocoder_jupyter.types.overview import Glimpse
 
 TAIL_CHARACTERS = 2_000
 """How much of an answer is kept while it is written."""

@@ -15,8 +15,8 @@ from autocoder_jupyter.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject
-    from autocoder_jupyter.overview import Overview
     from autocoder_jupyter.types import Report
+    from autocoder_jupyter.types.overview import Overview
 
 SHARES = {
     "rows": "a profile and a few sample rows, private values masked",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import markup
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.overview import Bar, ColumnOverview
+    from autocoder_jupyter.types.overview import Bar, ColumnOverview
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _FILL = "var(--jp-brand-color1,#1976d2)"

@@ -11,7 +11,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import render_html
 from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.visible import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
-from autocoder_jupyter.tiers import sandbox_line
+from autocoder_jupyter.settings.tiers import sandbox_line
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.tasks.options import CallOptions
+    from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.types import Report
 
 LOCK_LINES = 200

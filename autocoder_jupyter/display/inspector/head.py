@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.display.card import COLOURS, ENDS, ready
-from autocoder_jupyter.tiers import sandbox_fact
+from autocoder_jupyter.settings.tiers import sandbox_fact
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Subject

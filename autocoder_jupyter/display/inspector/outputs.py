@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector.source import data_address, download
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.long_ints import shortened
 from autocoder_jupyter.types import Dir, Figure, File
+from autocoder_jupyter.untrusted.long_ints import shortened
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.overview import Excerpt
+    from autocoder_jupyter.types.overview import Excerpt
 
 DOWNLOAD_BYTES = 2**20
 """Files up to this size can be downloaded from the output; the kernel may be on another machine."""

@@ -9,7 +9,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector.drawing import drawing
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.overview import ColumnOverview, Overview
+    from autocoder_jupyter.types.overview import ColumnOverview, Overview
 
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
 

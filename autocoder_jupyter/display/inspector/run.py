@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import clock, duration
 from autocoder_jupyter.display.inspector.call_code import Given, call_code

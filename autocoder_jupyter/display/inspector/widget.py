@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter import background
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.second_opinion.trial import Place, TrialOutcome
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import Difference, OutputSpec
 
 MOST = 8

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from autocoder_jupyter.discretion.masking import Masker
 from autocoder_jupyter.engine.events import OpinionGiven, StageFinished, StageStarted
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
@@ -19,6 +18,7 @@ from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import SecondOpinion, TestFailure
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class Adviser:
             return None
         work = self._work
         outcome = await try_both(work.bench, work.program(), second, work.request.samples)
-        found = Findings(outcome, work.plan.outputs, work.discretion.shows_values)
+        found = Findings(outcome, work.plan.outputs, work.redaction.shows_values)
         opinion = SecondOpinion(
             code=second.code,
             model=work.config.second_model or work.config.model,

@@ -12,9 +12,9 @@ from autocoder_jupyter.engine.entry import entry_problem, without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, annotated
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.parsing import complaint, parse
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from autocoder_jupyter.untrusted.parsing import complaint, parse
 
 _INSTRUCTIONS = """\
 You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from autocoder_jupyter import parameters
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.sample_files import sample_files
 from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.entry import without_entry
@@ -26,9 +25,10 @@ from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.parsing import complaint
-from autocoder_jupyter.sandbox.workspace import Observation, Workspace
+from autocoder_jupyter.sandbox.workspace.workspace import Observation, Workspace
+from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.types import TestFailure, Trace
+from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.versions.keys import content_key
 
 REMINDERS = 2

@@ -11,7 +11,7 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
-TOOTHLESS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
+VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
 
 
 class BlindTests:
@@ -49,7 +49,7 @@ class BlindTests:
         """
         if self.suite is None or verdict.blind is None:
             return None, []
-        if verdict.blind.collection_error or verdict.blind_toothless:
+        if verdict.blind.collection_error or verdict.blind_is_vacuous:
             await self._rewrite(self.suite, verdict.blind.collection_error)
             return None, []
         if not verdict.blind_failing:
@@ -64,7 +64,7 @@ class BlindTests:
         writing = partial(
             write_tests,
             *(work.talk, work.request, work.plan, work.context),
-            refused=f"pytest cannot collect this module:\n{broken}\n" if broken else TOOTHLESS,
+            refused=f"pytest cannot collect this module:\n{broken}\n" if broken else VACUOUS,
             previous=before.source,
             variant=len(self._blame.unusable),
         )

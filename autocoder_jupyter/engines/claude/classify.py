@@ -41,8 +41,8 @@ from autocoder_jupyter.engines.claude.judgement import (
     worst,
 )
 from autocoder_jupyter.engines.claude.shell import DEEPEST, Command, Unreadable, Word, commands
-from autocoder_jupyter.sandbox.confined import NotConfined, confined
-from autocoder_jupyter.sandbox.workspace import LONGEST_COMMAND
+from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined
+from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")

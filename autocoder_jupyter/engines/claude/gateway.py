@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autocoder_jupyter.background import Pauses, call_blocking
+from autocoder_jupyter.concurrency.background import Pauses, call_blocking
 from autocoder_jupyter.engine.events import Stage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import wire

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.worker_folder import claim_folder, remove_abandoned
+from autocoder_jupyter.sandbox.local.worker_folder import claim_folder, remove_abandoned
 
 _FOLDER = "autocode-claude-"
 

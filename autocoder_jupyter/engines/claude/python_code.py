@@ -16,7 +16,7 @@ from autocoder_jupyter.engines.claude.judgement import (
     runners_file,
     worst,
 )
-from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.untrusted.parsing import parse
 
 _STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
 _STARTS_A_COMMAND = re.compile(r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn)\w+")

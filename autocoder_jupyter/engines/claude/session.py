@@ -13,12 +13,12 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from autocoder_jupyter.background import call_blocking
+from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engines.claude.gateway import Gateway
 from autocoder_jupyter.engines.claude.installed import not_installed, require_program
 from autocoder_jupyter.engines.claude.program import home, remove_left
 from autocoder_jupyter.errors import ModelError
-from autocoder_jupyter.visible import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 SERVER = "workspace"
 """The tools' server; the model knows them as `mcp__workspace__Bash`."""

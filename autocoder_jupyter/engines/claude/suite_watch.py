@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from autocoder_jupyter.engine.tests import read_suite
-from autocoder_jupyter.parsing import parse
+from autocoder_jupyter.untrusted.parsing import parse
 
 OUTSIDE = "what the tests share"
 """Stands for the imports, helper functions and constants of a module of tests."""

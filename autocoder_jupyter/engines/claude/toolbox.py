@@ -15,10 +15,10 @@ from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
 from autocoder_jupyter.engines.claude.session import Tool
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.sandbox.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
+from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
 from autocoder_jupyter.types import ToolOutcome, ToolUse
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.versions.keys import content_key
-from autocoder_jupyter.visible import visible, visible_block
 
 STEP = "agent tool"
 """The name of a call in the journal."""

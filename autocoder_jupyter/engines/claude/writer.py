@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude.agent import Agent
-from autocoder_jupyter.engines.claude.blind import TOOTHLESS, BlindTests, unseen
+from autocoder_jupyter.engines.claude.blind import VACUOUS, BlindTests, unseen
 from autocoder_jupyter.engines.claude.prompts import TESTS
 from autocoder_jupyter.engines.claude.session import preload
 from autocoder_jupyter.errors import UnusableAnswer
@@ -152,8 +152,8 @@ def _failures_of_own(verdict: Verdict) -> list[TestFailure]:
     """What is wrong with the agent's own tests, or with the function by their word."""
     if verdict.run is not None and verdict.run.collection_error:
         return [_failure(TESTS, verdict.run.collection_error)]
-    if verdict.own_toothless:
-        return [_failure(TESTS, TOOTHLESS)]
+    if verdict.own_is_vacuous:
+        return [_failure(TESTS, VACUOUS)]
     return [_failure(outcome.id, last_line(outcome.message), outcome) for outcome in verdict.failing]
 
 

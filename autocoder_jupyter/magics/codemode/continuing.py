@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.jobs.code_job import CodeJob, Earlier
 from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.magics.codemode.reading import ToolOption
@@ -15,6 +14,7 @@ from autocoder_jupyter.magics.codemode.tools import find_tools
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.untrusted.folder import Folder
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.jobs.code_job import CodeJob
 from autocoder_jupyter.jobs.code_result import CodeModeResult
-from autocoder_jupyter.overview import Glimpse
+from autocoder_jupyter.types.overview import Glimpse
 
 
 def completed(state: CodeState, job: CodeJob, journal_root: Path) -> CodeState:

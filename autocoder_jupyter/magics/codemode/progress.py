@@ -7,7 +7,7 @@ from autocoder_jupyter.display.codemode.card import call_line, render_text, stat
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.jobs.code_job import CodeJob
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 
 class CodeProgress:

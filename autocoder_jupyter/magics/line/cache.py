@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.line.lookup import versions_of
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 Row = tuple[str, str, str, str, str]
 
@@ -48,18 +48,18 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
-    from autocoder_jupyter.sandbox import upkeep
-    from autocoder_jupyter.tasks import outcome_cache
+    from autocoder_jupyter.calls import outcome_cache
+    from autocoder_jupyter.sandbox.environments import cleanup
 
     now = time.time()
-    before = sum(one.bytes for one in upkeep.local_environments())
-    upkeep.clear_local(now + 1 if everything else now - upkeep.UNUSED_DAYS * _DAY)
-    upkeep.prune_local(most=0 if everything else upkeep.most_bytes())
-    left = upkeep.local_environments()
+    before = sum(one.bytes for one in cleanup.local_environments())
+    cleanup.clear_local(now + 1 if everything else now - cleanup.UNUSED_DAYS * _DAY)
+    cleanup.prune_local(most=0 if everything else cleanup.most_bytes())
+    left = cleanup.local_environments()
     print(f"Environments: {size_in_words(before - sum(one.bytes for one in left))} freed, {len(left)} left.")
     if everything:
         print(f"Outcomes of calls: {size_in_words(outcome_cache.clear())} freed.")
-    removed = _prune_images(now if everything else now - upkeep.UNUSED_DAYS * _DAY)
+    removed = _prune_images(now if everything else now - cleanup.UNUSED_DAYS * _DAY)
     if removed:
         print(f"Docker images: {counted(removed, 'image')} removed.")
     if runs:
@@ -67,12 +67,12 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
 
 
 def _environments() -> Iterator[Row]:
-    from autocoder_jupyter.sandbox import upkeep
-    from autocoder_jupyter.sandbox.environments import cache_folder
+    from autocoder_jupyter.sandbox.environments import cleanup
+    from autocoder_jupyter.sandbox.environments.locking import cache_folder
 
-    found = upkeep.local_environments()
+    found = cleanup.local_environments()
     size = sum(one.bytes for one in found)
-    bound = f"at most {size_in_words(upkeep.most_bytes())} (AUTOCODE_CACHE_SIZE), {upkeep.UNUSED_DAYS} days unused"
+    bound = f"at most {size_in_words(cleanup.most_bytes())} (AUTOCODE_CACHE_SIZE), {cleanup.UNUSED_DAYS} days unused"
     yield counted(len(found), "environment"), size_in_words(size), "", bound, str(cache_folder())
     for one in found[:_LISTED]:
         state = "in use" if one.in_use else ""
@@ -81,8 +81,8 @@ def _environments() -> Iterator[Row]:
 
 def _packages(folder: Path) -> str:
     """What an environment holds beyond the base, by name."""
-    from autocoder_jupyter.sandbox.environments import BASE_PACKAGES
-    from autocoder_jupyter.sandbox.pins import name_of
+    from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
+    from autocoder_jupyter.sandbox.environments.pins import name_of
 
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         names = [name_of(line) for line in json.loads((folder / "autocode.json").read_text("utf-8"))["lock"]]
@@ -93,7 +93,7 @@ def _packages(folder: Path) -> str:
 
 
 def _images() -> Iterator[Row]:
-    from autocoder_jupyter.sandbox.docker.upkeep import sizes_of_images
+    from autocoder_jupyter.sandbox.docker.cleanup import sizes_of_images
 
     with suppress(AutocodeError):
         sizes = sizes_of_images()
@@ -103,8 +103,8 @@ def _images() -> Iterator[Row]:
 
 
 def _prune_images(before: float) -> int:
+    from autocoder_jupyter.sandbox.docker.cleanup import clear_images
     from autocoder_jupyter.sandbox.docker.detection import find_engine
-    from autocoder_jupyter.sandbox.docker.upkeep import clear_images
 
     with suppress(AutocodeError):
         return len(clear_images(find_engine(), before))
@@ -112,7 +112,7 @@ def _prune_images(before: float) -> int:
 
 
 def _outcomes() -> Row:
-    from autocoder_jupyter.tasks import outcome_cache
+    from autocoder_jupyter.calls import outcome_cache
 
     count, size = outcome_cache.extent()
     bound = f"of calls; at most {size_in_words(outcome_cache.MAX_BYTES)}, {outcome_cache.MAX_OUTCOMES} outcomes"
@@ -121,7 +121,7 @@ def _outcomes() -> Row:
 
 def _runs(notebook: Notebook) -> Iterator[Row]:
     """The runs of this folder, a name a row; nothing of them goes by itself."""
-    from autocoder_jupyter.sandbox.upkeep import modified, size_of
+    from autocoder_jupyter.sandbox.environments.cleanup import modified, size_of
 
     root = notebook.journal_root
     homes = [] if root.is_symlink() else root.glob("*")

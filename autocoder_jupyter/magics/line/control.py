@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.shown import status_line
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, refuse_to_shadow
@@ -18,6 +17,7 @@ from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.request import Backend
+from autocoder_jupyter.untrusted.folder import Folder
 
 if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions

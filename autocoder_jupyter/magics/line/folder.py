@@ -8,7 +8,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.wishes import FolderWishes, collected, rows
 from autocoder_jupyter.trust import agree, withdraw
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 YES = "yes"
 

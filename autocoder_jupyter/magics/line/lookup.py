@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.folder import Folder
 from autocoder_jupyter.magics.notebook import Job, Notebook, is_code_result, is_ours, is_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.untrusted.folder import Folder
 
 if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions
@@ -108,7 +108,7 @@ def last_run(notebook: Notebook, name: str) -> str:
 
 def in_work_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
     """Whether another kernel of this machine works on a run that was begun."""
-    from autocoder_jupyter.sandbox.environments import cache_folder
+    from autocoder_jupyter.sandbox.environments.locking import cache_folder
     from autocoder_jupyter.versions.turns import is_taken, lock_of
 
     return is_taken(lock_of(cache_folder(), notebook.journal_root, name, run.partition("-")[0]))

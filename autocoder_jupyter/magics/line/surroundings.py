@@ -9,7 +9,7 @@ from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.project import NAME
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:

@@ -10,7 +10,7 @@ from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.keeping import HEADINGS, Keeper, bind, require_no_work
 from autocoder_jupyter.magics.line.lookup import find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
-from autocoder_jupyter.visible import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:

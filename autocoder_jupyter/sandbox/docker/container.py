@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.reaper import owner_labels
-from autocoder_jupyter.sandbox.docker.streams import MOUNT, PRELUDE, Attached, MeetingPlace, NotConnected, Streams
-from autocoder_jupyter.sandbox.process import ExitReason, Stream
+from autocoder_jupyter.sandbox.docker.streams import MOUNT, PRELUDE, Attached, NotConnected, SocketListener, Streams
+from autocoder_jupyter.sandbox.host.process import ExitReason, Stream
 from autocoder_jupyter.sandbox.protocol import Limits
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Start:
     def _with_sockets(self) -> ContainerProcess:
         from docker.types import Mount
 
-        place = MeetingPlace()
+        place = SocketListener()
         client = self.engine.client(START_SECONDS)
         try:
             mount = Mount(MOUNT, str(place.folder), type="bind", read_only=True)

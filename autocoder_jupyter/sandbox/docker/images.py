@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.trial import Trial, trial
-from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def find_base(
     *,
     transport: Transport | None = None,
     on_progress: Progress | None = None,
-    stop: Stop | None = None,
+    token: CancellationToken | None = None,
 ) -> Base:
     """The image to build upon: the configured one, else the project's own when it is here, else Python's official one.
 
@@ -91,7 +91,7 @@ def find_base(
             if image is None:
                 if name == LOCAL_BASE:
                     continue  # it is made on the machine, no registry has it
-                pull(engine, name, on_progress, stop)
+                pull(engine, name, on_progress, token)
                 image = find_image(client, name)
             if image is None:
                 continue
@@ -115,7 +115,7 @@ _BASE_HINT = (
 )
 
 
-def pull(engine: Engine, name: str, on_progress: Progress | None, stop: Stop | None = None) -> None:
+def pull(engine: Engine, name: str, on_progress: Progress | None, token: CancellationToken | None = None) -> None:
     """Pull an image.
 
     Raises:
@@ -130,7 +130,7 @@ def pull(engine: Engine, name: str, on_progress: Progress | None, stop: Stop | N
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:
-        with hanging_up(client, stop or Stop()):
+        with hanging_up(client, token or CancellationToken()):
             for line in progress_lines(client.pull(repository, tag or "latest", stream=True, decode=True)):
                 if on_progress is not None and ("Pull complete" in line or "Downloaded" in line):
                     on_progress(line)
@@ -143,7 +143,9 @@ def pull(engine: Engine, name: str, on_progress: Progress | None, stop: Stop | N
         client.close()
 
 
-def push(engine: Engine, name: str, secret: str, on_progress: Progress | None = None, stop: Stop | None = None) -> None:
+def push(
+    engine: Engine, name: str, secret: str, on_progress: Progress | None = None, token: CancellationToken | None = None
+) -> None:
     """Push an image to the registry in its name.
 
     Args:
@@ -151,7 +153,7 @@ def push(engine: Engine, name: str, secret: str, on_progress: Progress | None = 
         name: the image's name with registry and tag.
         secret: NAME of the environment variable that holds `user:password`.
         on_progress: gets a line.
-        stop: ends it.
+        token: ends it.
 
     Raises:
         InvalidRequest: the variable is not set, or is not of that form.
@@ -173,7 +175,7 @@ def push(engine: Engine, name: str, secret: str, on_progress: Progress | None = 
     client = engine.client(PULL_SECONDS)
     try:
         credentials = {"username": user, "password": password}
-        with hanging_up(client, stop or Stop()):
+        with hanging_up(client, token or CancellationToken()):
             for _ in progress_lines(client.push(repository, tag, stream=True, decode=True, auth_config=credentials)):
                 pass
     except (APIError, BuildFailed) as error:
@@ -184,7 +186,7 @@ def push(engine: Engine, name: str, secret: str, on_progress: Progress | None = 
 
 
 @contextmanager
-def hanging_up(client: APIClient, stop: Stop) -> Iterator[None]:
+def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
     """Let go of the client's long answer when the stop is asked for; an engine ends the work that nobody listens to.
 
     Raises:
@@ -199,10 +201,10 @@ def hanging_up(client: APIClient, stop: Stop) -> Iterator[None]:
 
     def notice(answer: Any, *_: Any, **__: Any) -> None:
         answers.append(answer)
-        stop.require_going()
+        token.raise_if_cancelled()
 
     client.hooks["response"].append(notice)
-    with stop.ends(hang_up):
+    with token.on_cancel(hang_up):
         yield
 
 

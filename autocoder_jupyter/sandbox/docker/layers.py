@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox import environments
-from autocoder_jupyter.sandbox.claims import claim
+from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock
 from autocoder_jupyter.sandbox.docker import apt
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import (
@@ -35,10 +34,11 @@ from autocoder_jupyter.sandbox.docker.images import (
     progress_lines,
 )
 from autocoder_jupyter.sandbox.docker.reaper import LABEL
-from autocoder_jupyter.sandbox.pins import pin_of
+from autocoder_jupyter.sandbox.environments import locking
+from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.environments.usage_locks import claim
+from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.sandbox.stop import Stop, build_lock
-from autocoder_jupyter.sandbox.uv import index_identity
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -78,7 +78,7 @@ class Recipe:
 
 def lock_file(key: str) -> Path:
     """The file whose lock lets one process of this machine build what bears that key."""
-    return environments.cache_folder() / "images" / f"{key}.lock"
+    return locking.cache_folder() / "images" / f"{key}.lock"
 
 
 def use_file(key: str) -> Path:
@@ -93,7 +93,7 @@ def build_environment(
     lock: tuple[str, ...],
     name: str,
     on_progress: Progress | None,
-    stop: Stop,
+    token: CancellationToken,
 ) -> None:
     """Build the image `name` with everything in `lock`, on the shared layer where that agrees with it.
 
@@ -101,14 +101,14 @@ def build_environment(
         PackageError: uv or apt cannot give a package, or the engine fails.
         Cancelled: it was stopped; no layer of it is left.
     """
-    shared = _shared_image(engine, base, spec, lock, on_progress, stop)
+    shared = _shared_image(engine, base, spec, lock, on_progress, token)
     if shared is None:
         parent, packages = base.image, lock
     else:
         parent = shared
         packages = tuple(line for line in lock if _label(line) not in _labels_of(shared))
     recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
-    _build(engine, base, recipe, on_progress, stop)
+    _build(engine, base, recipe, on_progress, token)
 
 
 def _shared_image(
@@ -117,7 +117,7 @@ def _shared_image(
     spec: EnvironmentSpec,
     lock: tuple[str, ...],
     on_progress: Progress | None,
-    stop: Stop,
+    token: CancellationToken,
 ) -> Image | None:
     """The image with the packages that every environment holds; None when `lock` wants other versions of them."""
     client = engine.client()
@@ -129,21 +129,21 @@ def _shared_image(
                 for name in found["RepoTags"] or ():
                     claim(use_file(f"shared-{name.rpartition(':')[2]}"))
                 return image
-        pins = environments.lock(
+        pins = locking.lock(
             EnvironmentSpec(packages=(), python_version=spec.python_version),
             platform=base.platform,
             on_progress=on_progress,
-            stop=stop,
+            token=token,
         )
         if not set(pins) <= set(lock):
             return None
         machine = f"{base.platform}/{base.image.id}"
-        key = environments.environment_key(spec.python_version, machine, pins, index=index_identity())
+        key = locking.environment_key(spec.python_version, machine, pins, index=index_identity())
         name = f"{SHARED_NAME}:{key}"
         claim(use_file(f"shared-{key}"))
-        with build_lock(lock_file(f"shared-{key}"), stop):
+        with build_lock(lock_file(f"shared-{key}"), token):
             if find_image(client, name) is None:
-                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress, stop)
+                _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress, token)
         return find_image(client, name)
     finally:
         client.close()
@@ -158,13 +158,13 @@ def _label(line: str) -> str:
     return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 
-def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, stop: Stop) -> None:
+def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | None, token: CancellationToken) -> None:
     with tempfile.TemporaryDirectory(prefix="autocode-build-") as folder:
         target = Path(folder) / "packages"
         target.mkdir()
         if recipe.packages:
-            environments.install_target(
-                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress, stop=stop
+            locking.install_target(
+                recipe.packages, base.trial.python_version, base.platform, target, on_progress=on_progress, token=token
             )
         authorities = apt.authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
@@ -180,7 +180,7 @@ def _build(engine: Engine, base: Base, recipe: Recipe, on_progress: Progress | N
             context.seek(0)
             if on_progress is not None:
                 on_progress(f"building {recipe.name}")
-            _run_build(engine, recipe, context, on_progress, stop)
+            _run_build(engine, recipe, context, on_progress, token)
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
@@ -239,14 +239,16 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _run_build(engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, stop: Stop) -> None:
+def _run_build(
+    engine: Engine, recipe: Recipe, context: IO[bytes], on_progress: Progress | None, token: CancellationToken
+) -> None:
     from docker.errors import APIError
 
     arguments = apt.proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
-        with hanging_up(client, stop):
+        with hanging_up(client, token):
             stream = client.build(
                 fileobj=context,
                 custom_context=True,

@@ -9,19 +9,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
-from autocoder_jupyter.sandbox import bundle, environments, upkeep
-from autocoder_jupyter.sandbox.claims import claim
+from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock
 from autocoder_jupyter.sandbox.docker import apt, layers
+from autocoder_jupyter.sandbox.docker.cleanup import clear_images
 from autocoder_jupyter.sandbox.docker.container import WRITABLE, Start, Transport
 from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
 from autocoder_jupyter.sandbox.docker.reaper import reap
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
-from autocoder_jupyter.sandbox.docker.upkeep import clear_images
+from autocoder_jupyter.sandbox.environments import cleanup, locking
+from autocoder_jupyter.sandbox.environments.usage_locks import claim
+from autocoder_jupyter.sandbox.environments.uv import index_identity
+from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
-from autocoder_jupyter.sandbox.stop import Stop, build_lock
-from autocoder_jupyter.sandbox.uv import index_identity
 from autocoder_jupyter.types import ImageConfig
 
 PROBE_SECONDS = 30.0
@@ -63,7 +64,7 @@ class DockerSandbox:
         spec: EnvironmentSpec,
         *,
         on_progress: Callable[[str], None] | None = None,
-        stop: Stop | None = None,
+        token: CancellationToken | None = None,
     ) -> Environment:
         """Lock the packages and make an image of them, or find it made.
 
@@ -72,26 +73,24 @@ class DockerSandbox:
             SandboxUnavailable: no engine, no base image, or a registry that refuses.
             Cancelled: it was stopped.
         """
-        stop = stop or Stop()
+        token = token or CancellationToken()
         system_packages = apt.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
-            base = self._base(engine, spec.python_version, on_progress, stop)
-            lock = environments.lock(spec, platform=base.platform, on_progress=on_progress, stop=stop)
+            base = self._base(engine, spec.python_version, on_progress, token)
+            lock = locking.lock(spec, platform=base.platform, on_progress=on_progress, token=token)
             # The same packages on another base image are another environment.
             machine = f"{base.platform}/{base.image.id}"
-            key = environments.environment_key(
-                spec.python_version, machine, lock, system_packages, index=index_identity()
-            )
+            key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
             claim(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
             if not _present(engine, name):
-                with build_lock(layers.lock_file(key), stop):
+                with build_lock(layers.lock_file(key), token):
                     if not _present(engine, name):
-                        layers.build_environment(engine, base, spec, lock, name, on_progress, stop)
-                upkeep.daily("images", lambda before: clear_images(engine, before))
+                        layers.build_environment(engine, base, spec, lock, name, on_progress, token)
+                cleanup.daily("images", lambda before: clear_images(engine, before))
                 if self._config.registry and self._config.registry_secret:
-                    push(engine, name, self._config.registry_secret, on_progress, stop)
+                    push(engine, name, self._config.registry_secret, on_progress, token)
         return Environment(key, name, lock, spec.python_version, system_packages)
 
     def examine(self, environment: Environment) -> str:
@@ -114,8 +113,8 @@ class DockerSandbox:
             SandboxUnavailable: no engine, the image is gone, or the memory is too little.
             EngineGone: the engine stopped answering.
         """
-        from autocoder_jupyter.sandbox.channel import connect  # loads pandas, which a probe has no need of
-        from autocoder_jupyter.sandbox.memory import start_within
+        from autocoder_jupyter.sandbox.host.channel import connect  # loads pandas, which a probe has no need of
+        from autocoder_jupyter.sandbox.host.memory import start_within
 
         engine = self._connect()
         claim(layers.use_file(environment.key))
@@ -145,10 +144,10 @@ class DockerSandbox:
         engine: Engine,
         python_version: tuple[int, int],
         on_progress: Callable[[str], None] | None,
-        stop: Stop | None = None,
+        token: CancellationToken | None = None,
     ) -> Base:
         return find_base(
-            engine, self._config, python_version, transport=self._transport, on_progress=on_progress, stop=stop
+            engine, self._config, python_version, transport=self._transport, on_progress=on_progress, token=token
         )
 
     def _image_name(self, key: str) -> str:

@@ -75,7 +75,7 @@ class NotConnected(Exception):
     """The worker did not come to the meeting place."""
 
 
-class MeetingPlace:
+class SocketListener:
     """A listening unix socket in a folder that only this user and the container can reach.
 
     The outer folder is closed to other users of the machine. The inner one is what gets mounted, so the

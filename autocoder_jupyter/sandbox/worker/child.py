@@ -22,7 +22,7 @@ _SECONDS_TO_DIE = 60.0
 """A killed process needs the processor once more before it is gone, which takes a while on a busy machine."""
 
 
-class Deaths:
+class ChildExits:
     """Wakes whoever waits when a child of this process ends. One a process: it takes the signal."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Deaths:
         return self.fd, self._wake
 
     def clear(self) -> None:
-        """Forget the deaths up to now. To be done before looking who died, so that none is missed."""
+        """Forget the exits up to now. To be done before looking who died, so that none is missed."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.fd, 4096):
                 pass
@@ -96,26 +96,26 @@ class Child:
         for fd in (self.inbox, self.outbox, self.done, self.stdout, self.stderr):
             os.close(fd)
 
-    def await_end(self, deaths: Deaths, seconds: float) -> None:
+    def await_end(self, exits: ChildExits, seconds: float) -> None:
         """Wait until it is no more; it may live on."""
         deadline = time.monotonic() + seconds
         while self.runs and time.monotonic() < deadline:
-            deaths.wait(deadline - time.monotonic())
-            deaths.clear()
+            exits.wait(deadline - time.monotonic())
+            exits.clear()
 
-    def reap(self, deaths: Deaths) -> bool:
+    def reap(self, exits: ChildExits) -> bool:
         """Collect it and what it left to us. False when a process of it lives on, out of reach."""
         if not self._reaped:
             self._settle(os.waitpid(self.pid, 0)[1])
         deadline = time.monotonic() + _SECONDS_TO_DIE
         while time.monotonic() < deadline:
-            deaths.clear()
+            exits.clear()
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
             except ChildProcessError:
                 return True
-            deaths.wait(deadline - time.monotonic())
+            exits.wait(deadline - time.monotonic())
         return False
 
     def _settle(self, status: int) -> None:

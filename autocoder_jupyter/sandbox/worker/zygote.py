@@ -14,9 +14,9 @@ import os
 from typing import Any
 
 from . import frames
-from .child import Child, Deaths, spawn
+from .child import Child, ChildExits, spawn
 from .envelope import Envelope
-from .passage import HostGone, MemoryKills, Passage, Streams
+from .request_pump import HostGone, MemoryKills, RequestPump, Streams
 from .workplace import Workplace
 
 
@@ -24,10 +24,10 @@ class Zygote:
     """One request after the other, each in its own child, which has been forked ahead of time."""
 
     def __init__(self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int) -> None:
-        deaths = Deaths()
-        self.streams = Streams(requests, data, control, deaths)
+        exits = ChildExits()
+        self.streams = Streams(requests, data, control, exits)
         self.kills = MemoryKills()
-        self._not_for_child = (requests, data, control, *deaths.descriptors, *self.kills.descriptors)
+        self._not_for_child = (requests, data, control, *exits.descriptors, *self.kills.descriptors)
         self.workplace = workplace
         self.keep_text = keep_text
         self.spare: Child | None = None
@@ -81,7 +81,7 @@ class Zygote:
     def _end_kept(self, kept: Child) -> None:
         self.kept = None
         kept.kill()
-        self._bury(kept)
+        self._reap(kept)
 
     def _pass_on(self) -> None:
         """Hand the present request to its child, and what the child writes to the host."""
@@ -90,7 +90,7 @@ class Zygote:
         self.report("taken")  # from here on the program is to blame
         self.kept = self.spare = None
         child.program = self.envelope.program
-        call = Passage(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
+        call = RequestPump(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
         try:
             call.pump()
         except HostGone:
@@ -116,14 +116,14 @@ class Zygote:
         if stays:
             self.kept = child
         else:
-            self._bury(child)
+            self._reap(child)
 
     def _spawn(self) -> Child:
         folder = self.workplace.new_folder()
         return spawn(folder, not_for_child=self._not_for_child, forget=self.envelope.forget)
 
-    def _bury(self, child: Child) -> None:
+    def _reap(self, child: Child) -> None:
         """Close, reap and clean up after a killed child; what does not go away ends the whole worker."""
         child.close()
-        if not (child.reap(self.streams.deaths) and self.workplace.clear()):
+        if not (child.reap(self.streams.exits) and self.workplace.clear()):
             os._exit(1)

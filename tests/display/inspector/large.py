@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
 from autocoder_jupyter.types import (
     Attempt,
     CodeSolution,
@@ -16,6 +15,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
+from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
 from tests.display.inspector.results import MENDED, SENT
 
 TESTS = "".join(

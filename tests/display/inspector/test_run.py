@@ -15,11 +15,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.run import RunForm
 from autocoder_jupyter.magics.inspection import NotebookCaller
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CodeSolution, Dir, File, InputSpec, OutputSpec, Report
 from tests.display.inspector.results import HOSTILE
 

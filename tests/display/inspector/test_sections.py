@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, Bounds, conversation_section
 from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_html
@@ -17,7 +18,6 @@ from autocoder_jupyter.display.inspector.function import example, function_secti
 from autocoder_jupyter.display.inspector.source import source_block
 from autocoder_jupyter.display.inspector.trace import Bounds as TraceBounds
 from autocoder_jupyter.display.inspector.trace import trace_section
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 

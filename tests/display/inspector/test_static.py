@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.static import pending_html, render_html, render_text
-from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
-from autocoder_jupyter.tasks.options import CallOptions
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
 from tests.display.inspector.large import large
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, TRACED, subject
 

@@ -8,7 +8,7 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 
 from autocoder_jupyter.display.inspector.widget import Inspector
-from autocoder_jupyter.overview import Bar, ColumnOverview, Overview
+from autocoder_jupyter.types.overview import Bar, ColumnOverview, Overview
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject
 from tests.display.inspector.test_run import plain
 

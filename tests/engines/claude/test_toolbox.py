@@ -18,7 +18,7 @@ from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
 from autocoder_jupyter.errors import AutocodeError, EngineGone
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
-from autocoder_jupyter.sandbox.workspace import LONGEST_OBSERVATION, Observation, Workspace
+from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_OBSERVATION, Observation, Workspace
 
 
 class Bench:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from autocoder_jupyter.sandbox import local_probe
-from autocoder_jupyter.sandbox.confinement.tiers import tier_named
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
+from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Sandbox, Worker
 from tests.sandbox.sandboxes import EACH, base_environment, open_sandbox
 

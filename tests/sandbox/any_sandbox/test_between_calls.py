@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from autocoder_jupyter.sandbox import channel
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host import channel
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker
 from tests.sandbox.sandboxes import say
 

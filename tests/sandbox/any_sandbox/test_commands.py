@@ -14,7 +14,7 @@ import pytest
 
 from autocoder_jupyter.engines.claude.classify import classify_command
 from autocoder_jupyter.errors import SandboxError
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, Limits, Worker
 from autocoder_jupyter.sandbox.worker.command_limits import DEPTH, MOST_FILES, OUTPUT_BYTES
 from tests.sandbox.sandboxes import program, say, survivors

@@ -28,7 +28,7 @@ from autocoder_jupyter.errors import (
     UnsupportedData,
     WrongType,
 )
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, TestOutcome
 from tests.sandbox.sandboxes import program, say

@@ -17,7 +17,7 @@ from types import TracebackType
 import pytest
 
 from autocoder_jupyter.errors import SandboxError
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program
 from autocoder_jupyter.types import OutputSpec, TypeName
 

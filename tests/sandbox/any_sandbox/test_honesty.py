@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, TestRun, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.sandbox.sandboxes import program

@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, SandboxError, SandboxTimeout, WrongType
-from autocoder_jupyter.sandbox.pool import Pool
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import OutputSpec
 from tests.sandbox.sandboxes import content_of, program, say, survivors

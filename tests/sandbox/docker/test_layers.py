@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox import environments
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
 from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.container import Start, run_once
@@ -17,9 +17,9 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, dockerfile, path_line
 from autocoder_jupyter.sandbox.docker.trial import Trial
-from autocoder_jupyter.sandbox.pins import pin_of
+from autocoder_jupyter.sandbox.environments import locking
+from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
-from autocoder_jupyter.sandbox.stop import Stop
 from autocoder_jupyter.types import ImageConfig
 from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 
@@ -135,8 +135,8 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
     try:
         parent = find_image(client, environment.location)
         assert parent is not None
-        eager = environments.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
-        layers._build(engine, base, Recipe(name, parent, eager, eager), None, Stop())
+        eager = locking.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
+        layers._build(engine, base, Recipe(name, parent, eager, eager), None, CancellationToken())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
         start = Start(engine, name, look, Limits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
@@ -177,7 +177,12 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
     dangling: Callable[[], set[str]],
     eventually: Callable[[Callable[[], bool]], bool],
 ) -> None:
-    base, before, stop, sleeps = find_base(engine, ImageConfig(), (3, 11)), dangling(), Stop(), threading.Event()
+    base, before, token, sleeps = (
+        find_base(engine, ImageConfig(), (3, 11)),
+        dangling(),
+        CancellationToken(),
+        threading.Event(),
+    )
     steps = f"FROM {base.image.id}\nRUN touch /somewhere\nRUN sleep 123.456\n"
     monkeypatch.setattr(layers, "dockerfile", lambda *_: steps)
     ended: list[Exception] = []
@@ -185,7 +190,7 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
     def build() -> None:
         try:
             recipe = layers.Recipe("autocode-test-stopped:1", base.image, (), ())
-            layers._build(engine, base, recipe, lambda line: sleeps.set() if "123.456" in line else None, stop)
+            layers._build(engine, base, recipe, lambda line: sleeps.set() if "123.456" in line else None, token)
         except Exception as error:
             ended.append(error)
 
@@ -195,7 +200,7 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
     try:
         assert sleeps.wait(60)
         assert eventually(lambda: _sleepers(client))
-        stop.ask()
+        token.cancel()
         building.join(10)
         assert [type(error) for error in ended] == [Cancelled]
         assert eventually(lambda: not _sleepers(client))

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.streams import Attached, MeetingPlace, NotConnected
+from autocoder_jupyter.sandbox.docker.streams import Attached, NotConnected, SocketListener
 
 
 def frame(stream: int, content: bytes) -> bytes:
@@ -66,7 +66,7 @@ def test_the_end_of_the_connection_ends_all_streams() -> None:
 
 
 def test_other_users_cannot_reach_the_meeting_place() -> None:
-    place = MeetingPlace()
+    place = SocketListener()
     try:
         assert stat.S_IMODE(place.folder.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(place.folder.stat().st_mode) == 0o711
@@ -76,7 +76,7 @@ def test_other_users_cannot_reach_the_meeting_place() -> None:
 
 
 def test_nobody_comes_to_the_meeting_place() -> None:
-    place = MeetingPlace()
+    place = SocketListener()
     try:
         with pytest.raises(NotConnected, match="ended at once"):
             place.accept(seconds=5, gone=lambda: True)

@@ -1,0 +1,132 @@
+"""From the arguments of a call to values by input name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.given import OPTIONS
+from autocoder_jupyter.calls.values import checked_value
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.settings.parameters import did_you_mean
+
+
+def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keywords that are inputs, and keywords that are options of the call. A declared input of the same name wins."""
+    declared = {spec.name for spec in function.inputs}
+    inputs = {name: value for name, value in keywords.items() if name in declared or name not in OPTIONS}
+    options = {name: value for name, value in keywords.items() if name not in inputs}
+    return inputs, options
+
+
+def bind(
+    function: Function, positional: Sequence[Any], keywords: Mapping[str, Any], notes: list[str] | None = None
+) -> dict[str, Any]:
+    """The value of every input: given, else the sample, else the declared default.
+
+    An optional input without any of these is left out, so that the function's own default counts. `notes` gets a
+    sentence for each table that changed in columns that the function does not read.
+
+    Raises:
+        InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
+        ContractBroken: a table does not satisfy the schema that the person demanded.
+        DataDrift: a frame that was given is not like the one that the function was built on.
+    """
+    given = _by_name(function, positional, keywords)
+    bound: dict[str, Any] = {}
+    for spec in function.inputs:
+        if spec.name in given:
+            bound[spec.name] = checked_value(spec, given[spec.name])
+            if spec.name in function.contracts:
+                bound[spec.name] = _as_agreed(function, spec.name, bound[spec.name])
+            if KINDS[spec.type].form == "table":
+                bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name], notes)
+        elif spec.name in function.samples:
+            bound[spec.name] = checked_value(spec, function.samples[spec.name])
+        elif spec.required:
+            raise InvalidRequest(
+                f"{function.name} needs {spec.name} ({spec.type}).",
+                hint=f"Call .run({spec.name}=…).{_samples_left(function)}",
+            )
+        elif spec.default is not None:
+            bound[spec.name] = checked_value(spec, spec.default_value())
+    return {name: value for name, value in bound.items() if value is not None}
+
+
+def misfit(function: Function, name: str, value: Any) -> str:
+    """Why a value cannot be this input, in a sentence; "" when it can."""
+    spec = next(spec for spec in function.inputs if spec.name == name)
+    try:
+        checked = checked_value(spec, value)
+        if KINDS[spec.type].form == "table":
+            _of_same_shape(function, name, checked)
+    except (InvalidRequest, DataDrift) as error:
+        return error.what
+    return ""
+
+
+def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    names = [spec.name for spec in function.inputs]
+    if len(positional) > len(names):
+        raise InvalidRequest(
+            f"{function.name} takes {len(names)} inputs, {len(positional)} were given.",
+            hint=f"Inputs: {', '.join(names) or 'none'}.",
+        )
+    given = dict(zip(names, positional, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            near = did_you_mean(name, [*names, *OPTIONS])
+            raise InvalidRequest(
+                f"{function.name} has no input {name!r}.", hint=near or f"Inputs: {', '.join(names) or 'none'}."
+            )
+        if name in given:
+            raise InvalidRequest(f"{name} was given twice, by position and by name.")
+        given[name] = value
+    return given
+
+
+def _as_agreed(function: Function, name: str, value: Any) -> Any:
+    """The table as its contract gives it back. The sample is so already."""
+    if value is function.samples.get(name):
+        return value
+    from autocoder_jupyter.contracts.applying import given
+
+    return given(name, function.contracts[name], value)
+
+
+def _samples_left(function: Function) -> str:
+    return "" if function.samples else " The samples of the generation were not kept."
+
+
+def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
+    """The table with the dtypes that the function was built on, where the difference is one of form."""
+    shape = function.shapes.get(name)
+    if shape is None or value is function.samples.get(name):
+        return value
+    from autocoder_jupyter.data.columns_read import columns_read
+    from autocoder_jupyter.data.drift import as_built, check_drift, has_shape, unread_drift
+
+    if has_shape(value, shape):
+        return value
+    reads = columns_read(function.code, function.inputs)
+    sentence = check_drift(name, value, shape, reads)
+    if sentence:
+        why, hint = _of_a_group(function, value)
+        raise DataDrift(sentence, why=why, hint=hint)
+    if shape.get("type") != "DataFrame":
+        return value
+    if notes is not None and (note := unread_drift(name, value, shape, reads)):
+        notes.append(f"{function.name}: {note}")
+    return as_built(value, shape, reads)
+
+
+def _of_a_group(function: Function, value: Any) -> tuple[str, str]:
+    """Why a frame may lack a column, and what to do: `groupby(…).apply` gives each group its key as `name`."""
+    if "name" not in vars(value):
+        return "", "Bring the frame into that form, or run the cell again with the new one."
+    return (
+        "pandas leaves the columns that are grouped by out of the groups that groupby(…).apply gives to a function.",
+        f"Choose the columns: df.groupby(…)[list(df.columns)].apply({function.name})",
+    )

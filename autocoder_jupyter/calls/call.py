@@ -1,0 +1,206 @@
+"""One call of a generated function: bind, check, run in the sandbox, hand the values over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.calls.binding import bind
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.outputs import moved_to_destination, packed
+from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, remark, tell
+from autocoder_jupyter.errors import (
+    AutocodeError,
+    EngineGone,
+    InvalidRequest,
+    PackageError,
+    SandboxCrash,
+    SandboxUnavailable,
+    SolutionError,
+)
+from autocoder_jupyter.redaction.secrets import hidden_values, redact
+from autocoder_jupyter.request import secret_values
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
+from autocoder_jupyter.sandbox.protocol import CallOutcome, Limits, Program
+from autocoder_jupyter.types import parse_memory
+from autocoder_jupyter.untrusted.visible import visible
+
+BACKOFF_SECONDS = 0.2
+"""Wait before the first repetition of a call whose sandbox gave way; doubled each time."""
+
+
+_OF_MISSING_FILES = frozenset(
+    {"ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "OSError", "EOFError"}
+)
+"""What a library raises that loads a file of its own late, and does not find it."""
+
+
+async def call(
+    function: Function,
+    options: CallOptions,
+    positional: Sequence[Any],
+    keywords: Mapping[str, Any],
+    notes: list[str] | None = None,
+) -> Any:
+    """Call a function. Cancelling the awaiting task kills the call's worker. `notes` is as for `bind`.
+
+    Raises:
+        InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
+        ContractBroken: an input, and nothing ran, or an output does not satisfy the schema that the person demanded.
+        UnsupportedData: an argument cannot cross.
+        SandboxError: the program or its sandbox failed; a failed program never gives a value.
+    """
+    _require_agreed(function, options)
+    if function.contracts:  # code of the person's own, which may take long
+        arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
+    else:
+        arguments = bind(function, positional, keywords, notes)
+    secrets = secret_values(options.secrets)
+    program = Program(
+        code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars={**options.env_vars, **secrets}
+    )
+    running = _Call(function, options, program, arguments)
+    tell(Awaited(options.name or f"{function.name}.run", lambda: running.doing, "interrupt to stop it"))
+    try:
+        values = await background.call_blocking(running.values, on_cancel=running.stop)
+        for note in running.notes:
+            remark(note)
+    except AutocodeError as error:
+        if options.name:
+            error.what = f"{options.name}: {error.what}"
+        redact(error, hidden_values(secrets, options.env_vars))
+        raise
+    if options.tables == "same":
+        values = _as_given(function, values, (*positional, *keywords.values()))
+    return packed(values, function.outputs)
+
+
+def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
+    """The outputs, with tables of the library that the first table given is of, or the first sample was of."""
+    from autocoder_jupyter.data.foreign import came_as, is_table, kind_of, restored
+
+    tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
+    kind = (came_as(tables[0]) or kind_of(tables[0])) if tables else ""
+    return {name: restored(value, kind) for name, value in values.items()}
+
+
+def _require_agreed(function: Function, options: CallOptions) -> None:
+    if options.withheld:
+        raise InvalidRequest(
+            f"{function.name} needs packages that nobody agreed to: {visible(', '.join(options.withheld))}.",
+            why="The result was loaded from a file that somebody else may have written.",
+            hint="Load it with trusted=True if you want them to be installed for it.",
+        )
+
+
+class _Call:
+    """A call on its thread, which another thread may stop at any moment. `doing` says what it is at."""
+
+    def __init__(
+        self, function: Function, options: CallOptions, program: Program, arguments: Mapping[str, Any]
+    ) -> None:
+        self._function = function
+        self._options = options
+        self._program = program
+        self._arguments = arguments
+        self._stop = CancellationToken(f"The call of {function.name} was stopped.")
+        self.doing = ""
+        self.notes: list[str] = []
+
+    def values(self) -> dict[str, Any]:
+        """The outputs by name, their files where they stay."""
+        # A name from a loaded file may be anything; as a folder it must stay below the root.
+        name = re.sub(r"\W", "_", self._function.name) or "_"
+        return moved_to_destination(
+            self._agreed(self._remembered_or_computed()), self._options.output_dir, self._function.root, name
+        )
+
+    def stop(self) -> None:
+        """End the build of the environment, or kill the worker, now or as soon as there is one."""
+        self._stop.cancel()
+
+    def _agreed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The outputs as the contracts give them back."""
+        if not self._function.contracts:
+            return values
+        from autocoder_jupyter.contracts.applying import returned
+
+        self.doing = "checking the outputs"
+        return returned(self._function.name, self._function.contracts, values)
+
+    def _remembered_or_computed(self) -> Mapping[str, Any]:
+        if self._options.cache == "disable":
+            return self._computed()
+        key = outcome_cache.key(self._function, self._program, self._arguments)
+        if (
+            self._options.cache == "auto"
+            and (remembered := outcome_cache.find(key, self._function.outputs)) is not None
+        ):
+            return remembered
+        values = self._computed()
+        outcome_cache.store(key, self._function.outputs, values)
+        return values
+
+    def _computed(self) -> Mapping[str, Any]:
+        left = self._options.retries
+        pause = BACKOFF_SECONDS
+        has_worked = False
+        while True:
+            runtime: Runtime | None = None
+            try:
+                runtime = runtime_for(
+                    self._options.sandbox,
+                    self._options.image_config,
+                    self._options.sandbox_minimum,
+                    built_in=self._function.sandbox,
+                )
+                has_worked = has_worked or runtime.worked
+                values = self._attempt_in_a_whole_environment(runtime)
+            except (EngineGone, SandboxUnavailable) as error:
+                self._stop.raise_if_cancelled()
+                if runtime is not None:
+                    forget(runtime)
+                has_worked = has_worked or isinstance(error, EngineGone)
+                if left == 0 or not has_worked:
+                    raise
+            else:
+                runtime.worked = True
+                return values
+            left -= 1
+            self._stop.wait(pause)
+            pause *= 2
+
+    def _attempt_in_a_whole_environment(self, runtime: Runtime) -> Mapping[str, Any]:
+        """One attempt; a second one when the first failed because files of the environment are gone or damaged."""
+        try:
+            return self._attempt(runtime)
+        except (EngineGone, PackageError, SandboxUnavailable, SandboxCrash, SolutionError) as error:
+            if isinstance(error, SolutionError) and error.exception_type not in _OF_MISSING_FILES:
+                raise
+            self._stop.raise_if_cancelled()
+            found = runtime.damage(self._function.environment)
+            if not found:
+                raise
+        self.notes.append(f"The environment of {self._function.name} was damaged ({found}) and has been built anew.")
+        return self._attempt(runtime)
+
+    def _attempt(self, runtime: Runtime) -> Mapping[str, Any]:
+        self._stop.raise_if_cancelled()
+        self.doing = f"getting the {runtime.sandbox.name} sandbox ready"
+        environment = runtime.environment(self._function.environment, self._stop)
+        options = self._options
+        limits = Limits(
+            cpu=options.resources.cpu, memory=parse_memory(options.resources.memory), seconds=options.worker_seconds
+        )
+        with runtime.pool.lease(environment, limits, network=options.network) as worker:
+            self.doing = f"{runtime.sandbox.name} sandbox"
+            with self._stop.on_cancel(worker.kill):
+                outcome: CallOutcome = worker.call(
+                    self._program, self._arguments, seconds=options.timeout, reuse=options.reuse
+                )
+            return outcome.values

@@ -1,0 +1,138 @@
+"""What a person calls like a function of their own: `f(df)`, or `await f.aio(df)`, with its signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+from autocoder_jupyter.calls.binding import split
+from autocoder_jupyter.calls.call import call
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.runtime import runtime_for
+from autocoder_jupyter.calls.warned import warn_of, warn_once
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.errors import AutocodeError
+
+Owner = TypeVar("Owner")
+T = TypeVar("T")
+
+
+class Live(Generic[Owner, T]):
+    """A property, whose value jedi looks at: of a plain one it takes the annotation, and completes no keywords then."""
+
+    def __init__(self, of: Callable[[Owner], T]) -> None:
+        self._of = of
+        self.__doc__ = of.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[Owner]) -> Live[Owner, T]: ...
+    @overload
+    def __get__(self, instance: Owner, owner: type[Owner]) -> T: ...
+    def __get__(self, instance: Owner | None, owner: type[Owner]) -> Live[Owner, T] | T:
+        return self if instance is None else self._of(instance)
+
+
+class HasInterface(Protocol):
+    """What is called as an interface says."""
+
+    @property
+    def interface(self) -> Interface:
+        """How it is called, as far as it is known."""
+
+
+class SignatureOfInstance:
+    """`__signature__` of an instance. The class has none: `inspect.signature` of it would find this in the way."""
+
+    def __get__(self, instance: HasInterface | None, owner: type) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError("__signature__")
+        return instance.interface.signature()
+
+
+class DocumentationOfInstance:
+    """`__doc__`: of an instance what its function does, of the class its own."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self._of_class = of_class
+
+    def __get__(self, instance: HasInterface | None, owner: type) -> str | None:
+        if instance is None:
+            return self._of_class
+        return f"{instance.interface.documentation()}\n\nWhat else there is of it: help({owner.__name__})."
+
+
+class Called:
+    """A callable object with the signature and the docstring of a generated function.
+
+    Args:
+        name: its `__name__`.
+        interface: how the function is called.
+        options: of its calls.
+    """
+
+    def __init__(self, name: str, interface: Interface, options: CallOptions) -> None:
+        self.__name__ = name
+        self.__qualname__ = name
+        self.__doc__ = interface.documentation()
+        self.interface = interface
+        self.options = options
+
+    __signature__ = SignatureOfInstance()
+
+    def __call__(self, *args: Any, **overrides: Any) -> Any:
+        """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
+        notes: list[str] = []
+        outputs, function = background.run(self._outputs(args, overrides, notes))
+        warn_of(function)
+        warn_once(notes)
+        return outputs
+
+    @Live
+    def aio(self) -> Callable[..., Coroutine[Any, Any, Any]]:
+        """The same, to be awaited. An interrupt of the kernel cancels it."""
+
+        async def aio(*args: Any, **overrides: Any) -> Any:
+            notes: list[str] = []
+            with background.interruptible():
+                outputs, function = await self._outputs(args, overrides, notes)
+            warn_of(function)
+            warn_once(notes)
+            return outputs
+
+        aio.__doc__ = self.__doc__
+        aio.__signature__ = self.interface.signature()  # type: ignore[attr-defined]
+        return aio
+
+    async def require_sandbox(self) -> None:
+        """See to it that there is a sandbox to call it in; for who would pay for something before the call.
+
+        Raises:
+            SandboxUnavailable: there is none, or none that holds what is demanded.
+        """
+        options = self.options
+        try:
+            function = await self._function()
+        except AutocodeError:  # there is no function, and a call says why
+            return
+        await background.call_blocking(
+            lambda: runtime_for(
+                options.sandbox, options.image_config, options.sandbox_minimum, built_in=function.sandbox
+            )
+        )
+
+    async def _outputs(
+        self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]
+    ) -> tuple[Any, Function]:
+        """The outputs, and the function that gave them."""
+        function = await self._function()
+        inputs, options = split(function, overrides)
+        return await call(function, self.options.changed(options), args, inputs, notes), function
+
+    async def _function(self) -> Function:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}{self.__signature__}>"

@@ -1,0 +1,108 @@
+"""A generated function at rest: everything that a call needs, as plain data. It pickles when its samples do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.errors import GenerationFailed
+from autocoder_jupyter.request import Contract
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.untrusted.visible import visible
+
+
+@dataclass(frozen=True)
+class Function:
+    """What to call.
+
+    Args:
+        name: what the person called it.
+        code: source of the module.
+        inputs: its arguments, in order.
+        outputs: what it returns, in order.
+        environment: the packages that it was tested with, locked.
+        sandbox: the kind of sandbox that it was tested in.
+        description: one sentence.
+        samples: default arguments.
+        shapes: what each frame looked like when the function was built, for noticing drift.
+        root: the `.autocode` folder; `File` and `Dir` outputs go below it.
+        contracts: schemas that its inputs and outputs must satisfy; the person's own code.
+        caution: what whoever calls it should know, in a sentence; each call warns of it.
+        unchecked: the contracts that only its notebook has, in a sentence; likewise.
+    """
+
+    name: str
+    code: str
+    inputs: tuple[InputSpec, ...]
+    outputs: tuple[OutputSpec, ...]
+    environment: EnvironmentSpec
+    sandbox: str | None = None
+    description: str = ""
+    samples: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    root: Path = Path(".autocode")
+    contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
+    caution: str = ""
+    unchecked: str = ""
+
+    @classmethod
+    def of(
+        cls, report: Report, samples: Mapping[str, Any], root: Path, contracts: Mapping[str, Contract] | None = None
+    ) -> Function:
+        """The function that a generation gave.
+
+        Args:
+            report: of the generation.
+            samples: default arguments.
+            root: the `.autocode` folder.
+            contracts: those that there are here. Of one that is only recorded each call says that it was not checked.
+
+        Raises:
+            GenerationFailed: it gave none that can be trusted.
+        """
+        if not report.success or report.solution is None:
+            raise GenerationFailed(
+                f"{report.name} has no function that passed its tests.",
+                why=report.error or "",
+                hint=f"See %autocode show {report.name}; then say more in the request, or raise --max-iterations.",
+            )
+        return cls(
+            name=report.name,
+            code=report.solution.code,
+            inputs=report.declared_inputs,
+            outputs=report.declared_outputs,
+            environment=EnvironmentSpec(
+                packages=report.detected_packages,
+                python_version=report.python_version or (sys.version_info[0], sys.version_info[1]),
+                system_packages=report.detected_system_packages,
+                lock=report.lock,
+            ),
+            sandbox=report.sandbox,
+            description=report.plan.description if report.plan else report.prompt.strip(),
+            samples=samples,
+            shapes=report.sample_shapes,
+            root=root,
+            contracts=dict(contracts or {}),
+            unchecked=_unchecked(report, contracts or {}),
+        )
+
+    @property
+    def interface(self) -> Interface:
+        """How it is called."""
+        return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))
+
+
+def _unchecked(report: Report, contracts: Mapping[str, Contract]) -> str:
+    """What to say in each call where a schema is demanded that only the notebook has; "" where all are here."""
+    lacking = [name for name in report.contracts if name not in contracts]
+    if not lacking:
+        return ""
+    return (
+        f"{report.name} has a contract for {visible(', '.join(lacking))}, and this call was not checked against it: "
+        f"the schema is code of its notebook, of which the record holds only a description. Run its cell to check."
+    )

@@ -1,0 +1,143 @@
+"""The options of a call that a person can set, said once: type, check and help.
+
+`with_options()` and `as_task()` take them, with the signature and the docstring that are made here; a call takes them
+by name. The annotations are evaluated, because the checks are read from them.
+"""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args, get_type_hints
+
+from autocoder_jupyter.request import CachePolicy
+from autocoder_jupyter.settings import parameters
+from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+from autocoder_jupyter.types import Resources, Secret
+
+Tables = Literal["pandas", "same"]
+"""Of which library the tables are that come back."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class CallOption:
+    """An option of a call.
+
+    Args:
+        help: what it does.
+        check: gives the frozen value that a person means, or raises InvalidRequest.
+    """
+
+    help: str
+    check: Callable[[str, Any], Any]
+
+
+def _retries(name: str, value: Any) -> int:
+    return parameters.count(name, value, least=0)
+
+
+def _choice(of: Any) -> Callable[[str, Any], Any]:
+    return lambda name, value: parameters.choice(name, value, of)
+
+
+class TaskOptions(TypedDict, total=False):
+    """Options of every call of a task. None leaves one as it is."""
+
+    resources: Annotated[
+        Resources | Mapping[str, Any] | None, CallOption("cores and memory of the sandbox", parameters.resources)
+    ]
+    retries: Annotated[
+        int | None, CallOption("how often a call is repeated when the sandbox, not the program, gave way", _retries)
+    ]
+    timeout: Annotated[
+        float | None, CallOption("seconds a call may take; all its processes are killed then", parameters.seconds)
+    ]
+    env_vars: Annotated[
+        Mapping[str, str] | None,
+        CallOption("environment variables of the program, in place of the generation's", parameters.env_vars),
+    ]
+    secrets: Annotated[
+        Iterable[Secret | str] | None,
+        CallOption(
+            "names of variables of the notebook that the program may see; read when a call is made, never stored",
+            parameters.secrets,
+        ),
+    ]
+    cache: Annotated[
+        CachePolicy | None,
+        CallOption(
+            "`disable` computes always; `auto` answers from an earlier call with the same code, environment, variables "
+            "and contents of the inputs; `override` computes and stores",
+            _choice(CachePolicy),
+        ),
+    ]
+    reuse: Annotated[
+        bool | None, CallOption("run in the process of the previous call: faster, less separate", parameters.flag)
+    ]
+    tables: Annotated[
+        Tables | None,
+        CallOption(
+            "`same` gives tables back as what the first one given is (polars, PyArrow); `pandas` as pandas",
+            _choice(Tables),
+        ),
+    ]
+    sandbox_minimum: Annotated[
+        MinimumTier | SandboxMinimum | None,
+        CallOption("what the sandbox must hold at least, besides what is demanded already", parameters.sandbox_minimum),
+    ]
+
+
+class GivenOptions(TaskOptions, total=False):
+    """Options of a call. None leaves one as it is."""
+
+    name: Annotated[str | None, CallOption("label of the calls, in errors", parameters.text)]
+    output_dir: Annotated[
+        str | os.PathLike[str] | None,
+        CallOption(
+            "where `File` and `Dir` outputs go, under their outputs' names, and beside what is there; a fresh folder "
+            "in the journal by default",
+            parameters.folder,
+        ),
+    ]
+
+
+def _options(of: type) -> dict[str, tuple[Any, CallOption]]:
+    hints = get_type_hints(of, include_extras=True)
+    return {name: (get_args(hint)[0], hint.__metadata__[0]) for name, hint in hints.items()}
+
+
+OPTIONS = {name: option for name, (_, option) in _options(GivenOptions).items()}
+"""The options by name."""
+
+
+def taking(of: type[TaskOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator for a method that ends in `**options`: its signature and docstring name each of them.
+
+    Args:
+        of: the options that it takes; `{options}` in its docstring is where they are described.
+    """
+    found = _options(of)
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        *own, _ = inspect.signature(method).parameters.values()
+        named = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, (kind, _) in found.items()
+        ]
+        signature = inspect.signature(method).replace(parameters=[*own, *named])
+
+        @functools.wraps(method)
+        def takes(*args: P.args, **kwargs: P.kwargs) -> R:
+            signature.bind(*args, **kwargs)  # Python's own TypeError for an option that there is none of
+            return method(*args, **kwargs)
+
+        lines = "\n            ".join(f"{name}: {option.help}." for name, (_, option) in found.items())
+        takes.__doc__ = (method.__doc__ or "").replace("{options}", lines)
+        takes.__signature__ = signature  # type: ignore[attr-defined]
+        return takes
+
+    return decorate

@@ -1,0 +1,82 @@
+"""How one call of a function is done: limits, environment variables, cache, where files go."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.calls.given import OPTIONS, Tables
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
+from autocoder_jupyter.settings import parameters
+from autocoder_jupyter.settings.tiers import SandboxMinimum
+from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The options of `run()`, `as_task()` and `with_options()`.
+
+    Those that a person can set are described by `GivenOptions`.
+
+    Args:
+        network: whether the program has a network.
+        sandbox: which sandbox.
+        sandbox_minimum: what it must hold at least; in a weaker one no call is made.
+        image_config: for Docker.
+        withheld: packages that a stranger's file wants and nobody agreed to; while there are any, no call is made.
+        worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
+    """
+
+    name: str = ""
+    resources: Resources = Resources()
+    retries: int = 0
+    timeout: float = 120.0
+    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[Secret, ...] = ()
+    cache: CachePolicy = "disable"
+    reuse: bool = False
+    output_dir: Path | None = None
+    tables: Tables = "pandas"
+    network: bool = False
+    sandbox: SandboxChoice = "auto"
+    sandbox_minimum: SandboxMinimum = SandboxMinimum()
+    image_config: ImageConfig = ImageConfig()
+    withheld: tuple[str, ...] = ()
+    worker_seconds: float = 120.0
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> CallOptions:
+        """What a generation used is what its function is called with; only the cache is not inherited."""
+        return cls(
+            resources=config.resources,
+            retries=config.sandbox_retries,
+            timeout=config.timeout,
+            env_vars=dict(config.env_vars),
+            secrets=config.secrets,
+            network=not config.block_network,
+            sandbox=config.sandbox,
+            sandbox_minimum=config.sandbox_minimum,
+            image_config=config.image_config,
+            worker_seconds=config.timeout,
+        )
+
+    def changed(self, options: Mapping[str, Any]) -> CallOptions:
+        """A copy with some options set.
+
+        Raises:
+            InvalidRequest: an unknown option or a value that cannot be one.
+        """
+        for option in options:
+            if option not in OPTIONS:
+                raise InvalidRequest(
+                    f"There is no option {option!r}.",
+                    hint=parameters.did_you_mean(option, OPTIONS) or f"Options: {', '.join(OPTIONS)}.",
+                )
+        checked = {name: OPTIONS[name].check(name, value) for name, value in options.items()}
+        if "sandbox_minimum" in checked:
+            checked["sandbox_minimum"] = self.sandbox_minimum.narrowed_by(checked["sandbox_minimum"])
+        return dataclasses.replace(self, **checked)

@@ -1,0 +1,131 @@
+"""Outcomes of earlier calls on disk, found by content: code, environment, variables and the inputs' own bytes.
+
+The key holds no name and no path, so two frames under one name never share an outcome, and one frame under two
+names does. The store is bounded; the outcomes that were used longest ago go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import Figure, OutputSpec, TypeName
+from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.version import VERSION
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.codec import Encoded
+
+MAX_OUTCOMES = 64
+MAX_BYTES = 2**30
+
+
+def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> str | None:
+    """What the outcome of a call depends on, as a hash: with our own version, and those of its packages.
+
+    None when an argument cannot be encoded, and so not named, or when the versions are not known.
+    """
+    from autocoder_jupyter.codec import encode
+
+    types = {spec.name: spec.type for spec in function.inputs}
+    try:
+        digests = {name: encode(value, types[name]).digest() for name, value in sorted(arguments.items())}
+    except ValueError:
+        return None
+    environment = function.environment
+    if not environment.lock:
+        return None  # whose versions are found anew each time: nobody knows what computed an outcome
+    parts = [
+        VERSION,  # what crosses, and how it is read back, are ours
+        function.sandbox,
+        program.code,
+        program.function,
+        [spec.model_dump(mode="json") for spec in program.outputs],
+        [list(environment.python_version), sorted(environment.lock), sorted(environment.system_packages)],
+        sorted(program.env_vars.items()),
+        digests,
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
+    """The stored outcome, decoded anew; None when there is none or it cannot be read."""
+    from autocoder_jupyter.sandbox.host.received import receive
+
+    if key is None:
+        return None
+    folder = _home() / key
+    files = Folder(folder)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        headers = parse(files.read_bytes("headers.json"))
+        values = {}
+        for number, output in enumerate(outputs):
+            payload = memoryview(files.read_bytes(f"{number}.bin", MAX_BYTES))
+            values[output.name] = receive(headers[number], payload, trusted=True)
+        os.utime(folder)
+        return values
+    return None
+
+
+def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, Any]) -> None:
+    """Keep an outcome. That it cannot be kept is no reason to fail the call that gave it."""
+    if key is None:
+        return
+    home = _home()
+    with contextlib.suppress(OSError, ValueError):
+        encoded = [_encoded(values[output.name], output.type) for output in outputs]
+        home.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=".staged-", dir=home))
+        for number, one in enumerate(encoded):
+            with (staged / f"{number}.bin").open("wb") as file:
+                file.writelines(one.buffers)
+        (staged / "headers.json").write_text(json.dumps([one.header for one in encoded]), encoding="utf-8")
+        shutil.rmtree(home / key, ignore_errors=True)
+        staged.replace(home / key)
+        _prune(home)
+
+
+def extent() -> tuple[int, int]:
+    """How many outcomes are kept, and their bytes."""
+    found = [folder for folder in _home().glob("*") if folder.is_dir()]
+    return len(found), sum(path.stat().st_size for folder in found for path in folder.iterdir())
+
+
+def clear() -> int:
+    """Forget all outcomes. Returns the bytes that they took."""
+    _, size = extent()
+    shutil.rmtree(_home(), ignore_errors=True)
+    return size
+
+
+def _encoded(value: Any, type_name: TypeName) -> Encoded:
+    from autocoder_jupyter.codec import encode, encoded_parts
+
+    if isinstance(value, Figure):  # it is drawn already
+        return encoded_parts(value.kind, value.png, value.svg, json.dumps(value.spec).encode())
+    return encode(value, type_name)
+
+
+def _home() -> Path:
+    from autocoder_jupyter.sandbox.environments.locking import cache_folder
+
+    return cache_folder() / "outcomes"
+
+
+def _prune(home: Path) -> None:
+    newest_first = sorted(home.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    kept = 0
+    for number, folder in enumerate(newest_first):
+        kept += sum(path.stat().st_size for path in folder.iterdir())
+        if number >= MAX_OUTCOMES or kept > MAX_BYTES:
+            shutil.rmtree(folder, ignore_errors=True)

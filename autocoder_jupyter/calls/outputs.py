@@ -1,0 +1,143 @@
+"""What a caller gets: one output bare, several as a named tuple, files moved to where the caller can keep them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import keyword
+import re
+import shutil
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.errors import writing
+from autocoder_jupyter.types import Dir, File, OutputSpec
+from autocoder_jupyter.untrusted.folder import Folder
+
+
+def field_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Output names as field names of a tuple: `summary.csv` becomes `summary_csv`, `class` becomes `class_`.
+
+    A digit or an underscore cannot come first: `2024` becomes `output_2024`. Equal ones are numbered.
+    """
+    fields: list[str] = []
+    for name in names:
+        field = re.sub(r"\W", "_", name)
+        if not field or field[0] == "_" or not field.isidentifier():
+            field = "output_" + field.lstrip("_")
+        if keyword.iskeyword(field):
+            field += "_"
+        base, number = field, 2
+        while field in fields:
+            field = f"{base}_{number}"
+            number += 1
+        fields.append(field)
+    return tuple(fields)
+
+
+def packed(values: Mapping[str, Any], outputs: Sequence[OutputSpec]) -> Any:
+    """The values in declared order: one bare, several as a named tuple."""
+    ordered = [values[output.name] for output in outputs]
+    if len(ordered) == 1:
+        return ordered[0]
+    return outputs_type(field_names([output.name for output in outputs]))(*ordered)
+
+
+class NamedOutputs:
+    """What every tuple of outputs is besides a named tuple: a notebook shows it by this type, a Figure as a picture."""
+
+    __slots__ = ()
+
+
+@functools.lru_cache(maxsize=256)
+def outputs_type(fields: tuple[str, ...]) -> Any:
+    """The named tuple with these fields. It pickles although it is made on the fly."""
+    base = namedtuple("Outputs", fields)  # type: ignore[misc]  # the fields are known only now
+
+    def __reduce__(self: tuple[Any, ...]) -> Any:
+        return _revive, (fields, tuple(self))
+
+    return type("Outputs", (base, NamedOutputs), {"__slots__": (), "__reduce__": __reduce__, "__module__": __name__})
+
+
+def _revive(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return outputs_type(fields)(*values)
+
+
+def moved_to_destination(values: Mapping[str, Any], folder: Path | None, root: Path, name: str) -> dict[str, Any]:
+    """Move files and folders that came out of a sandbox to where they stay.
+
+    A program chose what they are called. In a folder that the caller gave they are called as the outputs are, and take
+    the place of nothing that is there; a fresh folder has nothing in it.
+
+    Args:
+        values: outputs by name.
+        folder: the place that the caller gave, if any.
+        root: the `.autocode` folder, in which a fresh numbered folder is made otherwise.
+        name: the function's own folder there.
+
+    Raises:
+        InvalidRequest: they cannot be written there.
+    """
+    result = dict(values)
+    paths = {name: value for name, value in values.items() if isinstance(value, File | Dir)}
+    if not paths:
+        return result
+    with writing(f"What {name} made", root if folder is None else folder):
+        if folder is None:
+            place = _fresh_folder(Folder(root.parent), f"{root.name}/{name}/outputs")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = folder
+        for output, value in paths.items():
+            own = value.path.name if folder is None else _called_as(output, value.path)
+            result[output] = type(value)(_moved(value.path, place, own))
+    return result
+
+
+_MODULES = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})
+
+
+def _called_as(output: str, path: Path) -> str:
+    """`report` and `x.pdf` give `report.pdf`; an output that is called `report.pdf` says it all.
+
+    What Python could import from the caller's folder, in the place of a module that is meant, gets a name that no
+    import can say: `json` and `x.py` give `json-file.py`.
+    """
+    files = path.iterdir() if path.is_dir() else (path,)
+    if output.isidentifier() and any(file.suffix in _MODULES for file in files):
+        output += "-folder" if path.is_dir() else "-file"
+    return output if path.is_dir() or Path(output).suffix == path.suffix else output + path.suffix
+
+
+def _moved(source: Path, place: Path, name: str) -> Path:
+    """Move into a folder under that name, or if something has it, a numbered one."""
+    for number in itertools.count(1):
+        target = place / (name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}")
+        try:  # whoever makes it has the name; what is there already stays, a link included
+            if source.is_dir():
+                target.mkdir()
+            else:
+                target.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        break
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+        shutil.rmtree(source)
+    else:
+        shutil.move(source, target)
+    return target.resolve()
+
+
+def _fresh_folder(files: Folder, home: str) -> Path:
+    """A numbered folder that was not there, on a way without links: `.autocode` may be a stranger's."""
+    taken = [int(name) for name in files.names(home) if name.isdecimal() and len(name) < 10]
+    number = 1 + max(taken, default=0)
+    while True:
+        try:
+            return files.make_folder(f"{home}/{number}")
+        except FileExistsError:  # another call was faster
+            number += 1

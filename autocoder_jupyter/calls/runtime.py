@@ -1,0 +1,100 @@
+"""The sandbox, the pool and the environments that calls use, found once a process and again when they are gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.request import SandboxChoice
+from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
+from autocoder_jupyter.settings.tiers import ANY, SandboxMinimum, SandboxTier
+from autocoder_jupyter.types import ImageConfig
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.sandbox.cancellation import CancellationToken
+    from autocoder_jupyter.sandbox.host.pool import Pool
+
+
+@dataclass
+class Runtime:
+    """A sandbox with its pool, by what it holds, and the environments already built in it."""
+
+    sandbox: Sandbox
+    pool: Pool
+    tier: SandboxTier | None = None
+    worked: bool = False
+    _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
+
+    def environment(self, spec: EnvironmentSpec, token: CancellationToken | None = None) -> Environment:
+        """Build it, or find it. A warm call asks nobody. `stop` ends the build."""
+        known = self._environments.get(spec)
+        if known is None:
+            known = self._environments[spec] = self.sandbox.build(spec, token=token)
+        return known
+
+    def damage(self, spec: EnvironmentSpec) -> str:
+        """What is wrong with an environment that was built here, in words; it is then built anew when it is needed."""
+        known = self._environments.get(spec)
+        found = self.sandbox.examine(known) if known else ""
+        if found:
+            self._environments.pop(spec, None)
+        return found
+
+
+_lock = threading.Lock()
+_runtimes: dict[tuple[int, str, ImageConfig, SandboxMinimum], Runtime] = {}
+"""By process: one that was forked must leave the workers of its parent alone."""
+
+
+def runtime_for(
+    choice: SandboxChoice,
+    image_config: ImageConfig,
+    minimum: SandboxMinimum = ANY,
+    *,
+    built_in: str | None = None,
+) -> Runtime:
+    """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
+
+    Args:
+        choice: what the person wants.
+        image_config: for Docker.
+        minimum: what it must hold at least.
+        built_in: the sandbox that the function was tested in; with `auto` it comes first.
+
+    Raises:
+        SandboxUnavailable: none can be used.
+    """
+    from autocoder_jupyter.sandbox.choice import ORDER
+
+    tested_in = next((name for name in ORDER if name == built_in), None)
+    if choice == "auto" and tested_in is not None:
+        try:
+            return _found(tested_in, image_config, minimum)
+        except SandboxUnavailable:
+            return _found("auto", image_config, minimum)
+    return _found(choice, image_config, minimum)
+
+
+def _found(choice: SandboxChoice, image_config: ImageConfig, minimum: SandboxMinimum) -> Runtime:
+    from autocoder_jupyter.sandbox.choice import choose
+    from autocoder_jupyter.sandbox.host.pool import shared_pool
+
+    key = os.getpid(), choice, image_config, minimum
+    with _lock:
+        known = _runtimes.get(key)
+    if known is not None:
+        return known
+    sandbox = choose(choice, image_config, minimum)
+    tier = sandbox.probe().tier
+    with _lock:
+        return _runtimes.setdefault(key, Runtime(sandbox, shared_pool(sandbox), tier))
+
+
+def forget(runtime: Runtime) -> None:
+    """Look for the sandbox anew the next time: its engine went away."""
+    with _lock:
+        for key in [key for key, value in _runtimes.items() if value is runtime]:
+            del _runtimes[key]

@@ -1,0 +1,59 @@
+"""Whether a value is what an input was declared to be. Said before anything runs, with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.element_types import misfit
+from autocoder_jupyter.kinds.kind import REFUSED
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.types import Dir, File, InputSpec
+
+
+def checked_value(spec: InputSpec, value: Any) -> Any:
+    """The value in the form that crosses into the sandbox; the caller's own object is never changed.
+
+    An int is a float, numpy's scalars are Python's, a tuple is a list, a table of polars or PyArrow is one of pandas;
+    nothing else is converted.
+
+    Raises:
+        InvalidRequest: it is not of the declared type.
+    """
+    if value is None and not spec.required and spec.default is None:
+        return None
+    kind = KINDS[spec.type]
+    accepted = kind.accept(_table(value) if kind.form == "table" else value)
+    if accepted is REFUSED:
+        raise InvalidRequest(
+            f"{spec.name} must be {_article(spec.type)} {spec.type}, not {_kind(value)}.",
+            hint=kind.hint(spec.name, value),
+        )
+    if problem := misfit(accepted, spec.elements):
+        raise InvalidRequest(f"{spec.name} must be a {spec.written_type}: {problem}.")
+    return _located(spec, accepted) if isinstance(accepted, File | Dir) else accepted
+
+
+def _table(value: Any) -> Any:
+    """A table of another library as one of pandas; any other value as it is."""
+    from autocoder_jupyter.data.foreign import converted
+
+    table = converted(value)
+    return value if table is None else table
+
+
+def _located(spec: InputSpec, value: File | Dir) -> File | Dir:
+    from autocoder_jupyter.data.capture import located
+
+    try:
+        return located(value)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{spec.name}: {error.what}", hint=error.hint) from None
+
+
+def _article(name: str) -> str:
+    return "an" if name == "int" else "a"
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"{type(value).__name__}"

@@ -1,0 +1,34 @@
+"""Our loggers. A log is a file that somebody sends to somebody: its lines are masked, and an exception says only where.
+
+What an exception says may quote the data; its kind and its stack are enough to find a fault of ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+from autocoder_jupyter.untrusted.visible import visible
+
+
+class _Redacting(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        from autocoder_jupyter.redaction.masking import Masker
+
+        record.msg, record.args = visible(Masker().mask(record.getMessage())), ()
+        if record.exc_info:
+            kind, _, stack = record.exc_info
+            places = "".join(traceback.format_tb(stack)) if stack is not None else ""
+            record.exc_text = f"{places}{kind.__qualname__ if kind else 'no exception'} (what it says is left out)"
+            record.exc_info = None
+        return True
+
+
+_FILTER = _Redacting()
+
+
+def redacting_logger(name: str) -> logging.Logger:
+    """The logger of a module; what goes through it is masked."""
+    found = logging.getLogger(name)
+    found.addFilter(_FILTER)  # the same one again is not added twice
+    return found

@@ -1,0 +1,203 @@
+"""What may be told of a program that ran on real data and failed. What it says of itself may quote cells.
+
+With `share="rows"` its words are told, masked. At the other levels nothing is passed on that the program wrote: the
+kind of exception only if it is one of Python's, of pandas' or of the solution's own text; the line, with its source
+taken from the solution; names only where they are declared; and a message only as far as it is one that Python or
+pandas always words the same, what it quotes left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from autocoder_jupyter.errors import SandboxCrash, SolutionError, WrongType
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.request import Share
+from autocoder_jupyter.untrusted.parsing import parse
+
+WITHHELD = "What it says is withheld, because it may quote the data."
+
+_DTYPE = re.compile(
+    r"(?:u?[Ii]nt|[Ff]loat|complex)\d{1,3}|bool(?:ean)?|object|str(?:ing)?|category"
+    r"|(?:datetime|timedelta)64\[[mun]?s\]"
+)
+_AT_LINE = re.compile(r" at line (\d{1,6}): ")
+_UNDECLARED = re.compile(r"\((\d{1,6}) in all, of ([^()]{1,400})\)")
+
+_COMMON_MESSAGES: tuple[tuple[str, str], ...] = (
+    (r"could not convert string to float: .*", "could not convert string to float"),
+    (r"invalid literal for int\(\) with base 10: .*", "invalid literal for int()"),
+    (r"(?:float |integer )?division by zero|integer modulo by zero", "division by zero"),
+    (r"cannot convert float NaN to integer", "cannot convert float NaN to integer"),
+    (r"Cannot convert non-finite values \(NA or inf\) to integer.*", "cannot convert missing or infinite to integer"),
+    (r"cannot convert NA to integer", "cannot convert NA to integer"),
+    (r"(?:list|string|tuple) index out of range", "index out of range"),
+    (r"single positional indexer is out-of-bounds", "single positional indexer is out of bounds"),
+    (r"index -?\d+ is out of bounds for axis \d+ with size \d+", "index is out of bounds for its axis"),
+    (r"The truth value of an? \w+ is ambiguous.*", "the truth value of a Series or array is ambiguous"),
+    (r"boolean value of NA is ambiguous", "boolean value of NA is ambiguous"),
+    (r"Length of values \(\d+\) does not match length of index \(\d+\)", "length of values does not match the index"),
+    (r"All arrays must be of the same length", "all arrays must be of the same length"),
+    (r"Length mismatch: Expected axis has \d+ elements, new values have \d+ elements", "length mismatch of an axis"),
+    (r"Columns must be same length as key", "columns must be same length as key"),
+    (r"You are trying to merge on .*", "merge on columns of different dtypes"),
+    (r"(?:Index contains|cannot reindex on an axis with) duplicate \w+.*", "duplicate labels in an index"),
+    (r"Unknown datetime string format.*|Unable to parse string.*", "a text cannot be parsed as a time or number"),
+    (r"time data .* doesn't match format .*", "a text does not match the format of times"),
+    (r"Out of bounds nanosecond timestamp.*", "out of bounds nanosecond timestamp"),
+    (r"Can only use \.(dt|str|cat) accessor with .*", "the accessor does not fit the values' dtype"),
+    (r"Cannot (?:compare|subtract) tz-naive.*|Invalid comparison between dtype=.*", "values do not compare"),
+    (r"'[<>]=?' not supported between instances of .*", "values of two types do not compare"),
+    (r"unsupported operand type\(s\) for .*", "unsupported operand types"),
+    (r"can only concatenate str .*|must be str, not .*", "can only concatenate str to str"),
+    (r"'\w+' object is not (?:subscriptable|callable|iterable)", "an object of another type than expected"),
+    (r"'NoneType' object has no attribute .*", "None where an object was expected"),
+    (r"(?:max|min)\(\) (?:arg is an empty sequence|iterable argument is empty)", "max() or min() of nothing"),
+    (r"(?:attempt to get argm(?:ax|in) of an empty sequence|No objects to concatenate)", "nothing to work on"),
+    (r"(?:agg function failed|cannot perform).*|.*does not support operation.*", "an operation that the dtype has not"),
+    (r"unhashable type: .*", "unhashable type"),
+)  # fmt: skip
+"""What Python and pandas say in always the same words, and how it is told, without what it quotes."""
+
+_NOT_HANDED_OVER: tuple[tuple[str, str], ...] = (
+    ("has the time zone", "a time zone that has no name to send"),
+    ("has the frequency", "a frequency that has no name to send"),
+    ("is nested", "nested too deeply"),
+    ("not valid Unicode", "text that is not valid Unicode"),
+    ("has the dtype", "a dtype that cannot cross"),
+    ("numpy dtype", "a dtype that cannot cross"),
+    ("is a link", "a link instead of a file"),
+    ("regular file", "no regular file"),
+    ("too large", "a file that is too large"),
+    ("same name", "a name that stands twice"),
+    ("which cannot cross", "a value that cannot cross"),
+)
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """What may be told about runs of one solution on real data.
+
+    Args:
+        share: how much of the data may be seen.
+        code: the solution.
+        names: that the model knows: of inputs, outputs and their columns.
+    """
+
+    share: Share
+    code: str = ""
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def over(cls, share: Share, code: str, names: Iterable[object]) -> Redaction:
+        """With the names of a request."""
+        return cls(share, code, frozenset(map(str, names)))
+
+    @property
+    def shows_values(self) -> bool:
+        """Whether values of the data may be seen, masked."""
+        return self.share == "rows"
+
+    def words(self, text: str, limit: int = 0) -> str:
+        """Words in which values may stand: masked, then cut at `limit` characters, if any; or withheld."""
+        if not self.shows_values:
+            return WITHHELD if text else ""
+        masked = Masker().mask(text)
+        return f"{masked[:limit]}…" if 0 < limit < len(masked) else masked
+
+    def error(self, error: Exception) -> str:
+        """What a failed run may be told as."""
+        return Masker().mask(str(error) if self.shows_values else self._without_values(error))
+
+    def _without_values(self, error: Exception) -> str:
+        if isinstance(error, SolutionError):
+            return self._exception(error)
+        what = str(getattr(error, "what", "The program failed."))
+        if isinstance(error, WrongType):
+            return f"{what} {self._mismatch(error.why)}"
+        if isinstance(error, SandboxCrash):
+            place = _AT_LINE.findall(error.why)
+            where = self._place(int(place[-1])) if place else ""
+            return f"{what} It did so{where}." if where else what
+        return what
+
+    def traceback(self, error: Exception) -> str:
+        """The solution's part of the stack, where values may be seen."""
+        return Masker().mask(str(getattr(error, "traceback", ""))) if self.shows_values else ""
+
+    def _exception(self, error: SolutionError) -> str:
+        kind = error.exception_type if self._is_known(error.exception_type) else "An exception"
+        message = error.what.removeprefix(f"The function raised {error.exception_type}: ")
+        told = self._message(error.exception_type, message)
+        hint = f" {error.hint}" if error.hint else ""
+        return f"{kind}{self._place(error.line)}{f': {told}.' if told else f'. {WITHHELD}'}{hint}"
+
+    def _message(self, kind: str, message: str) -> str:
+        """A message that is known to quote nothing but declared names; "" for any other."""
+        if kind == "KeyError":
+            quoted = (message, message.strip('"').removesuffix(" not in index").strip("[]"))
+            name = next((name for name in sorted(self.names) if repr(name) in quoted), None)
+            return f"there is no {name!r}" if name is not None else ""
+        return next((told for pattern, told in _COMMON_MESSAGES if re.fullmatch(pattern, message, re.DOTALL)), "")
+
+    def _mismatch(self, why: str) -> str:
+        """The faults of an output, built anew of declared names and dtypes."""
+        output = next((name for name in sorted(self.names, key=len, reverse=True) if why.startswith(repr(name))), None)
+        if output is None:
+            return WITHHELD
+        missing, _, rest = why.partition("missing columns ")[2].partition(";")
+        faults = [f"no column {name!r}" for name in sorted(self.names) if repr(name) in missing.split(", ")]
+        if faults and rest.strip().startswith("the index has that name"):
+            faults.append("the index has that name, reset it")
+        if extra := _UNDECLARED.search(why):
+            kinds = [kind if _DTYPE.fullmatch(kind) else "another dtype" for kind in extra.group(2).split(", ")]
+            faults.append(f"{int(extra.group(1))} columns that are not declared, of {', '.join(kinds)}")
+        for name in sorted(self.names):
+            _, found, after = why.partition(f"column {name!r} is declared ")
+            declared, _, dtype = after.partition(" and is ")
+            if found and _DTYPE.fullmatch(declared) and (kind := _DTYPE.match(dtype)):
+                faults.append(f"column {name!r} is declared {declared} and is {kind.group()}")
+        if not faults and "cannot be handed over" in why:
+            reason = next((told for sign, told in _NOT_HANDED_OVER if sign in why), "something that cannot cross")
+            faults.append(f"it holds {reason}")
+        return f"{output!r}: {'; '.join(faults)}." if faults else f"{output!r} is not what it should be. {WITHHELD}"
+
+    def _place(self, line: int | None) -> str:
+        lines = self.code.splitlines()
+        return f" in line {line}, `{lines[line - 1].strip()}`" if line and 0 < line <= len(lines) else ""
+
+    def _is_known(self, kind: str) -> bool:
+        module, _, name = kind.rpartition(".")
+        if not module:
+            return isinstance(getattr(builtins, kind, None), type) or kind in self._own_classes
+        return (module in _LIBRARIES and name in _LIBRARIES[module]) or kind in _LIBRARIES[""]
+
+    @cached_property
+    def _own_classes(self) -> frozenset[str]:
+        try:
+            tree = parse(self.code)
+        except SyntaxError:
+            return frozenset()
+        return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+_LIBRARIES: dict[str, frozenset[str]] = {
+    "pandas.errors": frozenset((
+        "MergeError", "ParserError", "EmptyDataError", "IntCastingNaNError", "InvalidIndexError", "DataError",
+        "DtypeWarning", "OutOfBoundsDatetime", "OutOfBoundsTimedelta", "UndefinedVariableError", "UnsortedIndexError",
+        "IncompatibleFrequency", "SpecificationError", "ChainedAssignmentError", "PerformanceWarning",
+    )),
+    "numpy.exceptions": frozenset(("AxisError", "DTypePromotionError", "ComplexWarning", "TooHardError")),
+    "": frozenset((
+        "json.decoder.JSONDecodeError", "decimal.InvalidOperation", "decimal.DivisionByZero", "re.error",
+        "re.PatternError", "zoneinfo._common.ZoneInfoNotFoundError", "numpy.linalg.LinAlgError", "_csv.Error",
+        "pandas._libs.tslibs.np_datetime.OutOfBoundsDatetime", "pandas._libs.tslibs.parsing.DateParseError",
+        "pandas._libs.tslibs.period.IncompatibleFrequency", "pyarrow.lib.ArrowInvalid",
+    )),
+}  # fmt: skip
+"""Exceptions of libraries by module; a program can name a class of its own as it likes, so only whole names count."""

@@ -1,0 +1,102 @@
+"""Removing images that nobody used for a month. Only what is certainly ours and unused goes; the engine may be shared.
+
+An image must carry our label and exactly the name that this machine gave it, have no container, running or not, and
+have been used here, but not lately and by no living process. Nothing is forced, so the engine has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from autocoder_jupyter.sandbox.docker.detection import find_engine
+from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
+from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
+from autocoder_jupyter.sandbox.environments.cleanup import modified
+from autocoder_jupyter.sandbox.environments.usage_locks import unclaimed
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_SECONDS = 120
+
+
+def clear_images(engine: Engine, before: float) -> tuple[str, ...]:
+    """Remove unused images.
+
+    Args:
+        engine: where.
+        before: seconds since the epoch; what was made and used last before that is unused.
+
+    Returns:
+        The names of those that were removed.
+    """
+    client = engine.client(_SECONDS)
+    try:
+        busy = {container["ImageID"] for container in client.containers(all=True)}
+        removed = [
+            name
+            for image in _ours(client, "environment")
+            if image["Id"] not in busy and image["Created"] < before and _removed(client, name := _name(image), before)
+        ]
+        standing = [_layers(client, image) for image in _ours(client, "environment")]
+        for image in _ours(client, "shared"):
+            layers = _layers(client, image)
+            carries = any(other[: len(layers)] == layers for other in standing)
+            if image["Id"] in busy or image["Created"] >= before or carries:
+                continue
+            if _removed(client, name := _name(image), before):
+                removed.append(name)
+        return tuple(removed)
+    finally:
+        client.close()
+
+
+def sizes_of_images() -> list[int]:
+    """The bytes of each image of ours in the engine that is used here.
+
+    Raises:
+        SandboxUnavailable, EngineGone: there is no engine, or it does not answer.
+    """
+    with engine_errors("The engine does not list its images."):
+        client = find_engine().client(_SECONDS)
+        try:
+            return [int(image["Size"]) for kind in ("environment", "shared") for image in _ours(client, kind)]
+        finally:
+            client.close()
+
+
+def _ours(client: APIClient, kind: str) -> Iterator[Mapping[str, Any]]:
+    yield from client.images(filters={"label": f"{KIND}={kind}"})
+
+
+def _name(image: Mapping[str, Any]) -> str:
+    """Its name when it has just one, else ""."""
+    names: list[str] = image["RepoTags"] or []
+    return names[0] if len(names) == 1 else ""
+
+
+def _layers(client: APIClient, image: Mapping[str, Any]) -> list[str]:
+    return list(client.inspect_image(image["Id"])["RootFS"]["Layers"])
+
+
+def _removed(client: APIClient, name: str, before: float) -> bool:
+    """Whether it was unused, and is gone now."""
+    from docker.errors import APIError
+
+    repository, _, key = name.partition(":")
+    if repository not in (REPOSITORY, SHARED_NAME):
+        return False
+    if repository == SHARED_NAME:
+        key = f"shared-{key}"
+    use = use_file(key)
+    if not 0 < modified(use) < before:
+        return False
+    with suppress(APIError, OSError), unclaimed(use) as unused:
+        if unused:
+            client.remove_image(name)
+            lock_file(key).unlink(missing_ok=True)
+            use.unlink()
+            return True
+    return False

@@ -1,0 +1,249 @@
+"""Make uv find packages where this machine's pip finds them, and where the folder wishes only when it may.
+
+People and administrators configure pip: an index of the company, a proxy, a CA bundle. uv reads none of it. This module
+reads pip's settings and says them in uv's environment variables, for the subprocess only. Where uv is configured
+itself (`UV_…` variables, `uv.toml` of the person or the machine), uv's own settings stand alone.
+
+A `uv.toml` or `[tool.uv]` beside the notebook may be a stranger's. uv never sees it (see `uv`): of such a file only the
+addresses of indexes are read here, and they hold when the person agreed to them.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.untrusted import plain_toml
+from autocoder_jupyter.untrusted.folder import Folder
+
+_UV_INDEX_VARIABLES = (
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+)
+_CREDENTIALS = re.compile(r"://[^/@\s\"]*@")
+_CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+Address = tuple[str, str]
+"""A kind (`default index`, `index`, `find-links`, `no-index`), and where; a named index is `name=https://…`."""
+
+FILE_BYTES = 2**20
+"""A larger file of settings is passed over."""
+
+
+@dataclass(frozen=True)
+class UvSettings:
+    """What uv must be told beyond what it knows: environment variables, and options of its `pip` commands."""
+
+    variables: Mapping[str, str]
+    options: tuple[str, ...] = ()
+
+
+def uv_settings(environ: Mapping[str, str], folder: Sequence[Address] = ()) -> UvSettings:
+    """Pip's settings, translated.
+
+    Args:
+        environ: the notebook's environment variables.
+        folder: where the notebook's folder wants packages from, when the person agreed to it (see `folder_indexes`).
+    """
+    pip = pip_settings(environ)
+    connection = _connection(pip, environ)
+    if any(environ.get(name) for name in _UV_INDEX_VARIABLES):
+        return UvSettings(connection)
+    if folder:
+        return UvSettings(connection | _variables_of(folder), ("--no-index",) if _forbids_index(folder) else ())
+    if any(_addresses(file) for file in _uv_files(environ)):
+        return UvSettings(connection)
+    no_index = pip.get("no-index", "").strip().lower() in ("1", "true", "yes", "on")
+    return UvSettings(connection | _indexes(pip, environ), ("--no-index",) if no_index else ())
+
+
+def folder_indexes(folder: Path) -> tuple[Address, ...]:
+    """Where the notebook's folder wants packages from: its nearest `uv.toml` or `[tool.uv]` upwards, if it says so."""
+    for parent in (folder, *folder.parents):
+        for name in ("uv.toml", "pyproject.toml"):
+            table = _uv_table(parent / name)
+            if table:
+                return tuple(_addresses_in(table, parent))
+    return ()
+
+
+def index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
+    """Where packages come from, as a hash without credentials: equal for equal addresses, "" for the usual index.
+
+    Args:
+        environ: what uv runs with, `settings.variables` among it.
+        settings: the rest.
+    """
+    said = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
+    files = [address for file in _uv_files(environ) for address in _addresses(file)]
+    if not said and not files and not settings.options:
+        return ""
+    bare = _CREDENTIALS.sub("://", json.dumps([said, files, settings.options]))
+    return hashlib.sha256(bare.encode()).hexdigest()[:20]
+
+
+def without_credentials(address: str) -> str:
+    """An address as it may be shown."""
+    return _CREDENTIALS.sub("://", address)
+
+
+def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """What pip is told for an installation, by long option name; later sources win, as in pip."""
+    settings: dict[str, str] = {}
+    for file in _pip_files(environ):
+        parser = configparser.RawConfigParser(strict=False)
+        try:
+            parser.read_string(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, configparser.Error):
+            continue
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                settings |= {key.replace("_", "-"): value for key, value in parser.items(section)}
+    for name, value in environ.items():
+        if name.startswith("PIP_") and value and name != "PIP_CONFIG_FILE":
+            settings[name.removeprefix("PIP_").lower().replace("_", "-")] = value
+    return settings
+
+
+def _pip_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The configuration files of pip, from the weakest to the strongest."""
+    chosen = environ.get("PIP_CONFIG_FILE", "")
+    if chosen == os.devnull:
+        return
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    if sys.platform == "win32":
+        yield Path(environ.get("PROGRAMDATA", "C:/ProgramData")) / "pip" / "pip.ini"
+        yield home / "pip" / "pip.ini"
+        yield Path(environ.get("APPDATA", home)) / "pip" / "pip.ini"
+        yield Path(sys.prefix) / "pip.ini"
+    else:
+        if sys.platform == "darwin":
+            yield Path("/Library/Application Support/pip/pip.conf")
+        for folder in reversed(environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)):
+            yield Path(folder) / "pip" / "pip.conf"
+        yield Path("/etc/pip.conf")
+        yield home / ".pip" / "pip.conf"
+        if sys.platform == "darwin":
+            yield home / "Library" / "Application Support" / "pip" / "pip.conf"
+        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf"
+        yield Path(sys.base_prefix) / "pip.conf"
+        yield Path(sys.prefix) / "pip.conf"
+    if chosen:
+        yield Path(chosen)
+
+
+def _indexes(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    added: dict[str, str] = {}
+    if index := pip.get("index-url"):
+        added["UV_DEFAULT_INDEX"] = index.strip()
+    if extra := pip.get("extra-index-url", "").split():
+        added["UV_INDEX"] = " ".join(extra)
+        # pip takes the best version over all indexes; uv would stop at the first that knows the name, and then
+        # not find a version that pip has installed.
+        if not environ.get("UV_INDEX_STRATEGY"):
+            added["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    if links := pip.get("find-links", "").split():
+        added["UV_FIND_LINKS"] = ",".join(links)
+    return added
+
+
+def _connection(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    added: dict[str, str] = {}
+    authorities = next(filter(None, (pip.get("cert"), *(environ.get(name) for name in _CA_VARIABLES))), None)
+    if authorities and not environ.get("SSL_CERT_FILE"):
+        added["SSL_CERT_FILE"] = authorities.strip()
+    if hosts := pip.get("trusted-host", "").split():
+        added["UV_INSECURE_HOST"] = environ.get("UV_INSECURE_HOST") or " ".join(hosts)
+    if (proxy := pip.get("proxy")) and not any(environ.get(n) for n in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY")):
+        added |= {"HTTPS_PROXY": proxy.strip(), "HTTP_PROXY": proxy.strip()}
+    if (seconds := pip.get("timeout") or pip.get("default-timeout")) and not environ.get("UV_HTTP_TIMEOUT"):
+        added["UV_HTTP_TIMEOUT"] = seconds.strip()
+    return added
+
+
+def _uv_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The files of the person and the machine, which uv reads by itself."""
+    if chosen := environ.get("UV_CONFIG_FILE"):
+        yield Path(chosen)
+        return
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    configuration = environ.get("APPDATA") if sys.platform == "win32" else environ.get("XDG_CONFIG_HOME")
+    yield Path(configuration or home / ".config") / "uv" / "uv.toml"
+    yield Path("/etc/uv/uv.toml")
+
+
+def _addresses(file: Path) -> list[Address]:
+    try:
+        return list(_addresses_in(tomllib.loads(file.read_text("utf-8")), file.parent))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return []
+
+
+def _uv_table(file: Path) -> dict[str, Any]:
+    """The settings for uv in a file that may be a stranger's."""
+    try:
+        settings: Any = plain_toml.parse(Folder(file.parent).read_text(file.name, FILE_BYTES))
+    except (OSError, ValueError):
+        return {}
+    if file.name == "pyproject.toml":
+        tool = settings.get("tool")
+        settings = tool.get("uv") if isinstance(tool, dict) else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _addresses_in(settings: Mapping[str, Any], place: Path) -> Iterator[Address]:
+    """The addresses, in the order of their strength; `place` is where relative folders begin."""
+    for index in _tables(settings.get("index")):
+        name = index.get("name")
+        named = f"{name}=" if isinstance(name, str) and name.isidentifier() else ""
+        kind = "default index" if index.get("default") else "index"
+        yield from ((kind, f"{named}{url}") for url in _texts(index.get("url")) if not index.get("explicit"))
+    for table in (settings, settings.get("pip")):
+        if isinstance(table, dict):
+            yield from (("default index", url) for url in _texts(table.get("index-url")))
+            yield from (("index", url) for url in _texts(table.get("extra-index-url")))
+            yield from (("find-links", _absolute(url, place)) for url in _texts(table.get("find-links")))
+            if table.get("no-index") is True:
+                yield ("no-index", "true")
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    return [text for text in texts if isinstance(text, str) and text and not any(map(str.isspace, text))]
+
+
+def _absolute(address: str, place: Path) -> str:
+    return address if "://" in address else str(place / address)
+
+
+def _variables_of(addresses: Sequence[Address]) -> dict[str, str]:
+    by_kind: dict[str, list[str]] = {}
+    for kind, where in addresses:
+        by_kind.setdefault(kind, []).append(where)
+    joined = {
+        "UV_DEFAULT_INDEX": " ".join(by_kind.get("default index", ())[:1]),
+        "UV_INDEX": " ".join(by_kind.get("index", ())),
+        "UV_FIND_LINKS": ",".join(by_kind.get("find-links", ())),
+    }
+    return {name: value for name, value in joined.items() if value}
+
+
+def _forbids_index(addresses: Sequence[Address]) -> bool:
+    return any(kind == "no-index" for kind, _ in addresses)

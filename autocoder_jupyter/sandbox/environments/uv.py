@@ -1,0 +1,269 @@
+"""Run uv, and say its failures in one sentence.
+
+uv comes as a wheel with its binary inside; where that is missing the one on PATH is used. It always runs as a
+subprocess with its own environment variables: nothing of the notebook's process is changed.
+
+uv reads settings (indexes, versions of Python and more) from the folder that it runs in and those above. A stranger may
+have written them, so it runs in the topmost folder; the person's own settings and the machine's are read as ever. What
+the notebook's folder wants is a wish that the person can agree to (`index_wishes`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
+from autocoder_jupyter.sandbox.cancellation import CancellationToken, run_cancellable
+from autocoder_jupyter.sandbox.environments import package_index
+from autocoder_jupyter.sandbox.environments.package_index import (
+    Address,
+    UvSettings,
+    folder_indexes,
+    uv_settings,
+    without_credentials,
+)
+from autocoder_jupyter.trust import Wish, trust_in
+
+_NETWORK_SIGNS = (
+    "failed to fetch",
+    "error sending request",
+    "dns error",
+    "connection refused",
+    "could not connect",
+    "operation timed out",
+    "request failed after",
+    "network connectivity is disabled",
+    "error decoding response body",
+)
+_NOT_MEANT = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_SYSTEM_PYTHON"),  # which happen to be active
+    *("UV_PROJECT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"),  # other folders to run in
+    "UV_COMPILE_BYTECODE",  # by an interpreter that runs `.pth` files of packages
+)
+_PATHS = {"UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+WITHDRAWN = "withdrawn from the package index: "
+"""Begins a line of progress that is not passing: a version of a lock that its authors took back."""
+
+_YANKED = re.compile(r"warning: `([^`]{1,200})` is yanked(?: \(reason: \"([^\n]*)\"\))?")
+_CHATTER = (
+    "Using Python",
+    "Resolved ",
+    "Prepared ",
+    "Installed ",
+    "Uninstalled ",
+    "Downloading ",
+    "Downloaded ",
+    "+ ",
+    "- ",
+)
+_BOX = re.compile(r"^[\s×╰├│─▶]+|^\s*(?:error|cause|hint|Caused by):\s*")
+_ADDRESS = re.compile(r"(?:https?|file)://\S+")
+_LONGEST_COMPLAINT = 100_000
+"""Characters of uv's output that are read; names in it come from an index."""
+
+_NAME = r"(?<![A-Za-z0-9._-])(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)(?:\[[^\[\]]*+\])?"
+
+
+class IndexUnreachable(PackageError):
+    """The network failed, so nothing is known about the packages."""
+
+
+def run_uv(
+    arguments: Sequence[str],
+    *,
+    input: str = "",
+    suspects: Sequence[str] = (),
+    on_progress: Callable[[str], None] | None = None,
+    token: CancellationToken | None = None,
+) -> str:
+    """Run uv and return its standard output. When the network fails, once more with what is in uv's cache.
+
+    Args:
+        arguments: of uv.
+        input: its standard input.
+        suspects: names of distributions, the likeliest to be at fault first; one of them is named in the error.
+        on_progress: gets one line when the cache is used in place of the network.
+        token: ends uv and all that it started.
+
+    Raises:
+        PackageError: uv failed.
+        Cancelled: it was stopped.
+        SandboxUnavailable: there is no uv.
+    """
+    token = token or CancellationToken()
+    done = _run(arguments, input, token)
+    if done.returncode and _is_network_failure(done.stderr):
+        if on_progress is not None:
+            on_progress("the package index does not answer; trying with the packages of the cache")
+        offline = _run([*arguments, "--offline"], input, token)
+        if not offline.returncode:
+            return offline.stdout
+    if done.returncode:
+        raise package_error(done.stderr, suspects)
+    if on_progress is not None:
+        for pin, reason in _YANKED.findall(done.stderr[:_LONGEST_COMPLAINT]):
+            on_progress(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
+    return done.stdout
+
+
+def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
+    """What uv printed, as an error with the distribution at fault and the one sentence that matters."""
+    stderr = stderr[:_LONGEST_COMPLAINT]
+    lines = [line for line in map(_clean, stderr.splitlines()) if line and not line.startswith(_CHATTER)]
+    text = " ".join(lines)
+    if _is_network_failure(stderr):
+        return IndexUnreachable(
+            "The package index cannot be reached, and the packages are not all in uv's cache.",
+            why=_first(lines, "Failed to fetch", "error sending request", "dns error") or text[:300],
+            hint="Check the connection, the proxy and the index configuration of pip or uv.",
+        )
+    if "os error 28" in stderr or "no space left on device" in stderr.lower():
+        return disk_is_full()
+    if unknown := re.search(rf"{_NAME} (?:was not found in the (?:package registry|provided)|is not in the)", text):
+        return _unknown(unknown["name"])
+    if wheelless := re.search(rf"{_NAME}(?:[=<>!~][^ ]{{0,200}})? has no (?:usable )?wheels", text):
+        name = wheelless["name"]
+        return PackageRefused(
+            f"No wheel of {name} fits this Python and platform, and source distributions are never built.",
+            why=_essence(lines),
+            hint="Ask for another version or another package.",
+            package=name,
+        )
+    if mismatch := re.search(rf"Hash mismatch for `{_NAME}", text):
+        return PackageRefused(
+            f"The file of {mismatch['name']} on the package index is not the one that the lock names.",
+            why="Its SHA-256 is another: it was exchanged, there or on the way, or the lock was.",
+            hint="Use the index that the lock was made with, or run the cell again, which makes a new lock.",
+            package=mismatch["name"],
+        )
+    package = next((name for name in suspects if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)), None)
+    return PackageError(
+        f"The packages cannot be installed together{f', because of {package}' if package else ''}.",
+        why=_essence(lines),
+        hint="Loosen or drop one of the requirements.",
+        package=package,
+    )
+
+
+def disk_is_full() -> PackageError:
+    """No package is at fault."""
+    return PackageError(
+        "There is no room on the disk for the packages.",
+        why="No space is left where environments are kept, or in uv's cache.",
+        hint="Make room: %autocode cache shows what our own take, %autocode cache prune removes what is not used.",
+    )
+
+
+def find_uv() -> str:
+    """The path of uv's binary.
+
+    Raises:
+        SandboxUnavailable: neither the wheel nor PATH has one.
+    """
+    try:
+        from uv import find_uv_bin
+
+        return str(find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        found = shutil.which("uv")
+    if found is None:
+        raise SandboxUnavailable("uv, which installs packages, is missing.", hint="pip install uv")
+    return found
+
+
+def index_wishes(folder: Path) -> tuple[Wish, ...]:
+    """Where the folder wants packages from, for a person to agree to."""
+    return _wishes(folder_indexes(folder))
+
+
+def index_identity() -> str:
+    """Where uv takes packages from now, as a hash that belongs into the address of what is made of them."""
+    variables, settings = _told()
+    return package_index.index_identity(variables, settings)
+
+
+def _run(arguments: Sequence[str], input: str, token: CancellationToken) -> subprocess.CompletedProcess[str]:
+    variables, settings = _told()
+    options = settings.options if arguments[0] == "pip" else ()
+    command = [find_uv(), *arguments, *options]
+    return run_cancellable(command, input=input, env=variables, folder=Path(Path.cwd().anchor), token=token)
+
+
+def _told() -> tuple[dict[str, str], UvSettings]:
+    """The environment variables of uv, and what else it is told."""
+    here = Path.cwd()
+    wanted = folder_indexes(here)
+    is_agreed = bool(wanted) and trust_in(here).covers(_wishes(wanted))
+    settings = uv_settings(os.environ, wanted if is_agreed else ())
+    variables = {
+        **os.environ,
+        "UV_NO_PROGRESS": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "NO_COLOR": "1",
+        **settings.variables,
+    }
+    for name in _NOT_MEANT:
+        variables.pop(name, None)
+    # uv runs elsewhere, and what the person says relative to here stays here.
+    for name in _PATHS & variables.keys():
+        variables[name] = str(here / variables[name])
+    if links := variables.get("UV_FIND_LINKS"):
+        variables["UV_FIND_LINKS"] = ",".join(link if "://" in link else str(here / link) for link in links.split(","))
+    return variables, settings
+
+
+def _wishes(addresses: Sequence[Address]) -> tuple[Wish, ...]:
+    return tuple(
+        Wish(
+            part="package index",
+            name=kind,
+            value=without_credentials(where),
+            why="packages are installed from there, and run in the sandbox",
+            hidden=where,
+        )
+        for kind, where in addresses
+    )
+
+
+def _is_network_failure(stderr: str) -> bool:
+    lowered = stderr.lower()
+    return any(sign in lowered for sign in _NETWORK_SIGNS)
+
+
+def _clean(line: str) -> str:
+    """One line of uv's without its drawing and without addresses, which may hold names and passwords."""
+    previous = None
+    while previous != line:
+        previous, line = line, _BOX.sub("", line)
+    return _ADDRESS.sub("(the package index)", line).strip()
+
+
+def _first(lines: Sequence[str], *starts: str) -> str:
+    return next((line for start in starts for line in lines if line.startswith(start)), "")
+
+
+def _essence(lines: Sequence[str]) -> str:
+    """The sentences from the first "Because" to its conclusion; else what there is, cut."""
+    start = next((number for number, line in enumerate(lines) if line.startswith("Because")), 0)
+    sentences = [line for line in lines[start:] if not line.startswith("No solution found")]
+    return " ".join(sentences)[:600]
+
+
+def _unknown(name: str) -> PackageError:
+    """An unknown name gets a suggestion only when a distribution beside the notebook is spelled nearly alike."""
+    installed = {canonicalize_name(found) for d in importlib.metadata.distributions() if (found := d.metadata["Name"])}
+    close = difflib.get_close_matches(canonicalize_name(name), installed, n=1, cutoff=0.8)
+    return PackageError(
+        f"There is no package {name} on the package index.",
+        hint=f"Did you mean {close[0]}?" if close else "Check the spelling; the model may have made the name up.",
+        package=name,
+    )

@@ -1,0 +1,1 @@
+"""The notebook's side of a worker, the same for every sandbox."""

@@ -1,0 +1,64 @@
+"""Which arguments a function changed in place: what was sent, and what came back when it was asked for afterwards.
+
+The comparison is ours; the bytes that came back are the program's. A function that keeps a copy of its arguments and
+gives that back cannot be told from one that leaves them alone. It harms nobody: it works on a private copy in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from autocoder_jupyter import codec
+from autocoder_jupyter.sandbox.host.replies import refused
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
+
+
+def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
+    """Names of the arguments that are not what they were.
+
+    Raises:
+        OutputRefused: what came back is not the arguments that were sent.
+    """
+    entries = header.get("arguments")
+    names = [entry["name"] for entry in sent.entries]
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise refused("arguments that are no list")
+    if [entry.get("name") for entry in entries] != names:
+        raise refused("other arguments than were sent")
+    before = _parts(sent.entries, memoryview(b"".join(sent.pieces)))
+    after = _parts(entries, payload)
+    return tuple(name for name, one, other in zip(names, before, after, strict=True) if not _same(one, other))
+
+
+_Part = tuple[Mapping[str, Any] | None, memoryview]
+
+
+def _parts(entries: Sequence[Mapping[str, Any]], payload: memoryview) -> list[_Part]:
+    try:
+        found = [(entry.get("header"), part) for entry, part in unpacked(entries, payload)]
+    except OutOfBounds as error:
+        raise refused(f"argument {error} reaches beyond its payload") from None
+    return [(header if isinstance(header, dict) else None, part) for header, part in found]
+
+
+def _same(one: _Part, other: _Part) -> bool:
+    if one[0] is None or other[0] is None:
+        return one[0] is other[0]
+    if one[0] == other[0] and pa.py_buffer(one[1]).equals(pa.py_buffer(other[1])):
+        return True
+    if one[0]["type"] not in ("DataFrame", "Series") or other[0].get("type") != one[0]["type"]:
+        return False
+    return _digest(*one) == _digest(*other)  # the same values can be laid out in several ways
+
+
+def _digest(header: Mapping[str, Any] | None, part: memoryview) -> str:
+    assert header is not None
+    private = memoryview(bytearray(part))  # what is decoded may stay a view of it
+    try:
+        return codec.encode(codec.decode(header, private, folder=Path(), trusted=False), header["type"]).digest()
+    except (codec.Corrupt, codec.TypeMismatch, codec.Unencodable) as error:
+        raise refused(f"an argument: {error}") from None

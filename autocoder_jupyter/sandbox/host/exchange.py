@@ -1,0 +1,272 @@
+"""One request over a process's three streams and what comes back, without deadlock and within a deadline.
+
+Both directions and both reports are polled together, so a program that prints while it is being sent a gigabyte stops
+nobody. What arrives on the data stream was written by generated code: lengths, sizes and JSON are checked before use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from autocoder_jupyter.codec.bounded_json import Allowance, parse
+from autocoder_jupyter.sandbox.host.process import Process
+from autocoder_jupyter.sandbox.worker import frames
+
+HEADER_LIMIT = 1 << 20
+"""Bytes of one JSON header from a program."""
+
+REPORT_LIMIT = 64 << 20
+"""Bytes of one JSON header from the zygote, which holds two captured texts."""
+
+_SHORT = 1 << 16
+_PIECES = 64
+
+
+class Expired(Exception):
+    """The program's time is over."""
+
+
+class Ended(Exception):
+    """A stream ended, so the worker is no more."""
+
+
+class NotTaken(Ended):
+    """The worker ended, or did nothing, before it took the request, so no program is to blame. The text may say why."""
+
+
+class Malformed(Exception):
+    """What came over a stream is not a frame that may come; the text says why."""
+
+
+OnFrame = Callable[[dict[str, Any], memoryview], None]
+
+
+class FrameReader:
+    """Reads frames from a non-blocking descriptor as bytes arrive; each payload goes into one buffer of its own."""
+
+    def __init__(self, fd: int, *, header_limit: int, payload_limit: int) -> None:
+        self._fd = fd
+        self._header_limit = header_limit
+        self._payload_limit = payload_limit
+        self._room: memoryview = memoryview(bytearray(4))
+        self._filled = 0
+        self._header: dict[str, Any] | None = None
+        self._in_length = True
+        self.consumed = 0
+
+    @property
+    def between_frames(self) -> bool:
+        """Whether nothing is half read."""
+        return self._in_length and not self._filled
+
+    def read(self, on_frame: OnFrame) -> None:
+        """Take what is there and hand over every frame that is complete.
+
+        Raises:
+            Ended: the stream has ended.
+            Malformed: this is not a frame.
+        """
+        while True:
+            try:
+                count = os.readv(self._fd, [self._room[self._filled :]])
+            except BlockingIOError:
+                return
+            except OSError:
+                raise Ended from None
+            if not count:
+                raise Ended
+            self.consumed += count
+            self._filled += count
+            while self._filled == len(self._room):
+                self._advance(on_frame)
+                if self._in_length:
+                    break
+
+    def _advance(self, on_frame: OnFrame) -> None:
+        """One part of a frame is complete: go on to the next."""
+        if self._in_length:
+            length = int.from_bytes(self._room, "big")
+            if not 2 <= length <= self._header_limit:
+                raise Malformed(
+                    f"bytes that are no message: by the first four, a header of {length:,} bytes would follow. "
+                    "Perhaps a process that the program started wrote into its stream."
+                )
+            self._expect(length, in_length=False)
+        elif self._header is None:
+            self._header = _parse(self._room)
+            size = self._header.get("payload")
+            if type(size) is not int or not 0 <= size <= self._payload_limit:
+                raise Malformed(f"a payload of {str(size)[:30]} bytes, {self._payload_limit} are allowed")
+            self._expect(size, in_length=False)
+        else:
+            header, payload, self._header = self._header, self._room, None
+            self._expect(4, in_length=True)
+            on_frame(header, payload)
+
+    def _expect(self, size: int, *, in_length: bool) -> None:
+        try:
+            self._room = frames.allocate(size)
+        except (OSError, MemoryError):
+            raise Malformed(f"{size} bytes, for which this machine has no memory") from None
+        self._filled = 0
+        self._in_length = in_length
+
+
+def _parse(room: memoryview) -> dict[str, Any]:
+    try:
+        # The parser of the standard library keeps all other threads waiting until it is done.
+        header = json.loads(bytes(room)) if len(room) <= _SHORT else parse(room, Allowance())
+    except (ValueError, RecursionError):
+        raise Malformed("a header that is not JSON, of too many parts, or nested too deeply") from None
+    if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
+        raise Malformed("a header without a kind")
+    return header
+
+
+class Streams:
+    """A process's streams as the channel uses them: non-blocking, polled together, woken from any thread."""
+
+    def __init__(self, process: Process, *, payload_limit: int) -> None:
+        self._process = process
+        self._requests, data, control = (s.fileno() for s in (process.requests, process.data, process.control))
+        for fd in (self._requests, data, control):
+            os.set_blocking(fd, False)
+            _enlarge(fd)
+        self._data_fd, self._control_fd = data, control
+        self._data = FrameReader(data, header_limit=HEADER_LIMIT, payload_limit=payload_limit)
+        self._control = FrameReader(control, header_limit=REPORT_LIMIT, payload_limit=0)
+        self._woken, self._wake = os.pipe()
+        self._closed = False
+        self._closing = threading.Lock()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the worker is gone. Only between exchanges, when it has nothing to say."""
+        if self._closed:
+            return True
+        poll = select.poll()
+        poll.register(self._control_fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def wake(self) -> None:
+        """Make `exchange`, in whatever thread it waits, raise `Ended`."""
+        with self._closing:
+            if not self._closed:
+                os.write(self._wake, b".")
+
+    def close(self) -> None:
+        """Close everything. Only when no exchange is under way."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            for stream in (self._process.requests, self._process.data, self._process.control):
+                stream.close()
+            os.close(self._woken)
+            os.close(self._wake)
+
+    def exchange(
+        self, pieces: Iterable[Any], on_frame: OnFrame, *, until: str, seconds: float, patience: float
+    ) -> dict[str, Any]:
+        """Send `pieces`, hand over every data frame, and return the zygote's report of the kind `until`.
+
+        It returns when the report is there and all the bytes that it announces have been read. A report "taken" comes
+        before the program runs.
+
+        Args:
+            pieces: bytes-like, sent one after the other without a copy; they must not change meanwhile.
+            on_frame: called with each data frame's header and payload; may raise to stop.
+            until: kind of the report that ends it.
+            seconds: from when the request is taken to its end; a worker slow to get ready costs a program nothing.
+            patience: seconds until it is taken.
+
+        Raises:
+            Expired, Ended, NotTaken, Malformed: as they say. The worker can then not be used any more.
+        """
+        outgoing = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view.nbytes)
+        reports: list[dict[str, Any]] = []
+        taken = False
+        deadline = time.monotonic() + patience
+
+        def on_report(header: dict[str, Any], _payload: memoryview) -> None:
+            nonlocal taken, deadline
+            if header["kind"] == "taken" and not taken:
+                taken = True
+                deadline = time.monotonic() + seconds
+            else:
+                reports.append(header)
+
+        start = self._data.consumed
+        try:
+            while True:
+                if reports and self._is_last(reports[-1], until, start):
+                    return reports[-1]
+                ready = self._poll(deadline, sending=bool(outgoing))
+                if self._woken in ready:
+                    raise Ended
+                if self._requests in ready and outgoing:
+                    self._send(outgoing)
+                if self._data_fd in ready:
+                    self._data.read(on_frame)
+                if self._control_fd in ready:
+                    self._control.read(on_report)
+        except (Ended, Expired) as error:
+            with contextlib.suppress(Ended):  # it may have been taken a moment ago
+                self._control.read(on_report)
+            if taken:
+                raise
+            late = isinstance(error, Expired)
+            raise NotTaken(f"It was not ready after {patience:g} s." if late else "") from None
+
+    def _is_last(self, report: dict[str, Any], until: str, start: int) -> bool:
+        if report["kind"] != until:
+            raise Malformed(str(report.get("text") or f"an unexpected report {report['kind'][:30]!r}"))
+        left = report.get("data_bytes", 0) - (self._data.consumed - start)
+        if left < 0:
+            raise Malformed("more bytes than were reported")
+        if left == 0 and not self._data.between_frames and report.get("finished"):
+            raise Malformed("a frame that breaks off")
+        return bool(left == 0)
+
+    def _poll(self, deadline: float, *, sending: bool) -> dict[int, int]:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise Expired
+        poll = select.poll()
+        for fd in (self._data_fd, self._control_fd, self._woken):
+            poll.register(fd, select.POLLIN)
+        if sending:
+            poll.register(self._requests, select.POLLOUT)
+        return dict(poll.poll(min(left, 3600) * 1000 + 1))
+
+    def _send(self, outgoing: deque[memoryview]) -> None:
+        try:
+            count = os.writev(self._requests, [outgoing[place] for place in range(min(len(outgoing), _PIECES))])
+        except BlockingIOError:
+            return
+        except OSError:
+            raise Ended from None
+        while count:
+            piece = outgoing.popleft()
+            if count < piece.nbytes:
+                outgoing.appendleft(piece[count:])
+                return
+            count -= piece.nbytes
+
+
+def _enlarge(fd: int) -> None:
+    """Let a pipe hold 1 MiB, where this is a pipe and a user may have one more large one."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 1 << 20)
+    except (ImportError, AttributeError, OSError):
+        pass

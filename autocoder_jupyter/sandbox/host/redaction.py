@@ -1,0 +1,108 @@
+"""Keep the values of secrets out of what a program says: a program that sees one may print it or raise it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from autocoder_jupyter.errors import AutocodeError
+from autocoder_jupyter.redaction.secrets import redact, without_secrets
+from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.protocol import CallOutcome, CommandOutcome, OnCall, Program, TestRun, Worker
+from autocoder_jupyter.sandbox.worker.entries import Packed
+from autocoder_jupyter.types import TestOutcome
+
+
+class DiscreetWorker:
+    """A `Worker` whose words hold no secret, so that they may be journalled and told to a model. Values are not words.
+
+    Args:
+        worker: does the work.
+        secrets: values by the name under which the program sees them.
+    """
+
+    def __init__(self, worker: Worker, secrets: Mapping[str, str]) -> None:
+        self.id = worker.id
+        self._worker = worker
+        self._secrets = secrets
+
+    def call(
+        self,
+        program: Program,
+        arguments: Mapping[str, Any],
+        *,
+        seed: int | None = None,
+        seconds: float | None = None,
+        reuse: bool = False,
+        watch_inputs: bool = False,
+    ) -> CallOutcome:
+        """See `Worker.call`."""
+        with self._hushed():
+            outcome = self._worker.call(
+                program, arguments, seed=seed, seconds=seconds, reuse=reuse, watch_inputs=watch_inputs
+            )
+        return dataclasses.replace(outcome, stdout=self._said(outcome.stdout), stderr=self._said(outcome.stderr))
+
+    def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
+        """See `Worker.answer`. It goes to tests, whose words `test` looks at, and is left as it is."""
+        return self._worker.answer(program, packed, seconds=seconds, watch_inputs=watch_inputs)
+
+    def test(
+        self,
+        program: Program,
+        tests: str,
+        expected: Sequence[str],
+        *,
+        callee: Worker | None,
+        seconds: float | None = None,
+        on_report: Callable[[TestOutcome], None] | None = None,
+        on_call: OnCall | None = None,
+    ) -> TestRun:
+        """See `Worker.test`."""
+        # The id of a case holds its parameters; those of a run are the tests' own, which know no secret.
+        report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
+        with self._hushed():
+            run = self._worker.test(
+                program, tests, expected, callee=callee, seconds=seconds, on_report=report, on_call=on_call
+            )
+        return dataclasses.replace(
+            run,
+            outcomes=tuple(self._outcome(outcome, "message") for outcome in run.outcomes),
+            output=self._said(run.output),
+            collection_error=self._said(run.collection_error),
+        )
+
+    def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
+        """See `Worker.command`."""
+        with self._hushed():
+            outcome = self._worker.command(command, files, seconds=seconds)
+        return dataclasses.replace(outcome, output=self._said(outcome.output))
+
+    def kill(self) -> None:
+        """See `Worker.kill`."""
+        self._worker.kill()
+
+    @property
+    def alive(self) -> bool:
+        """See `Worker.alive`."""
+        return self._worker.alive
+
+    def in_order(self) -> bool:
+        """See `Worker.in_order`."""
+        return self._worker.in_order()
+
+    def _said(self, text: str) -> str:
+        return without_secrets(text, self._secrets)
+
+    def _outcome(self, outcome: TestOutcome, *fields: str) -> TestOutcome:
+        return outcome.model_copy(update={field: self._said(getattr(outcome, field)) for field in fields})
+
+    @contextmanager
+    def _hushed(self) -> Iterator[None]:
+        try:
+            yield
+        except AutocodeError as error:
+            redact(error, self._secrets)
+            raise

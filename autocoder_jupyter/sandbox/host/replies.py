@@ -1,0 +1,192 @@
+"""From what a program sent to values or to a typed error. Everything in a header may be a lie."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocoder_jupyter import codec
+from autocoder_jupyter.errors import (
+    OutOfMemory,
+    OutputRefused,
+    SandboxCrash,
+    SandboxError,
+    SolutionError,
+    WrongType,
+)
+from autocoder_jupyter.kinds.element_types import misfit
+from autocoder_jupyter.sandbox.host.boundaries import boundary_hint
+from autocoder_jupyter.sandbox.host.received import receive
+from autocoder_jupyter.sandbox.host.text import stable
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, unpacked
+from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.untrusted.visible import visible
+
+_LONGEST_TEXT = 40_000
+"""Characters of a text in an error frame that are read: what the worker sends of a traceback, and nothing beyond."""
+
+MEMORY_HINT = "Give the sandbox more memory, or let the function work on less at a time."
+
+_SIGNALS = {
+    signal.SIGSEGV: "a segmentation fault",
+    signal.SIGABRT: "an abort",
+    signal.SIGBUS: "a bus error",
+    signal.SIGFPE: "an arithmetic fault",
+    signal.SIGILL: "an illegal instruction",
+    signal.SIGKILL: "a kill",
+    signal.SIGTERM: "a termination signal",
+    signal.SIGSYS: "a forbidden system call",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gave, as it came: a result frame, or one that says why there is none. Neither is to be trusted.
+
+    `folder` is the worker's inside; `changed` names the arguments that were changed in place, if they were watched.
+    """
+
+    header: dict[str, Any]
+    payload: memoryview
+    stdout: str
+    stderr: str
+    folder: str
+    changed: tuple[str, ...] = ()
+
+
+class Digests(Mapping[str, str]):
+    """Content hashes of outputs by name, taken when they are first looked at, because large frames take a while.
+
+    Look before changing a value: a digest is that of the value as it is then.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._makers = makers
+        self._known: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = self._makers[name]()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def read_outputs(
+    header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec]
+) -> tuple[dict[str, Any], Digests]:
+    """The values of a result frame, validated, and their digests.
+
+    Raises:
+        OutputRefused: they are not what was declared, or not well-formed.
+        WrongType: a list or dict holds something else than was declared.
+    """
+    entries = header.get("outputs")
+    if not isinstance(entries, list) or len(entries) != len(specs):
+        raise refused("another number of outputs than declared")
+    for entry, spec in zip(entries, specs, strict=True):
+        own = entry.get("header") if isinstance(entry, dict) else None
+        if not isinstance(own, dict) or entry.get("name") != spec.name or own.get("type") != spec.type:
+            raise refused(f"output {spec.name!r} is not the one that was declared")
+    try:
+        parts = list(unpacked(entries, payload))
+    except OutOfBounds as error:
+        raise refused(f"output {error} reaches beyond its payload") from None
+    values: dict[str, Any] = {}
+    makers: dict[str, Callable[[], str]] = {}
+    for (entry, part), spec in zip(parts, specs, strict=True):
+        own = entry["header"]
+        try:
+            value = values[spec.name] = receive(own, part, trusted=False)
+        except codec.Corrupt as error:
+            raise refused(f"output {spec.name!r}: {error}") from None
+        if problem := misfit(value, spec.elements):
+            told = f"Output {spec.name!r} is declared as {spec.written_type}: {problem}."
+            raise WrongType("The function does not return what it declares.", why=told)
+        makers[spec.name] = _digest_of(value, own, part)
+    return values, Digests(makers)
+
+
+def seconds_of(value: object) -> float | None:
+    """A duration that a header names; None for what is none, such as an int that no float can hold."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
+
+
+def refused(why: str) -> OutputRefused:
+    """The error for bytes that the protocol does not allow."""
+    return OutputRefused("What the program sent back is not acceptable.", why=stable(why, "", 2_000))
+
+
+def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> SandboxError:
+    """The typed error that an error frame stands for."""
+    kind = header.get("error")
+    message = _text(header.get("message"), folder)
+    if kind == "OutOfMemory":
+        return OutOfMemory("The function ran out of memory.", hint=MEMORY_HINT)
+    if kind == "WrongType":
+        return WrongType("The function does not return what it declares.", why=message)
+    if kind == "SystemExit":
+        return SandboxCrash(
+            "The function ended the interpreter instead of returning.",
+            why=f"sys.exit({_text(header.get('code'), folder)}) at {_place(header)}",
+        )
+    if kind != "SolutionError":
+        return refused("an error of an unknown kind")
+    exception = visible(_text(header.get("exception_type"), folder)[:200])
+    line, traceback = header.get("line"), _text(header.get("traceback"), folder)
+    return SolutionError(
+        f"The function raised {exception}: {message}" if message else f"The function raised {exception}.",
+        why=_place(header),
+        hint=boundary_hint(exception, message, traceback),
+        exception_type=exception,
+        line=line if type(line) is int else None,
+        source=_text(header.get("source"), folder),
+        stderr=stderr,
+        traceback=traceback,
+    )
+
+
+def crash(report: Mapping[str, Any], *, stderr: str) -> SandboxError:
+    """The error for a program that ended without an answer."""
+    number = report.get("signal")
+    if report.get("out_of_memory"):
+        return OutOfMemory("The program was killed because it needed more memory than allowed.", hint=MEMORY_HINT)
+    last = stderr.strip().rsplit("\n", 1)[-1][:300]
+    if number is None:
+        code = report.get("exit_code")
+        how = f"with exit code {code}" if code is not None else "by closing its channel"
+        return SandboxCrash(f"The program ended the interpreter in the middle of the call, {how}.", why=last)
+    return SandboxCrash(f"The interpreter died of {signal_words(number)}.", why=last, signal=number)
+
+
+def signal_words(number: int) -> str:
+    """A signal for a person: `a segmentation fault (SIGSEGV)`."""
+    try:
+        known = signal.Signals(number)
+    except ValueError:
+        return f"signal {number}"
+    words = _SIGNALS.get(known)
+    return f"{words} ({known.name})" if words else known.name
+
+
+def _place(header: Mapping[str, Any]) -> str:
+    line, source = header.get("line"), header.get("source")
+    return f"line {line}: {visible(_text(source, '')[:300])}" if type(line) is int else ""
+
+
+def _text(value: Any, folder: str) -> str:
+    return stable(value, folder, _LONGEST_TEXT) if isinstance(value, str) else ""
+
+
+def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable[[], str]:
+    kind = header["type"]
+    if kind in ("DataFrame", "Series"):  # the same values can be laid out in several ways
+        return lambda: codec.encode(value, kind).digest()
+    digest = codec.Encoded(header, (part,)).digest()
+    return lambda: digest

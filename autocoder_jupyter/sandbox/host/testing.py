@@ -1,0 +1,165 @@
+"""A test run as a conversation: the tests run in one worker, the function that they call in another.
+
+The tests' worker is asked to run them, and answers with news and, at last, with a call or with its end. A call is made
+in the function's worker exactly as any other; what it gave is the next request to the tests' worker. So neither the
+tests nor what they expect are ever in a process of the function's, nor in one that such a process is forked from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from autocoder_jupyter.codec import Corrupt
+from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, SandboxTimeout, WrongType
+from autocoder_jupyter.sandbox.host import replies
+from autocoder_jupyter.sandbox.host.exchange import Malformed
+from autocoder_jupyter.sandbox.host.packing import describe
+from autocoder_jupyter.sandbox.host.received import receive
+from autocoder_jupyter.sandbox.host.replies import Answer
+from autocoder_jupyter.sandbox.host.text import without_places
+from autocoder_jupyter.sandbox.host.verdicts import Verdicts
+from autocoder_jupyter.sandbox.protocol import OnCall, Program, Worker
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
+from autocoder_jupyter.sandbox.worker.frames import pack
+
+_FROM_THE_ANSWER = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
+_WORDS = ("message", "traceback")
+
+
+class Testing:
+    """What the tests' worker is told next, and what it said.
+
+    Args:
+        program: whose function is called.
+        tests: source of the tests.
+        callee: the worker of the function; None has it called in the process of the tests.
+        verdicts: takes the news.
+        deadline: by `time.monotonic`.
+        on_call: see `protocol.Worker.test`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        tests: str,
+        callee: Worker | None,
+        verdicts: Verdicts,
+        deadline: float,
+        on_call: OnCall | None = None,
+    ) -> None:
+        self._program = program
+        self._callee = callee
+        self._verdicts = verdicts
+        self._deadline = deadline
+        self._on_call = on_call
+        self._call: Packed | None = None
+        self._gone = ""
+        own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
+        stub = program.code if callee is None else None
+        self.request: list[Any] = [pack({**own, "kind": "test", "tests": tests, "stub": stub, "payload": 0})]
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the run must have ended."""
+        return self._deadline - time.monotonic()
+
+    def take(self, header: dict[str, Any], payload: memoryview) -> None:
+        """One frame of the tests' worker.
+
+        Raises:
+            Malformed, OutputRefused: no test run sends this.
+        """
+        if self._call is not None:
+            raise Malformed("a frame behind a call")
+        if header["kind"] == "call" and self._callee is not None:
+            self._call = _arguments(self._program, header, payload)
+        else:
+            self._verdicts.take(header, payload)
+
+    def goes_on(self) -> bool:
+        """Make the call that was asked for, so that `request` is its outcome; False when none was.
+
+        Raises:
+            SandboxTimeout: the time was up.
+            EngineGone: the sandbox of the function failed.
+        """
+        call, self._call = self._call, None
+        if call is None or self._callee is None:
+            return False
+        self.request = self._outcome(self._callee, call)
+        return True
+
+    def _outcome(self, callee: Worker, call: Packed) -> list[Any]:
+        if not self._gone:
+            try:
+                answer = callee.answer(self._program, call, seconds=self.seconds_left, watch_inputs=True)
+            except (SandboxTimeout, EngineGone):
+                raise
+            except SandboxError as error:
+                self._gone = "" if callee.alive else str(error)
+                return [pack({"kind": "gone", "message": str(error), "payload": 0})]
+            if wrong := _wrong_elements(self._program, answer):
+                return [pack({"kind": "error", "error": "WrongType", "message": wrong, "payload": 0})]
+            if self._on_call is not None:
+                _tell(self._on_call, self._program, call, answer)
+            told = {key: answer.header[key] for key in _FROM_THE_ANSWER if key in answer.header}
+            words = {key: without_places(str(answer.header.get(key, "")), answer.folder) for key in _WORDS}
+            told["args"] = [_placeless(value, answer.folder) for value in _list(told.get("args"))]
+            printed = without_places(answer.stdout + answer.stderr, answer.folder)
+            reply = {"kind": answer.header["kind"], **told, **words, "printed": printed, "changed": answer.changed}
+            return [pack({**reply, "payload": answer.payload.nbytes}), answer.payload]
+        return [pack({"kind": "gone", "message": self._gone, "payload": 0})]
+
+
+def _wrong_elements(program: Program, answer: Answer) -> str:
+    """Which list or dict of a result holds something else than was declared; looked at here, as for any other call."""
+    if answer.header["kind"] != "result" or not any(spec.elements for spec in program.outputs):
+        return ""
+    try:
+        replies.read_outputs(answer.header, answer.payload, program.outputs)
+    except WrongType as error:
+        return error.why
+    except OutputRefused:
+        return ""  # the worker of the tests says it in its own words
+    return ""
+
+
+def _tell(on_call: OnCall, program: Program, call: Packed, answer: Answer) -> None:
+    """Tell of a call that returned what was declared; of any other the worker of the tests says what is wrong."""
+    if answer.header["kind"] != "result":
+        return
+    try:
+        values, _ = replies.read_outputs(answer.header, answer.payload, program.outputs)
+        given = _decoded(call)
+    except (OutputRefused, WrongType, Corrupt, OutOfBounds):
+        return
+    on_call(given, values)
+
+
+def _decoded(call: Packed) -> dict[str, Any]:
+    """The arguments of a test's call."""
+    found = unpacked(call.entries, memoryview(call.pieces[0]))
+    inputs = ((str(entry["name"]), entry.get("header"), part) for entry, part in found)
+    return {name: receive(header, part, trusted=False) for name, header, part in inputs if isinstance(header, dict)}
+
+
+def _arguments(program: Program, header: Mapping[str, Any], payload: memoryview) -> Packed:
+    """The arguments of a test's call, if they are those of the function."""
+    kinds = {spec.name: spec.type for spec in program.inputs}
+    entries = header.get("arguments")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise Malformed("a call without arguments")
+    for entry in entries:
+        if entry.get("type") != kinds.get(str(entry.get("name"))) or type(entry.get("size")) is not int:
+            raise Malformed("an argument that the function does not have")
+    return Packed(entries, [payload], payload.nbytes)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _placeless(value: Any, folder: str) -> Any:
+    return without_places(value, folder) if isinstance(value, str) else value

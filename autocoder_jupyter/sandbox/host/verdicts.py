@@ -1,0 +1,132 @@
+"""From the frames of a test run to one outcome for each expected test."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autocoder_jupyter.sandbox.host.replies import refused, seconds_of
+from autocoder_jupyter.sandbox.host.text import stable
+from autocoder_jupyter.types import Outcome, TestOutcome
+from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.visible import visible
+
+_OUTCOMES: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed", "error": "error"}
+_MOST_TESTS = 10_000
+_LONGEST_MESSAGE = 20_000
+_LONGEST_MESSAGES = 4_000_000
+"""Characters of one message, and of all messages of a run: the worker sends no more of one."""
+
+
+class Verdicts:
+    """Gathers what a test run reports. A test counts as passed when every one of its cases was reported as passed."""
+
+    def __init__(self, tests: str, folder: str, on_report: Callable[[TestOutcome], None] | None) -> None:
+        self._sentences = sentences(tests)
+        self._folder = folder
+        self._on_report = on_report
+        self._collected: list[str] = []
+        self._reported: dict[str, TestOutcome] = {}
+        self._room = _LONGEST_MESSAGES
+        self.collection_error = ""
+        self.missing_module = ""
+        self.exit_code: int | None = None
+        self.output = ""
+
+    def take(self, header: dict[str, Any], _payload: memoryview) -> None:
+        """One frame.
+
+        Raises:
+            OutputRefused: a frame that no test run sends.
+        """
+        kind = header["kind"]
+        if kind == "collected" and not self._collected and isinstance(header.get("ids"), list):
+            self._collected = [visible(str(one)[:500]) for one in header["ids"][:_MOST_TESTS]]
+        elif kind == "reported" and len(self._reported) < _MOST_TESTS:
+            self._report(header)
+        elif kind == "not_collected":
+            said = stable(str(header.get("text")), self._folder, _LONGEST_MESSAGE)
+            self.collection_error = self.collection_error or said
+            self._note_missing(header)
+        elif kind == "finished" and type(header.get("exit_code")) is int:
+            self.exit_code = header["exit_code"]
+            self.output = stable(str(header.get("output") or ""), self._folder)
+        else:
+            raise refused(f"a frame of the kind {kind[:30]!r} in a test run")
+
+    def outcomes(self, expected: Sequence[str]) -> tuple[TestOutcome, ...]:
+        """One outcome for each expected test."""
+        return tuple(self._outcome(name) for name in expected)
+
+    def failures(self) -> str:
+        """The messages of the tests that failed, for a run whose own report was lost."""
+        return "\n".join(
+            f"{one.outcome.upper()} {one.id}\n{one.message}\n"
+            for one in self._reported.values()
+            if one.outcome != "passed"
+        )
+
+    def _report(self, header: dict[str, Any]) -> None:
+        name, outcome = header.get("id"), _OUTCOMES.get(str(header.get("outcome")))
+        if not isinstance(name, str) or outcome is None or name in self._reported:
+            raise refused("a report of a test that makes no sense, or comes twice")
+        told = TestOutcome(
+            id=visible(name[:500]),
+            outcome=outcome,
+            seconds=seconds_of(header.get("seconds")) or 0.0,
+            sentence=self._sentences.get(_function(name), ""),
+            message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
+        )
+        self._room = max(self._room - len(told.message), 0)
+        self._reported[told.id] = told
+        self._note_missing(header)
+        if self._on_report is not None:
+            self._on_report(told)
+
+    def _note_missing(self, header: Mapping[str, Any]) -> None:
+        name = header.get("missing_module")
+        if isinstance(name, str) and name and not self.missing_module:
+            self.missing_module = name.split(".", 1)[0][:100]
+
+    def _outcome(self, name: str) -> TestOutcome:
+        cases = [case for case in self._collected if case == name or _function(case) == name]
+        reported = [self._reported[case] for case in cases if case in self._reported]
+        bad = [case for case in reported if case.outcome != "passed"]
+        outcome: Outcome = "missing"
+        if bad:
+            outcome = "error" if all(case.outcome == "error" for case in bad) else "failed"
+        elif cases and len(reported) == len(cases):
+            outcome = "passed"
+        return TestOutcome(
+            id=name,
+            outcome=outcome,
+            seconds=sum(case.seconds for case in reported),
+            sentence=self._sentences.get(_function(name), ""),
+            message="\n".join(case.message if case.id == name else f"{case.id}: {case.message}" for case in bad),
+        )
+
+
+def sentences(tests: str) -> dict[str, str]:
+    """The first line of each test's docstring by the test's id."""
+    try:
+        tree = parse(tests)
+    except SyntaxError:
+        return {}
+    found: dict[str, str] = {}
+    _gather(tree.body, "", found)
+    return found
+
+
+def _gather(body: Sequence[ast.stmt], prefix: str, found: dict[str, str]) -> None:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            found[prefix + node.name] = text.splitlines()[0] if text else ""
+        elif isinstance(node, ast.ClassDef):
+            _gather(node.body, f"{prefix}{node.name}::", found)
+
+
+def _function(name: str) -> str:
+    """The id without the case of a parametrised test."""
+    return name.split("[", 1)[0]

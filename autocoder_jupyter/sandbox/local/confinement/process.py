@@ -1,0 +1,181 @@
+"""Start a command that is held from its first instruction on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+from dataclasses import dataclass
+from typing import NoReturn
+
+from autocoder_jupyter.sandbox.local.confinement import filters, landlock, namespaces
+from autocoder_jupyter.sandbox.local.confinement.kernel import drop_capabilities, set_process_option
+from autocoder_jupyter.sandbox.local.confinement.listener import Listener
+from autocoder_jupyter.sandbox.local.confinement.notices import Notices
+from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.local.control_group import ControlGroup
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_HIGHEST_DESCRIPTOR = 1 << 16
+_MESSAGE = 4096
+_GO = b"go"
+
+
+class NotHeld(Exception):
+    """The command was not started, because this machine cannot hold it so; the text says which step failed."""
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """A process to be started, and what it may do.
+
+    Args:
+        command: program and arguments.
+        environment: all of its environment variables.
+        folder: its working folder, which it may write.
+        readable: files and folders that it may read.
+        writable: files and folders beside the folder that it may write.
+        network: whether it may connect to the internet.
+        processes: processes and threads at most.
+        cores: numbers of the CPU cores to run on; all when empty.
+    """
+
+    command: list[str]
+    environment: dict[str, str]
+    folder: str
+    readable: list[str]
+    writable: list[str]
+    network: bool
+    processes: int
+    cores: list[int]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A running command.
+
+    Args:
+        pid: its process id, as this process sees it; it is a child of this process.
+        notices: what the kernel asks about it; to be answered for as long as it runs.
+        landlock: the version that holds it; 0 for none.
+    """
+
+    pid: int
+    notices: Notices
+    landlock: int
+
+
+def start(wanted: Confinement, tier: Tier, group: ControlGroup | None = None) -> Held:
+    """Start it. Its standard streams are this process's, of which no other descriptor is left to it.
+
+    This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
+
+    Args:
+        wanted: what to start.
+        tier: by what it is held; nothing weaker is tried.
+        group: the control group that it enters, which then counts its memory and processes.
+
+    Raises:
+        NotHeld: the kernel, or what is around this process, refuses a part of it.
+    """
+    pid, listener, landlock = _started(wanted, tier, group, siblings=False)
+    return Held(pid, Notices(listener, pid, wanted.processes), landlock)
+
+
+def start_shared(wanted: Confinement, tier: Tier) -> tuple[int, Listener]:
+    """Start a process from which workers will be forked that must not reach each other.
+
+    Returns:
+        Its process id, and where the kernel asks about it and about all that comes from it.
+
+    Raises:
+        NotHeld: as `start`.
+    """
+    pid, listener, _ = _started(wanted, tier, None, siblings=True)
+    return pid, Listener(listener)
+
+
+def _started(wanted: Confinement, tier: Tier, group: ControlGroup | None, *, siblings: bool) -> tuple[int, int, int]:
+    """Process id, the descriptor of the filter, and the version of Landlock."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _child(wanted, tier, theirs, group, siblings=siblings)
+    theirs.close()
+    with ours:
+        if tier.namespaces:
+            pid = _first_of_its_namespace(ours, pid)
+        said, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, 1)
+    if not descriptors:
+        raise _not_held(pid, said)
+    return pid, descriptors[0], int(said)
+
+
+def _first_of_its_namespace(ours: socket.socket, pid: int) -> int:
+    """The process that the child forked into the namespaces that it made; it is ours when the child has ended."""
+    said = ours.recv(_MESSAGE)
+    if not said.isdigit():
+        raise _not_held(pid, said)
+    os.waitpid(pid, 0)
+    ours.send(_GO)
+    return int(said)
+
+
+def _not_held(pid: int, said: bytes) -> NotHeld:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+    return NotHeld(said.decode("utf-8", "replace") or "it ended at once")
+
+
+def _child(
+    wanted: Confinement, tier: Tier, parent: socket.socket, group: ControlGroup | None, *, siblings: bool
+) -> NoReturn:
+    try:
+        if group is not None:
+            group.enter()
+        if tier.namespaces:
+            _leave_shared(wanted)
+            pid = os.fork()
+            if pid:
+                parent.send(str(pid).encode())
+                os._exit(0)
+            if parent.recv(_MESSAGE) != _GO:
+                os._exit(1)
+        _become(wanted, tier, parent, siblings=siblings, counted=group is not None)
+    except BaseException as error:
+        what = "" if isinstance(error, NotHeld) else f"{type(error).__name__}: "
+        parent.send(f"{what}{error}".encode()[:_MESSAGE])
+    os._exit(127)
+
+
+def _leave_shared(wanted: Confinement) -> None:
+    try:
+        namespaces.leave_shared(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
+    except OSError as error:
+        raise NotHeld(f"namespaces cannot be made here ({error})") from error
+
+
+def _become(wanted: Confinement, tier: Tier, parent: socket.socket, *, siblings: bool, counted: bool) -> NoReturn:
+    """Give up all that the command may not have, from what others can still see to what only it feels; then be it."""
+    set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+    if wanted.cores:
+        os.sched_setaffinity(0, wanted.cores)
+    os.chdir(wanted.folder)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    drop_capabilities()
+    set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
+    version = 0
+    if tier.landlock:
+        version = landlock.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
+    rules = filters.rules(
+        network=wanted.network, landlock=version, namespaces=tier.namespaces, siblings=siblings, counted=counted
+    )
+    listener = filters.install(rules)
+    socket.send_fds(parent, [str(version).encode()], [listener])
+    os.closerange(3, _HIGHEST_DESCRIPTOR)
+    os.execve(wanted.command[0], wanted.command, wanted.environment)

@@ -1,0 +1,204 @@
+"""Local workers that are forked from a process which has loaded the libraries, seen from the notebook.
+
+There are two such processes for each kind of worker, started when they are wanted: workers of one have the same hash
+seed, and who asks for one that has another must find it warm too. The first worker of each costs what loading costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import socket
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from io import FileIO
+from pathlib import Path
+
+from autocoder_jupyter.sandbox.host.bundle import bundle
+from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local.forked_worker import Share
+from autocoder_jupyter.sandbox.local.process import END_SECONDS, read_line, reason_of, start_supervisor, widen
+from autocoder_jupyter.sandbox.local.shared_supervisor import Loading
+from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
+from autocoder_jupyter.sandbox.local.worker_folder import WorkerFolder
+from autocoder_jupyter.sandbox.protocol import Environment
+from autocoder_jupyter.sandbox.worker.frames import pack
+
+WORKERS = 24
+"""At most at a time, of one loading process; further ones load for themselves."""
+
+_ARRIVAL_SECONDS = 120.0
+
+
+class NotForked(Exception):
+    """There is no worker, and the loading process is no more."""
+
+
+class NoRoom(Exception):
+    """The loading process has no room for another worker now."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What workers must have in common to come from one process. `python` is a command line."""
+
+    environment: Environment
+    python: tuple[str, ...]
+    tier: str
+    network: bool
+    threads: int
+
+
+class LoadingProcess:
+    """A supervisor, and the loading process below it.
+
+    Args:
+        policy: of a worker that would load for itself; `folder` is replaced.
+        folder: a claimed folder; the claim goes over to the supervisor.
+        threads: of the numerical libraries.
+    """
+
+    def __init__(self, policy: Policy, folder: WorkerFolder, threads: int) -> None:
+        self.name = secrets.token_hex(6)
+        self._numbers = itertools.count(1)
+        own, *folders = (_made(folder.path / secrets.token_hex(16)) for _ in range(WORKERS + 1))
+        home = {"HOME": own, "TMPDIR": own}
+        policy = replace(
+            policy,
+            folder=own,
+            environment=policy.environment | home,
+            writable=[*policy.writable, *folders],
+            cores=[],
+            share_of_core=None,
+        )
+        self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        given = [theirs.fileno(), folder.claim]
+        try:
+            self._supervisor = start_supervisor("shared_supervisor", given, subprocess.DEVNULL)
+        finally:
+            theirs.close()
+            os.close(folder.claim)
+        threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
+        with contextlib.suppress(OSError):  # a supervisor that ended is noticed by who wants a worker
+            self._send(asdict(Loading(policy, str(folder.path), folders)))
+            self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])
+
+    def _feed(self, pieces: Sequence[bytes]) -> None:
+        """Write to the loading process's standard input, and close it."""
+        with self._supervisor.stdin as stdin:  # type: ignore[union-attr]
+            assert isinstance(stdin, FileIO)
+            widen(stdin)
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[stdin.write(view) :]
+
+    def fork(self, share: Share) -> ForkedProcess:
+        """A worker of this kind.
+
+        Raises:
+            NotForked: there can be none any more.
+            NoRoom: there can be none now.
+        """
+        ours, theirs = _ends()
+        try:
+            self._send(asdict(share), theirs)
+        except OSError:
+            for descriptor in ours:
+                os.close(descriptor)
+            raise NotForked from None
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        return ForkedProcess(self, f"{self.name}.{next(self._numbers)}", ours)
+
+    def kill(self) -> None:
+        """End it with all its workers, over the supervisor's head: it has ended, or does not answer. Idempotent."""
+        self._link.close()
+        if self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
+        process_tree.kill_descendants(self._supervisor.pid)
+        self._supervisor.kill()
+
+    def _send(self, message: object, descriptors: Sequence[int] = ()) -> None:
+        socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
+
+
+class ForkedProcess:
+    """A worker that is forked; satisfies `sandbox.process.Process`."""
+
+    def __init__(self, loading: LoadingProcess, name: str, ends: Sequence[int]) -> None:
+        """Wait until it is there.
+
+        Raises:
+            NotForked: it did not come.
+            NoRoom: it was refused.
+        """
+        requests, data, control, self._lifeline, self._report = ends
+        self.name = name
+        self._loading = loading
+        self._lock = threading.Lock()
+        self._reason: ExitReason | None = None
+        self._killed = False
+        self.requests, self.data, self.control = FileIO(requests, "wb"), FileIO(data, "rb"), FileIO(control, "rb")
+        for stream in (self.requests, self.data):
+            widen(stream)
+        line = read_line(self._report, _ARRIVAL_SECONDS)
+        self.folder = str(json.loads(line).get("folder", "")) if line else ""
+        if not self.folder:
+            self._let_go()
+            raise NoRoom if line else NotForked
+
+    def watch(self, at_work: bool) -> None:
+        """Tell the supervisor how closely to look."""
+        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
+            if not self._killed:
+                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
+
+    def kill(self) -> None:
+        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
+        with self._lock:
+            if not self._killed:
+                self._killed = True
+                os.close(self._lifeline)
+                self._reason = self._reason or self._last_words()
+
+    def exit_reason(self) -> ExitReason:
+        """Why the tree ended."""
+        with self._lock:
+            self._reason = self._reason or self._last_words()
+            return self._reason
+
+    def _last_words(self) -> ExitReason:
+        line = read_line(self._report, END_SECONDS)
+        os.close(self._report)
+        if line:
+            return reason_of(Ending(**json.loads(line)))
+        self._loading.kill()
+        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
+
+    def _let_go(self) -> None:
+        for stream in (self.requests, self.data, self.control):
+            stream.close()
+        os.close(self._lifeline)
+        os.close(self._report)
+
+
+def _made(folder: Path) -> str:
+    folder.mkdir(mode=0o700)
+    return str(folder)
+
+
+def _ends() -> tuple[list[int], list[int]]:
+    """Five pipes: what we keep, and what the worker (three streams) and its supervisor (lifeline, report) get."""
+    pipes = [os.pipe() for _ in range(5)]
+    written_here = (True, False, False, True, False)
+    ours = [pipe[written] for pipe, written in zip(pipes, written_here, strict=True)]
+    theirs = [pipe[not written] for pipe, written in zip(pipes, written_here, strict=True)]
+    return ours, theirs

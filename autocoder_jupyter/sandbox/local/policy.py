@@ -1,0 +1,88 @@
+"""What a local worker may read, write and use, as plain data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from autocoder_jupyter.sandbox.local.confinement.tiers import TierName
+from autocoder_jupyter.sandbox.local.supervisor import Policy
+from autocoder_jupyter.sandbox.protocol import Limits
+
+_SYSTEM = (
+    *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+    *("/dev/urandom", "/dev/random"),  # and no /dev/zero: mapped, it is shared memory that counts for no process
+)
+_NETWORK = (
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
+)
+_INTERPRETER_PARTS = ("bin", "lib", "lib64", "share")
+"""Of an interpreter's prefix. The prefix itself may be somebody's home."""
+
+_turn = itertools.count(os.getpid())
+
+
+def worker_policy(
+    command: Sequence[str],
+    folder: Path,
+    *,
+    prefixes: Iterable[str],
+    packages: Iterable[str],
+    limits: Limits,
+    network: bool,
+    tier: TierName,
+    group: str = "",
+) -> Policy:
+    """The policy of one worker.
+
+    Args:
+        command: its command line.
+        folder: the folder that it may write.
+        prefixes: of its interpreter.
+        packages: folders of its environment.
+        limits: what it may use.
+        network: whether it may connect to the internet.
+        tier: by what it is held.
+        group: folder of the control group in which it gets its own; "" for none.
+    """
+    interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
+    wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
+    return Policy(
+        command=list(command),
+        environment=_variables(folder),
+        folder=str(folder),
+        readable=[path for path in dict.fromkeys(wanted) if Path(path).exists()],
+        writable=["/dev/null"],
+        network=network,
+        processes=limits.processes,
+        memory=limits.memory,
+        disk=limits.disk,
+        cores=cores_of(limits.cpu),
+        share_of_core=share_of_core(limits.cpu),
+        tier=tier,
+        group=group,
+    )
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    """All that the worker sees of an environment. UTC, as in a container: there is no /etc/localtime."""
+    home = str(folder)
+    return {"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+def cores_of(cpu: float) -> list[int]:
+    """As many cores as `cpu` rounded up; each worker gets the next ones, so that two do not share one needlessly."""
+    usable = sorted(os.sched_getaffinity(0))
+    count = min(math.ceil(cpu), len(usable))
+    first = next(_turn) * count
+    return sorted(usable[(first + offset) % len(usable)] for offset in range(count))
+
+
+def share_of_core(cpu: float) -> int | None:
+    """Percent of one core, when `cpu` is less than one."""
+    return max(int(cpu * 100), 1) if cpu < 1 else None

@@ -1,0 +1,260 @@
+"""Find out by a real run by what the local sandbox holds on this machine, and say in words why not.
+
+A program in the sandbox tries what must fail (read a canary, write beside it, reach a socket, signal the notebook) and
+what must work (write in its folder, fork). A kernel's version or a library's promise is not asked. The tiers are tried
+from the strongest on, and the first that holds is the one that is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.local.confinement import landlock
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.group_trial import usable_group
+from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain, read_all
+from autocoder_jupyter.sandbox.protocol import Probe
+
+_LONGEST_SOCKET = 107
+"""Bytes of a path that a socket can have; nobody can connect to a longer one."""
+
+_PROGRAM = """
+import json, os, signal, socket, sys
+canary, beside, path_socket, name, port, notebook = sys.argv[1:]
+def works(action):
+    try:
+        action()
+    except BaseException:
+        return False
+    return True
+def child(action):
+    pid = os.fork()
+    if not pid:
+        action()
+        os._exit(0)
+    return pid
+def notebooks(number):
+    if number == os.getpid():  # a number of another process namespace
+        raise ProcessLookupError
+    return number
+def connect(family, address):
+    socket.socket(family).connect(address)
+print(json.dumps({
+    "read a file of the notebook's user": works(lambda: open(canary).read()),
+    "write a file outside of its folder": works(lambda: open(beside, "w").close()),
+    "empty a file of the notebook's user": works(lambda: os.truncate(canary, 0)),
+    "empty a file by opening it": works(lambda: os.open(canary, os.O_RDONLY | os.O_TRUNC)),
+    "connect to a port": works(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
+    "connect to a socket in a folder": works(lambda: connect(socket.AF_UNIX, path_socket)),
+    "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + name)),
+    "send a signal to the notebook": works(lambda: os.kill(notebooks(int(notebook)), 0)),
+    "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, notebooks(int(notebook)), 0)),
+    "see a file of the notebook's user": works(lambda: os.stat(canary)),
+    "write in its folder": works(lambda: open("file", "w").close()),
+    "start a process": works(lambda: os.waitpid(child(lambda: None), 0)),
+    "end a process of its own": works(lambda: os.kill(child(signal.pause), signal.SIGKILL)),
+}), flush=True)
+"""
+_MUST_WORK = ("write in its folder", "start a process", "end a process of its own")
+_SEEN = "see a file of the notebook's user"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was found.
+
+    Args:
+        tier: by what workers are held; None where nothing holds.
+        refusals: why the tiers before it do not hold here, by their names.
+        landlock: the version that the kernel offers; 0 for none.
+        seconds: that the trials took.
+        reason: why nothing can hold here at all, when no tier needed to be tried.
+        group: folder in which each worker gets a control group; "" where memory and processes are watched.
+        not_counted: why the kernel does not count them.
+    """
+
+    tier: Tier | None = None
+    refusals: dict[str, str] = field(default_factory=dict)
+    landlock: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    group: str = ""
+    not_counted: str = ""
+
+    def probe(self) -> Probe:
+        """The same for a person."""
+        if self.tier is None:
+            tried = "; ".join(f"{name}: {reason}" for name, reason in self.refusals.items())
+            nothing = "; ".join(filter(None, (f"Nothing holds a program here. {tried}", _advice(None))))
+            return Probe("local", False, self.reason or nothing, self._details())
+        return Probe("local", True, details=self._details(), tier=self.tier.name)
+
+    def _details(self) -> dict[str, str]:
+        details = {"landlock": str(self.landlock), "milliseconds": f"{self.seconds * 1000:.0f}"}
+        if self.tier is not None:
+            details |= {f"not {name}": reason for name, reason in self.refusals.items()}
+            if advice := _advice(self.tier):
+                details["for more"] = advice
+            details["limits"] = _HELD if self.group else f"{_WATCHED} ({self.not_counted})"
+        return details
+
+
+_HELD = "memory and processes are held by the kernel (a control group); disk is watched every 200 ms"
+_WATCHED = "memory, processes and disk are watched by a supervisor, memory every 50 ms"
+
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
+_SETTINGS = Path("/proc/sys")
+_FORBIDDING = {
+    "user.max_user_namespaces": ("0", "10000"),
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+}
+"""Settings of a machine, with the value that forbids namespaces and one that allows them: any, Debian's, Ubuntu's."""
+
+_FOR_ROOT_TOO = ("user.max_user_namespaces",)
+
+_SECURITY_MODULES = Path("/sys/kernel/security/lsm")
+
+
+def _advice(tier: Tier | None) -> str:
+    """What whoever runs this machine could change so that more holds; "" where nothing is known to help."""
+    if tier is None:
+        as_user = "a user other than root can be held by namespaces alone" if os.geteuid() == 0 else ""
+        advice = (_advice_on_landlock(), as_user or _advice_on_namespaces())
+    else:
+        advice = (
+            "" if tier.landlock else _advice_on_landlock(),
+            "" if tier.namespaces else _advice_on_namespaces(),
+        )
+    return "; ".join(filter(None, advice))
+
+
+def _advice_on_landlock() -> str:
+    if landlock.version():
+        return ""
+    with contextlib.suppress(OSError):
+        modules = _SECURITY_MODULES.read_text("ascii").strip()
+        if modules and "landlock" not in modules.split(","):
+            return f"lsm=landlock,{modules} on the kernel's command line turns Landlock on, from Linux 5.13 on"
+    if _is_container():
+        return (
+            "this is a container; one whose seccomp profile allows landlock_create_ruleset, landlock_add_rule and "
+            "landlock_restrict_self has Landlock, if the kernel does"
+        )
+    return ""
+
+
+def _advice_on_namespaces() -> str:
+    for name, (forbidding, allowing) in _FORBIDDING.items():
+        if os.geteuid() == 0 and name not in _FOR_ROOT_TOO:
+            continue
+        with contextlib.suppress(OSError):
+            if (_SETTINGS / name.replace(".", "/")).read_text("ascii").strip() == forbidding:
+                where = "on the machine around this container, " if _is_container() else ""
+                return f"{where}sysctl {name}={allowing} lets users make namespaces"
+    if _is_container():
+        return (
+            "this is a container; one whose seccomp profile allows namespaces lets the sandbox make its own "
+            "(docker run --security-opt seccomp=PROFILE; in a pod securityContext.seccompProfile)"
+        )
+    return ""
+
+
+def _is_container() -> bool:
+    return any(Path(mark).exists() for mark in _CONTAINER_MARKS)
+
+
+_lock = threading.Lock()
+_answer: Trial | None = None
+
+
+def trial(start: StartProgram) -> Trial:
+    """By what the sandbox holds; found out once a process."""
+    global _answer
+    with _lock:
+        _answer = _answer or _find_out(start)
+        return _answer
+
+
+def _find_out(start: StartProgram) -> Trial:
+    if not sys.platform.startswith("linux"):
+        return Trial(reason="The local sandbox needs Linux (Landlock, seccomp and namespaces).")
+    began = time.perf_counter()
+    version = landlock.version()
+    refusals: dict[str, str] = {}
+    for tier in TIERS:
+        refusal = _beforehand(tier, version) or _refusal(start, tier)
+        if not refusal:
+            group, not_counted = usable_group(start, tier)
+            seconds = time.perf_counter() - began
+            return Trial(tier, refusals, version, seconds, group=group, not_counted=not_counted)
+        refusals[tier.name] = refusal
+    return Trial(None, refusals, version, time.perf_counter() - began)
+
+
+def _beforehand(tier: Tier, version: int) -> str:
+    """Why a tier need not be tried; "" when it must be."""
+    if tier.landlock and version == 0:
+        return "the kernel has no Landlock, or the container around this notebook forbids it"
+    if not tier.landlock and os.geteuid() == 0:
+        return "root could change the kernel's settings without Landlock"
+    return ""
+
+
+def _refusal(start: StartProgram, tier: Tier) -> str:
+    """Why a tier does not hold here; "" when it does."""
+    try:
+        answers, error = _run(start, tier)
+    except (SandboxUnavailable, OSError) as failure:
+        return str(failure)
+    if answers is None:
+        return error
+    allowed = (*_MUST_WORK, *(() if tier.namespaces else (_SEEN,)))
+    wrong = [what for what, worked in answers.items() if worked != (what in allowed)]
+    if not wrong:
+        return ""
+    return f"a program in it {'cannot' if wrong[0] in _MUST_WORK else 'can'} {wrong[0]}"
+
+
+def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
+    """The program's answers, or None and the reason."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="autocode-canary-"))
+        canary, path_socket, name = Path(folder, "canary"), str(Path(folder, "s")), f"autocode-{secrets.token_hex(8)}"
+        canary.write_text("nobody may read this", "utf-8")
+        port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+        _listen(stack, f"\0{name}")
+        if len(os.fsencode(path_socket)) <= _LONGEST_SOCKET:
+            _listen(stack, path_socket)
+        arguments = [str(canary), str(Path(folder, "beside")), path_socket, name, str(port), str(os.getpid())]
+        process = start(tier, ["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
+        try:
+            printed = read_all(process.data.fileno())
+            complaint = read_all(process.control.fileno()).decode("utf-8", "replace").strip()
+            reason = process.exit_reason()
+        finally:
+            process.kill()
+            for stream in (process.requests, process.data, process.control):
+                stream.close()
+    try:
+        return json.loads(printed), ""
+    except ValueError:
+        return None, explain(reason, complaint)
+
+
+def _listen(stack: ExitStack, address: str) -> None:
+    listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+    listener.bind(address)
+    listener.listen()

@@ -1,0 +1,175 @@
+"""One sandboxed process tree on this machine, seen from the notebook: three streams, a kill, a last word."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any
+
+from autocoder_jupyter import errors
+from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
+
+END_SECONDS = 5.0
+"""How long the supervisor may take to kill its tree before that is done over its head."""
+
+_PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+_START = """
+import sys
+sys.path.append(sys.argv[1])
+from autocoder_jupyter.sandbox.local.{module} import main
+main(*map(int, sys.argv[2:]))
+"""
+
+
+def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
+    """Start a supervisor in an isolated interpreter, apart from the notebook's process group.
+
+    Args:
+        module: of `sandbox`; its `main` takes the descriptors.
+        descriptors: it inherits them.
+        output: `subprocess.PIPE`, or `subprocess.DEVNULL` where nobody reads what it says.
+    """
+    import_path = str(Path(errors.__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", "-c", _START.format(module=module), import_path, *map(str, descriptors)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        bufsize=0,
+        pass_fds=descriptors,
+        env={"LANG": "C.UTF-8"},
+        cwd="/",
+        start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
+    )
+
+
+class LocalProcess:
+    """A supervisor and the worker below it; satisfies `sandbox.process.Process`."""
+
+    def __init__(self, policy: Policy, claim: int) -> None:
+        """Start the supervisor.
+
+        Args:
+            policy: what runs, and what it may do.
+            claim: the descriptor that claims the worker's folder; closed here, the supervisor has its copy.
+        """
+        theirs = [claim]
+        try:
+            their_lifeline, self._lifeline = os.pipe()
+            self._report, their_report = os.pipe()
+            theirs = [their_lifeline, their_report, claim]
+            self._supervisor = start_supervisor("supervisor", theirs, subprocess.PIPE)
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        self.folder = policy.folder
+        self._group = policy.control_group()
+        self._lock = threading.Lock()
+        self._reason: ExitReason | None = None
+        self._killed = False
+        for stream in (self.requests, self.data):
+            widen(stream)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._lifeline, json.dumps(asdict(policy)).encode() + b"\n")
+
+    @property
+    def requests(self) -> FileIO:
+        """The worker's standard input."""
+        return _raw(self._supervisor.stdin)
+
+    @property
+    def data(self) -> FileIO:
+        """The worker's standard output."""
+        return _raw(self._supervisor.stdout)
+
+    @property
+    def control(self) -> FileIO:
+        """The worker's standard error."""
+        return _raw(self._supervisor.stderr)
+
+    def watch(self, at_work: bool) -> None:
+        """Tell the supervisor how closely to look."""
+        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
+            if not self._killed:
+                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
+
+    def kill(self) -> None:
+        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
+        with self._lock:
+            if self._killed:
+                return
+            self._killed = True
+            os.close(self._lifeline)
+            self._reason = self._reason or self._last_words()
+            # The supervisor may still be removing files.
+            threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
+
+    def exit_reason(self) -> ExitReason:
+        """Why the tree ended."""
+        with self._lock:
+            self._reason = self._reason or self._last_words()
+            return self._reason
+
+    def _last_words(self) -> ExitReason:
+        line = read_line(self._report, END_SECONDS)
+        os.close(self._report)
+        if line:
+            return reason_of(Ending(**json.loads(line)))
+        process_tree.kill_descendants(self._supervisor.pid)
+        self._supervisor.kill()
+        if self._group is not None:
+            self._group.end()
+        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
+
+
+def reason_of(ending: Ending) -> ExitReason:
+    """The last word of a supervisor, as the channel wants it."""
+    return ExitReason(
+        out_of_memory=ending.limit == "memory",
+        signal=ending.signal,
+        exit_code=ending.exit_code,
+        text=ending.text,
+        engine_gone=ending.failed,
+        limit="" if ending.limit == "memory" else ending.limit,
+    )
+
+
+def read_line(descriptor: int, seconds: float) -> bytes:
+    """A whole line, or nothing when it does not come in time."""
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    line = b""
+    while not line.endswith(b"\n"):
+        readable = poll.poll(max(deadline - time.monotonic(), 0.0) * 1000)
+        piece = os.read(descriptor, 65536) if readable else b""
+        if not piece:
+            return b""
+        line += piece
+    return line
+
+
+def _raw(stream: IO[Any] | None) -> FileIO:
+    assert isinstance(stream, FileIO)
+    return stream
+
+
+def widen(stream: FileIO) -> None:
+    """Ask for a larger pipe, so that large frames cross in fewer turns; a system may say no."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)

@@ -1,0 +1,43 @@
+"""A trial program in the local sandbox: how it is started, read to its end, and its end put into words."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from typing import Protocol
+
+from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.local.confinement.tiers import Tier
+from autocoder_jupyter.sandbox.local.process import LocalProcess
+from autocoder_jupyter.sandbox.protocol import Limits
+
+_SECONDS = 60.0
+"""How long a program may take, also where an emulated processor runs it."""
+
+
+class StartProgram(Protocol):
+    """Starts a program in the sandbox, held as a worker of that tier would be."""
+
+    def __call__(self, tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
+        """`group` is the folder of the control group in which it gets its own; "" for none."""
+
+
+def explain(reason: ExitReason, complaint: str) -> str:
+    """Why it ended, and the end of what it complained of."""
+    ended = f"killed by signal {reason.signal}" if reason.signal else f"exit code {reason.exit_code}"
+    return "; ".join(filter(None, (reason.text or ended, complaint[-300:])))
+
+
+def read_all(descriptor: int) -> bytes:
+    """What comes until the stream ends, or until the patience does."""
+    deadline = time.monotonic() + _SECONDS
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    parts: list[bytes] = []
+    while poll.poll(max(deadline - time.monotonic(), 0.0) * 1000):
+        part = os.read(descriptor, 65536)
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts)

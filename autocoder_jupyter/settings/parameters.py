@@ -1,0 +1,295 @@
+"""Checks of what a person passes to `AutoCoderAgent`, `run()` and `as_task()`.
+
+Each takes the value as given, returns a frozen copy in the form the rest of the house uses, and names the parameter
+in its `InvalidRequest`. `%load_ext` imports this module, so pydantic is imported where a record is made of a dict.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import keyword
+import math
+import numbers
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.settings.tiers import MinimumTier, SandboxMinimum
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from autocoder_jupyter.types import ImageConfig, Resources, Secret
+
+Model = TypeVar("Model", bound="BaseModel")
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", "Bearer ")
+
+
+def is_output_name(name: str) -> bool:
+    """Whether an output can be called so: it is the name of a file too, which neither hides nor leads elsewhere."""
+    return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
+
+
+def seconds(parameter: str, value: float | dt.timedelta) -> float:
+    """A positive, finite number of seconds; a timedelta will do."""
+    number = value.total_seconds() if isinstance(value, dt.timedelta) else value
+    if not _is_number(number) or not math.isfinite(number) or number <= 0:
+        raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {value!r}.")
+    return float(number)
+
+
+def positive(parameter: str, value: Any) -> float:
+    """A positive, finite number."""
+    if not _is_number(value) or not math.isfinite(value) or value <= 0:
+        raise InvalidRequest(f"{parameter} must be a number above 0, not {value!r}.")
+    return float(value)
+
+
+def count(parameter: str, value: Any, *, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidRequest(f"{parameter} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def flag(parameter: str, value: Any) -> bool:
+    """True or False and nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{parameter} must be True or False, not {value!r}.")
+    return value
+
+
+def text(parameter: str, value: Any) -> str:
+    """A text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest(f"{parameter} must be a text that is not empty, not {value!r}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{parameter} holds {value[error.start]!r}, which is no character.") from None
+    return value
+
+
+def model(parameter: str, value: Any) -> str:
+    """The name of a model. Some providers take an address in its place, which the key would be sent to unnoticed."""
+    if "://" in text(parameter, value):
+        raise InvalidRequest(
+            f"{parameter} takes the name of a model, not an address.",
+            hint="Give the address in api_base, as with %config Autocode.api_base = …",
+        )
+    return str(value)
+
+
+def folder(parameter: str, value: Any) -> Path:
+    """A path, `~` understood."""
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise InvalidRequest(f"{parameter} must be the path of a folder, not {value!r}.")
+    return Path(value).expanduser()
+
+
+def address(parameter: str, value: Any) -> str:
+    """The address of a service."""
+    if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
+        raise InvalidRequest(
+            f"{parameter} must be an address that begins with http:// or https://, not {value!r}.",
+            hint=f'Write for instance {parameter}="http://localhost:8000/v1".',
+        )
+    return value
+
+
+def choice(parameter: str, value: Any, literal: Any) -> Any:
+    """One of the values of a `Literal` type."""
+    allowed = get_args(literal)
+    if value not in allowed:
+        raise InvalidRequest(
+            f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {value!r}.",
+            hint=did_you_mean(str(value), allowed),
+        )
+    return value
+
+
+def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) -> Model:
+    """A pydantic record, or a dict of its fields."""
+    from pydantic import ValidationError
+
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{parameter} must be a {kind.__name__} or a dict of its fields, not {value!r}.")
+    unknown = [str(key) for key in value if key not in kind.model_fields]
+    if unknown:
+        raise InvalidRequest(
+            f"{parameter} has no field {unknown[0]!r}.",
+            hint=did_you_mean(unknown[0], kind.model_fields) or f"Fields: {', '.join(kind.model_fields)}.",
+        )
+    try:
+        return kind.model_validate(dict(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InvalidRequest(f"{parameter}: {field}: {first['msg']}.") from None
+
+
+def memory(parameter: str, value: int | str) -> int:
+    """Bytes of a quantity such as `"512Mi"`."""
+    from autocoder_jupyter.types import parse_memory
+
+    try:
+        return parse_memory(value)
+    except ValueError as error:
+        raise InvalidRequest(f"{parameter}: {error}.") from None
+
+
+def resources(parameter: str, value: Resources | Mapping[str, Any] | None) -> Resources:
+    """Limits of a sandbox; None gives the usual ones."""
+    from autocoder_jupyter.types import Resources
+
+    limits = Resources() if value is None else record(parameter, value, Resources)
+    memory(f"{parameter}.memory", limits.memory)
+    return limits
+
+
+def image_config(parameter: str, value: ImageConfig | Mapping[str, Any] | None) -> ImageConfig:
+    """What Docker images are built from; None gives the usual."""
+    from autocoder_jupyter.types import ImageConfig
+
+    image = ImageConfig() if value is None else record(parameter, value, ImageConfig)
+    variable_name(f"{parameter}.registry_secret", image.registry_secret)
+    return image
+
+
+def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
+    """Environment variables: names that a shell accepts, texts as values."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{parameter} must be a dict of texts, not {type(value).__name__}.")
+    for key, content in value.items():
+        if not isinstance(key, str) or not _VARIABLE.fullmatch(key):
+            raise InvalidRequest(f"{parameter}: {key!r} is not the name of an environment variable.")
+        if not isinstance(content, str):
+            raise InvalidRequest(
+                f"{parameter}: the value of {key} must be a text, not {type(content).__name__}.",
+                hint=f"Write {key}=str(…).",
+            )
+        if "\0" in content:
+            raise InvalidRequest(f"{parameter}: the value of {key} holds a NUL character.")
+    return dict(value)
+
+
+def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secret, ...]:
+    """Secrets by the name of the variable that holds them."""
+    from autocoder_jupyter.types import Secret
+
+    if value is None:
+        return ()
+    if isinstance(value, str | Secret | Mapping) or not isinstance(value, Iterable):
+        raise InvalidRequest(f"{parameter} must be a list of variable names or Secret.", hint=f"Write {parameter}=[…].")
+    found = []
+    for item in value:
+        secret = Secret(key=item) if isinstance(item, str) else item
+        if not isinstance(secret, Secret):
+            raise InvalidRequest(f"{parameter} must hold variable names or Secret, not {type(item).__name__}.")
+        for name in (secret.key, secret.as_env_var or secret.key):
+            _variable_name(parameter, name)
+        found.append(secret)
+    return tuple(found)
+
+
+def variable_name(parameter: str, value: str | None) -> str | None:
+    """The NAME of an environment variable. A value that looks like a key itself is refused and never shown."""
+    return None if value is None else _variable_name(parameter, value)
+
+
+def _variable_name(parameter: str, value: str) -> str:
+    looks_like_key = isinstance(value, str) and value.startswith(_KEY_PREFIXES)
+    if looks_like_key or not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise InvalidRequest(
+            f"{parameter} takes the NAME of an environment variable, not its value.",
+            why="A key in a notebook ends up in its file, its history and its exports.",
+            hint=f'Set the variable before the notebook starts and write for instance {parameter}="OPENAI_API_KEY".',
+        )
+    return value
+
+
+def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """A list of texts; one bare text is a slip, not a list of letters."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidRequest(f"{parameter} must be a list of texts.", hint=f"Write {parameter}=[{value!r}].")
+    items = tuple(value)
+    for item in items:
+        text(parameter, item)
+    return items
+
+
+def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """Requirements by name and version; no URLs and no paths, because only wheels of the index are installed."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    items = texts(parameter, value)
+    for item in items:
+        try:
+            parsed = Requirement(item)
+        except InvalidRequirement:
+            raise InvalidRequest(
+                f"{parameter}: {item!r} is not a requirement.", hint="Write for instance 'scikit-learn>=1.5'."
+            ) from None
+        if parsed.url is not None:
+            raise InvalidRequest(f"{parameter}: {item!r} is a URL; give the distribution's name.")
+    return items
+
+
+SYSTEM = "apt:"
+"""Stands before the name of a Debian package where packages of Python are named too."""
+
+
+def consents(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
+    """Requirements, and Debian packages (`apt:libpq5`), that a person agrees to beforehand."""
+    items = texts(parameter, value)
+    requirements(parameter, [item for item in items if not item.startswith(SYSTEM)])
+    return items
+
+
+def sandbox_minimum(parameter: str, value: MinimumTier | SandboxMinimum) -> SandboxMinimum:
+    """What a sandbox must hold at least, and who demands it."""
+    if isinstance(value, SandboxMinimum):
+        return value
+    return SandboxMinimum(choice(parameter, value, MinimumTier), by=f"{parameter}={value!r}")
+
+
+def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A dict with texts as keys, copied to its depth."""
+    import copy
+
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidRequest(f"{parameter} must be a dict with texts as keys.")
+    return copy.deepcopy(dict(value))
+
+
+def identifier(parameter: str, value: str) -> str:
+    """A name that can stand in Python code."""
+    if not isinstance(value, str) or not value.isidentifier():
+        raise InvalidRequest(f"{parameter}: {value!r} cannot be a name in Python.", hint="Use letters, digits and _.")
+    if keyword.iskeyword(value):
+        raise InvalidRequest(f"{parameter}: {value!r} is a keyword of Python.", hint=f"Call it {value}_.")
+    return value
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """`Did you mean …?`, or "" when nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real)

@@ -1,0 +1,74 @@
+"""The records that every room shares, and the values and type names of `kinds`.
+
+Field names follow Flyte's code-generation plugin where it has them.
+"""
+
+from autocoder_jupyter.kinds.kind import TypeName
+from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
+from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File
+from autocoder_jupyter.types.environment import ImageConfig, Resources, Secret, parse_memory
+from autocoder_jupyter.types.evidence import (
+    BLIND,
+    Changes,
+    CheckOutcome,
+    Difference,
+    Evidence,
+    Outcome,
+    OutputChange,
+    Reading,
+    SecondOpinion,
+    TestChoice,
+    TestOutcome,
+)
+from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
+from autocoder_jupyter.types.record import Count, Elements
+from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
+from autocoder_jupyter.types.solution import CodeSolution, Edit, ErrorDiagnosis, ErrorType, Exchange, TestFailure, Usage
+
+__all__ = [
+    "BLIND",
+    "INPUT_TYPE_NAMES",
+    "TYPE_NAMES",
+    "Attempt",
+    "Author",
+    "Changes",
+    "CheckOutcome",
+    "CodePlan",
+    "CodeSolution",
+    "ColumnSpec",
+    "Count",
+    "Difference",
+    "Dir",
+    "Edit",
+    "Elements",
+    "ErrorDiagnosis",
+    "ErrorType",
+    "Evidence",
+    "Exchange",
+    "Figure",
+    "FigureKind",
+    "File",
+    "ImageConfig",
+    "InputSpec",
+    "Outcome",
+    "OutputChange",
+    "OutputSpec",
+    "PlanQuestion",
+    "Reading",
+    "Report",
+    "Resources",
+    "SecondOpinion",
+    "Secret",
+    "Step",
+    "TestChoice",
+    "TestFailure",
+    "TestOutcome",
+    "ToolClass",
+    "ToolOutcome",
+    "ToolUse",
+    "Trace",
+    "TypeName",
+    "Usage",
+    "parse_memory",
+    "type_name",
+]

@@ -1,0 +1,87 @@
+"""What goes into a function and comes out of it, and the plan that fixes that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autocoder_jupyter.kinds.element_types import written
+from autocoder_jupyter.kinds.kind import TypeName
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.types.record import Elements, Record
+
+
+class ColumnSpec(Record):
+    """One column of a DataFrame output: its name, its pandas dtype and what it means."""
+
+    name: str
+    dtype: str
+    meaning: str = ""
+
+
+class InputSpec(Record):
+    """One argument of the function. `default` is a JSON value and counts only when `required` is false.
+
+    Times are ISO text; a duration is ISO text too, or a number of seconds. `elements` is as in `OutputSpec`.
+    """
+
+    name: str
+    type: TypeName
+    required: bool = True
+    default: Any = None
+    meaning: str = ""
+    elements: Elements = ""
+
+    @property
+    def written_type(self) -> str:
+        """The type with that of its elements, as Python writes it: `list[str]`."""
+        return written(self.type, self.elements)
+
+    def default_value(self) -> Any:
+        """The default as a value of the input's type.
+
+        Raises:
+            ValueError, TypeError: it is none.
+        """
+        return KINDS[self.type].from_json(self.default)
+
+
+class OutputSpec(Record):
+    """One value that the function returns. `columns` is for a DataFrame, when the plan fixed them.
+
+    `elements` is the type of what a list or dict holds: `str` of `list[str]`, `float` of `dict[str, float]`.
+    """
+
+    name: str
+    type: TypeName
+    meaning: str = ""
+    columns: tuple[ColumnSpec, ...] = ()
+    elements: Elements = ""
+
+    @property
+    def written_type(self) -> str:
+        """The type with that of its elements, as Python writes it: `list[str]`."""
+        return written(self.type, self.elements)
+
+
+class CodePlan(Record):
+    """The interface, fixed before code and tests are written, and how the request was read.
+
+    `assumptions` name how the plan reads what the request leaves open; a person who disagrees says so in the next run.
+    `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
+    """
+
+    description: str
+    approach: str
+    inputs: tuple[InputSpec, ...] = ()
+    outputs: tuple[OutputSpec, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    system_packages: tuple[str, ...] = ()
+
+
+class PlanQuestion(Record):
+    """What a plan asks the person before any code: at most four options, and the one that it took meanwhile."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    assumed: str = ""

@@ -1,0 +1,161 @@
+"""What is recorded of a generation: attempts, steps, calls of tools, and the report as a whole."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Literal
+
+from pydantic import Field
+
+from autocoder_jupyter.types.evidence import Changes, Evidence, SecondOpinion
+from autocoder_jupyter.types.interface import CodePlan, InputSpec, OutputSpec
+from autocoder_jupyter.types.record import Count, Record
+from autocoder_jupyter.types.solution import CodeSolution, ErrorDiagnosis, Exchange, Usage
+
+
+class Attempt(Record):
+    """One turn of the loop: what was tried, how its tests went, and what was made of the failure."""
+
+    number: Count
+    code: str
+    tests: str
+    evidence: Evidence
+    diagnosis: ErrorDiagnosis | None = None
+    error: str | None = None
+
+
+Author = Literal["model", "you"]
+"""Who wrote a version's code or tests last."""
+
+
+class Step(Record):
+    """One step of a generation and its time: a stage, a question to the model, work in the sandbox, a tool call.
+
+    `begin` is in seconds since the generation began, `seconds` what it took; both are 0 or more.
+    """
+
+    kind: Literal["stage", "model", "sandbox", "tool"]
+    name: str
+    attempt: Count = 1
+    begin: float = Field(default=0.0, ge=0, le=1e9)
+    seconds: float = Field(default=0.0, ge=0, le=1e9)
+    ok: bool = True
+    replayed: bool = False
+    detail: str = ""
+
+
+ToolClass = Literal["safe", "intercepted", "denied"]
+"""How a tool call was judged: it runs as it is, something of ours takes its place, or it never runs."""
+
+
+ToolOutcome = Literal["ok", "failed", "denied", "cancelled"]
+"""How a tool call ended."""
+
+
+class ToolUse(Record):
+    """One tool call of an agent that writes on its own.
+
+    `argument` is what was asked in little (`pytest -q`, `solution.py`), `reason` why the call has its class.
+    `observed` is the beginning of what the agent was told; `seconds` is how long the call took. `replayed` is True for
+    one that was not done again, because the journal has what came of it.
+    """
+
+    turn: Count
+    tool: str
+    argument: str
+    kind: ToolClass
+    reason: str = ""
+    outcome: ToolOutcome = "ok"
+    observed: str = ""
+    seconds: float = Field(default=0.0, ge=0, le=1e9)
+    replayed: bool = False
+
+
+class Trace(Record):
+    """What an agent that writes on its own has done, call by call.
+
+    `suite_changed` names the tests that it changed, took out or added after it had seen one fail.
+    """
+
+    calls: tuple[ToolUse, ...] = ()
+    turns: Count = 0
+    max_turns: Count = 0
+    session: str = ""
+    suite_changed: tuple[str, ...] = ()
+
+
+class Report(Record):
+    """Everything that a generation produced, as plain data that survives a round trip through JSON.
+
+    `run_id` names the version, the folder of its run; `request_key` the request and the schema of the samples that it
+    was made for, `parent` the version that it was made from ("" for none), `change` why it was made, in one line.
+    `kept` is None for a function that was made in this run. Of one that was there already, and was verified anew, it
+    says on what: "5,061 rows".
+    `sandbox_tier` is by what that sandbox held, one of `tiers.WORDS`; None in reports of before that was recorded.
+    `overspent` says in a sentence that more was used than the limits allowed; "" when they were kept.
+    `sample_schemas` are the schemas of the samples as data; `generated_schemas` is their source in reports of before.
+    `contracts` are the schemas that the person demanded, as data: what they say, and nothing that could be run.
+    `trace` is what an agent did that wrote on its own; None for the staged loop. `blind_tests` are the tests that such
+    an agent did not see.
+    """
+
+    name: str
+    run_id: str
+    request_key: str = ""
+    author: Author = "model"
+    parent: str = ""
+    change: str = ""
+    kept: str | None = None
+    prompt: str
+    success: bool
+    solution: CodeSolution | None = None
+    tests: str = ""
+    blind_tests: str = ""
+    own_tests: str = ""
+    plan: CodePlan | None = None
+    output: str = ""
+    exit_code: int = -1
+    error: str | None = None
+    attempts: Count = 0
+    history: tuple[Attempt, ...] = ()
+    evidence: Evidence = Evidence()
+    second_opinion: SecondOpinion | None = None
+    conversation_history: tuple[Exchange, ...] = ()
+    detected_packages: tuple[str, ...] = ()
+    detected_system_packages: tuple[str, ...] = ()
+    lock: tuple[str, ...] = ()
+    python_version: tuple[int, int] | None = None
+    image: str | None = None
+    sandbox: str | None = None
+    sandbox_tier: str | None = None
+    declared_inputs: tuple[InputSpec, ...] = ()
+    declared_outputs: tuple[OutputSpec, ...] = ()
+    data_context: str | None = None
+    generated_schemas: dict[str, str] | None = None
+    sample_schemas: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    contracts: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    sample_shapes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    usage: Usage = Usage()
+    overspent: str = ""
+    seconds: float = 0.0
+    started: dt.datetime | None = None
+    wishes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    changes: Changes | None = None
+    timeline: tuple[Step, ...] = ()
+    trace: Trace | None = None
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The exact versions of `lock` (`pandas==3.1.1`), without the hashes of their files."""
+        return tuple(line.partition(" ")[0] for line in self.lock)
+
+    @property
+    def total_input_tokens(self) -> int:
+        """Input tokens over all exchanges, cached ones included."""
+        return self.usage.input_tokens
+
+    @property
+    def total_output_tokens(self) -> int:
+        """Output tokens over all exchanges."""
+        return self.usage.output_tokens

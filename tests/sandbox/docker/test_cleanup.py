@@ -1,0 +1,100 @@
+"""Images of ours that nobody uses are removed; every other image of the engine stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.sandbox.docker.cleanup import clear_images
+from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.docker.images import find_image
+from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, use_file
+from autocoder_jupyter.sandbox.environments import usage_locks
+
+pytestmark = pytest.mark.docker
+
+MONTH = 31 * 24 * 3600.0
+LATER = time.time() + 2 * MONTH
+"""A day on which what was made now is old."""
+
+
+@pytest.fixture
+def unused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A tiny image that looks like an environment, and that this machine used before `LATER`."""
+    monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(usage_locks, "_held", {})
+    name, key = f"{REPOSITORY}:{tmp_path.name[-12:]}test", f"{tmp_path.name[-12:]}test"
+    client = engine.client()
+    client.import_image_from_data(b"\0" * 10240, repository=REPOSITORY, tag=key, changes=[f"LABEL {KIND}=environment"])
+    use_file(key).parent.mkdir(parents=True)
+    use_file(key).touch()
+    yield name
+    if find_image(client, name):
+        client.remove_image(name, force=True)
+    client.close()
+
+
+def _is_there(engine: Engine, name: str) -> bool:
+    client = engine.client()
+    try:
+        return find_image(client, name) is not None
+    finally:
+        client.close()
+
+
+def _key(name: str) -> str:
+    return name.partition(":")[2]
+
+
+def test_an_unused_image_is_removed_and_no_other(engine: Engine, unused: str) -> None:
+    client = engine.client()
+    before = {found["Id"]: found["RepoTags"] for found in client.images()}
+    assert clear_images(engine, LATER) == (unused,)
+    after = {found["Id"]: found["RepoTags"] for found in client.images()}
+    client.close()
+    assert [tags for identity, tags in before.items() if identity not in after] == [[unused]]
+    assert not use_file(_key(unused)).exists()
+
+
+def test_an_image_that_was_used_lately_stays(engine: Engine, unused: str) -> None:
+    os.utime(use_file(_key(unused)), (LATER, LATER))
+    assert clear_images(engine, LATER - 1) == ()
+    assert _is_there(engine, unused)
+
+
+def test_an_image_that_a_living_process_uses_stays(engine: Engine, unused: str) -> None:
+    usage_locks.claim(use_file(_key(unused)))
+    assert clear_images(engine, LATER) == ()
+    assert _is_there(engine, unused)
+
+
+def test_an_image_that_this_machine_never_used_stays(engine: Engine, unused: str) -> None:
+    use_file(_key(unused)).unlink()
+    assert clear_images(engine, LATER) == ()
+    assert _is_there(engine, unused)
+
+
+def test_an_image_with_a_container_stays(engine: Engine, unused: str) -> None:
+    client = engine.client()
+    container = client.create_container(unused, ["never"])
+    try:
+        assert clear_images(engine, LATER) == ()
+        assert _is_there(engine, unused)
+    finally:
+        client.remove_container(container)
+        client.close()
+
+
+def test_an_image_that_somebody_named_too_stays(engine: Engine, unused: str) -> None:
+    client = engine.client()
+    client.tag(unused, "autocode-test-mine", "1")
+    try:
+        assert clear_images(engine, LATER) == ()
+        assert _is_there(engine, unused)
+    finally:
+        client.remove_image("autocode-test-mine:1")
+        client.close()

@@ -1,0 +1,254 @@
+"""What holds a local worker, tier by tier: attacks by a program that has nothing but the standard library around it.
+
+The suites in `any_sandbox` run on the best tier that holds here; these attacks run on each. They start no libraries, so
+they can run on another kernel in an emulator (`tools/old_kernel`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import trial_program
+from autocoder_jupyter.sandbox.local.confinement import filters, landlock
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.sandbox import _start_trial
+from autocoder_jupyter.sandbox.local.trial_program import read_all
+from autocoder_jupyter.sandbox.worker.bpf import number_of
+
+pytestmark = [
+    pytest.mark.local_sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox is Linux's"),
+]
+
+MACHINE = os.uname().machine
+
+FILES = {
+    "read a file": "open(canary).read()",
+    "read it through a link": "os.symlink(canary, 'link'); open('link').read()",
+    "read it through the root of a process": "open('/proc/self/root' + canary).read()",
+    "read it from the folder above": "os.open(os.path.basename(beside), os.O_RDONLY, dir_fd=os.open('..', os.O_PATH))",
+    "give it another name": "os.link(canary, 'mine')",
+    "move it here": "os.rename(canary, 'mine')",
+    "append to a file": "open(canary, 'a').write('x')",
+    "write beside it": "open(beside + '-new', 'w')",
+    "make a folder": "os.mkdir(beside + '-folder')",
+    "remove a file": "os.unlink(canary)",
+    "empty a file": "os.truncate(canary, 0)",
+    "empty it by opening": "os.open(canary, os.O_RDONLY | os.O_TRUNC)",
+    "open it with no right at all": "os.open(canary, 3)",
+    "list a home": "os.listdir(os.path.dirname(canary))",
+    "read the environment of the notebook": "open(f'/proc/{notebook}/environ').read()",
+    "read the memory of the notebook": "open(f'/proc/{notebook}/mem', 'rb').read(1)",
+    "change a setting of the kernel": "open('/proc/sys/kernel/core_pattern', 'w').write('x')",
+    "open a device": "open('/dev/mem', 'rb')",
+    "read the kernel's log": "open('/dev/kmsg')",
+    "make a device": "os.mknod('device', 0o60600, os.makedev(8, 0))",
+    "write to the system": "open('/usr/autocode-canary', 'w')",
+}
+
+PROCESSES = {
+    "signal the notebook": "os.kill(notebook, 0)",
+    "signal a thread of it": "call('tgkill', notebook, notebook, 0)",
+    "signal its group": "os.killpg(group, 0)",
+    "have the kernel signal it": "fcntl.fcntl(pair[0].fileno(), 8, notebook)",
+    "slow it down": "os.setpriority(os.PRIO_PROCESS, notebook, 19)",
+    "slow its group down": "os.setpriority(os.PRIO_PGRP, group, 19)",
+    "slow its user down": "os.setpriority(os.PRIO_USER, os.getuid(), os.getpriority(os.PRIO_USER, os.getuid()))",
+    "move it to another core": "os.sched_setaffinity(notebook, [0])",
+    "change its scheduling": "os.sched_setscheduler(notebook, os.SCHED_BATCH, os.sched_param(0))",
+    "change its limits": "resource.prlimit(notebook, resource.RLIMIT_NOFILE, (64, 64))",
+    "hold a handle of it": "os.pidfd_open(notebook)",
+    "trace it": "call('ptrace', 16, notebook, 0, 0)",
+    "read its memory": "call('process_vm_readv', notebook, 0, 0, 0, 0, 0)",
+}
+
+SOCKETS = {
+    "connect to a port": "socket.socket().connect(('127.0.0.1', port))",
+    "send a datagram": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', port))",
+    "connect to a socket in a folder": "socket.socket(socket.AF_UNIX).connect(path_socket)",
+    "connect to a socket without a file": "socket.socket(socket.AF_UNIX).connect('\\0' + path_socket)",
+    "write to a name from a pair": "socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', path_socket)",
+    "reconnect a pair": "pair[0].connect(path_socket)",
+    "listen": "socket.create_server(('127.0.0.1', 0))",
+    "speak to the kernel": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+    "speak to the machine around": "socket.socket(socket.AF_VSOCK)",
+}
+
+KERNEL = {
+    "make namespaces": "call('unshare', 0x10000000)",
+    "make namespaces with a process": "call('clone', 0x10000011, 0, 0, 0, 0)",
+    "mount": "call('mount', 0, 0, 0, 0, 0)",
+    "change the root": "call('chroot', b'/\\0')",
+    "load a program into the kernel": "call('bpf', 0, 0, 0)",
+    "count events": "call('perf_event_open', 0, 0, 0, 0, 0)",
+    "use a ring": "call('io_uring_setup', 1, b'\\0' * 120)",
+    "handle page faults": "call('userfaultfd', 1)",
+    "use its key ring": "call('keyctl', 0, -3, 1)",
+    "watch files": "call('inotify_init1', 0)",
+    "hold a file in memory": "os.memfd_create('x')",
+    "share memory": "call('shmget', 0, 4096, 0o1600)",
+    "type into a terminal": "call('ioctl', 0, 0x5412, b'x')",
+    "gain a privilege": "call('capset', b'\\x22\\x05\\x08\\x20' + bytes(4), b'\\xff' * 24)",
+}
+
+ALLOWED = {
+    "write its folder": "open('file', 'w').write('x')",
+    "move within its folder": "open('a', 'w'); os.rename('a', 'b')",
+    "empty its own file": "open('c', 'w').write('x'); os.truncate('c', 0) if own_truncate else open('c', 'w')",
+    "run a program": "subprocess.run(['/bin/true'], check=True)",
+    "end a program that it started": "p = sleeper(); p.kill(); p.wait()",
+    "end a group that it started": "p = sleeper(); os.killpg(p.pid, 9); p.wait()",
+    "slow down what it started": "p = sleeper(); os.setpriority(os.PRIO_PROCESS, p.pid, 19); p.kill(); p.wait()",
+    "choose its cores": "os.sched_setaffinity(0, os.sched_getaffinity(0))",
+    "signal its own thread": "signal.pthread_kill(threading.get_ident(), 0)",
+    "have a pair of sockets": "pair[0].send(b'x'); assert pair[1].recv(1) == b'x'",
+    "start threads": "t = threading.Thread(target=int); t.start(); t.join()",
+    "draw random numbers": "os.urandom(8)",
+}
+
+ATTACKS = FILES | PROCESSES | SOCKETS | KERNEL
+SEEN = {"see whether a file exists": "os.stat(canary)"}
+EVERYBODY = {"signal everybody": "os.kill(-1, signal.SIGUSR1)"}
+"""Where signals are scoped it succeeds, and reaches nobody else; the bystander tells."""
+
+CALLED = (
+    *("tgkill", "ptrace", "process_vm_readv", "unshare", "clone", "mount", "chroot", "bpf", "perf_event_open"),
+    *("io_uring_setup", "userfaultfd", "keyctl", "inotify_init1", "shmget", "ioctl", "capset"),
+)
+
+PROGRAM = """
+import ctypes, fcntl, json, os, resource, signal, socket, subprocess, sys, threading
+given = json.loads(sys.argv[1])
+numbers, tries = given.pop("numbers"), given.pop("tries")
+globals().update(given)
+libc = ctypes.CDLL(None, use_errno=True)
+pair = socket.socketpair()
+def sleeper():
+    return subprocess.Popen(["/bin/sleep", "60"], start_new_session=True)
+def call(name, *arguments):
+    words = (ctypes.c_long(a) if isinstance(a, int) else a for a in arguments)
+    answer = libc.syscall(ctypes.c_long(numbers[name]), *words)
+    if answer == -1:
+        raise OSError(ctypes.get_errno(), name)
+    if name == "clone" and answer == 0:
+        os._exit(0)
+said = {}
+for name, source in tries.items():
+    try:
+        exec(source)
+        said[name] = "done"
+    except BaseException as error:
+        said[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(said), flush=True)
+"""
+
+
+MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
+"""Tiers that hold on this kernel, so that a test of theirs that is skipped is a failure."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """An emulated machine that is busy takes longer than a person would wait for the trial."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_program, "_SECONDS", 120.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def said_by_tier() -> dict[str, dict[str, str] | str]:
+    return {}
+
+
+# Root is not held by namespaces alone.
+@pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
+def said(
+    request: pytest.FixtureRequest,
+    said_by_tier: dict[str, dict[str, str] | str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, str]:
+    """What became of each try in a worker of one tier; all of them in one worker, once."""
+    tier: Tier = request.param
+    if tier.name not in said_by_tier:
+        refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
+        with ExitStack() as stack:
+            outside = tmp_path_factory.mktemp("outside")
+            said_by_tier[tier.name] = refusal or _tried(stack, tier, outside)
+    said = said_by_tier[tier.name]
+    if isinstance(said, str):
+        assert tier.name not in MUST_HOLD, said
+        pytest.skip(f"{tier.name} does not hold here: {said}")
+    return said
+
+
+def _tried(stack: ExitStack, tier: Tier, outside: Path) -> dict[str, str]:
+    canary, beside, path_socket = outside / "canary", outside / "beside", f"/tmp/autocode-{os.getpid()}"
+    for file in (canary, beside):
+        file.write_text("nobody may read this", "utf-8")
+    for address in (path_socket, f"\0{path_socket}"):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
+            if kind == socket.SOCK_STREAM:
+                listener.bind(address)
+                listener.listen()
+    stack.callback(os.unlink, path_socket)
+    bystander = stack.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
+    stack.callback(bystander.kill)
+    given = {
+        "canary": str(canary),
+        "beside": str(beside),
+        "path_socket": path_socket,
+        "port": stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1],
+        "notebook": bystander.pid,
+        "group": bystander.pid,
+        "own_truncate": tier.namespaces or landlock.version() >= 3,
+        "numbers": {name: number_of(name, MACHINE) for name in CALLED},
+        "tries": ATTACKS | SEEN | ALLOWED | EVERYBODY,
+    }
+    process = _start_trial(tier, ["-I", "-S", "-B", "-c", PROGRAM, json.dumps(given)])
+    try:
+        printed, complaint = (read_all(end.fileno()) for end in (process.data, process.control))
+    finally:
+        process.kill()
+    assert printed, complaint.decode()
+    assert canary.read_text("utf-8") == "nobody may read this"
+    assert sorted(path.name for path in outside.iterdir()) == ["beside", "canary"]
+    assert bystander.poll() is None
+    assert os.getpriority(os.PRIO_PROCESS, bystander.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+    said: dict[str, str] = json.loads(printed)
+    return said
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_fails(said: dict[str, str], attack: str) -> None:
+    assert said[attack] != "done"
+    assert not said[attack].startswith(("NameError", "SyntaxError", "TypeError", "AttributeError"))
+
+
+@pytest.mark.parametrize("action", ALLOWED)
+def test_an_honest_program_works(said: dict[str, str], action: str) -> None:
+    assert said[action] == "done"
+
+
+def test_an_own_file_tree_hides_whether_a_file_exists(said: dict[str, str], request: pytest.FixtureRequest) -> None:
+    tier: Tier = request.node.callspec.params["said"]
+    assert (said["see whether a file exists"] == "done") != tier.namespaces
+
+
+def test_what_a_version_of_landlock_lacks_is_in_the_filter() -> None:
+    def refused(version: int) -> set[str]:
+        return {rule.call for rule in filters.rules(network=False, landlock=version, namespaces=False)}
+
+    assert {"truncate"} <= refused(2) - refused(3)
+    assert {"kill", "tgkill"} <= refused(5) - refused(6)
+    assert {"socket", "connect", "socketpair", "ptrace"} <= refused(6)

@@ -1,0 +1,347 @@
+"""Workers that are forked from a loading process: what it must be, and that nobody reaches it or a sibling."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import process_tree, shared_supervisor
+from autocoder_jupyter.sandbox.local.confinement import landlock
+from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
+from autocoder_jupyter.sandbox.local.forked_worker import Share
+from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.local.worker_folder import claim_folder
+from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, origin_of
+from tests.sandbox.local.test_sandbox import ended, gone, policy
+from tests.sandbox.sandboxes import base_spec, open_sandbox, say
+
+pytestmark = [
+    pytest.mark.local_sandbox,
+    pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox is Linux's"),
+]
+
+SHARE = Share(memory=2**30, disk=2**26, processes=32, cores=[], share_of_core=None)
+
+LOADED = """
+import ctypes, json, mmap, os, resource, signal, socket, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+def arrive():
+    return libc.syscall(ctypes.c_long(434), ctypes.c_long(0), ctypes.c_long(0))
+def told():
+    return json.loads(os.read(0, 65536))
+def say(what):
+    os.write(1, json.dumps(what).encode() + b"\\n")
+null = os.open(os.devnull, os.O_RDWR)
+for stream in range(3):
+    os.dup2(null, stream)
+os.close(null)
+"""
+"""The beginning of a script that stands in the place of a loading process."""
+
+FORKED = """
+def fork():
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+assert arrive() == 0
+while fork():
+    pass
+arrive()
+"""
+"""From here on each fork is a worker."""
+
+
+@pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
+def tier(request: pytest.FixtureRequest) -> Tier:
+    tier: Tier = request.param
+    refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
+    if refusal:
+        pytest.skip(f"{tier.name} does not hold here: {refusal}")
+    return tier
+
+
+def loading(script: str, tier: Tier | None = None) -> LoadingProcess:
+    """A loading process that runs a script of the test."""
+    folder = claim_folder()
+    return LoadingProcess(policy(folder.path, script, tier, memory=SHARE.memory), folder, threads=1)
+
+
+def tell(process: ForkedProcess, facts: dict[str, Any]) -> Any:
+    """What a worker answers."""
+    os.write(process.requests.fileno(), json.dumps(facts).encode())
+    answer = b""
+    while not answer.endswith(b"\n"):
+        piece = os.read(process.data.fileno(), 65536)
+        assert piece, process.exit_reason()
+        answer += piece
+    return json.loads(answer)
+
+
+def number_inside(pid: int) -> int:
+    """A process's number in the innermost namespace that it is in."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(next(line for line in status.splitlines() if line.startswith("NSpid")).split()[-1])
+
+
+# What a loading process must be
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "kept = open('/usr/bin/env', 'rb')",
+        "kept = os.pipe()",
+        "kept = socket.socketpair()",
+        "kept = mmap.mmap(-1, 4096)",
+        "f = open('f', 'wb+'); f.write(b'x' * 4096); f.flush(); kept = mmap.mmap(f.fileno(), 4096); f.close()",
+        "os.fork() or time.sleep(60)",
+    ],
+    ids=["a thread", "a file", "a pipe", "sockets", "shared memory", "a shared file", "a process"],
+)
+def test_nothing_is_forked_from_a_process_that_kept_what_could_connect_workers(left: str) -> None:
+    process = loading(LOADED + left + FORKED)
+    with pytest.raises(NotForked):
+        process.fork(SHARE)
+    assert gone(process._supervisor.pid)
+
+
+def test_a_loading_process_can_fork_no_process_that_shares_its_memory_or_files() -> None:
+    sharing = "assert arrive() == 0\nsaid = libc.syscall(56, 0x411, 0, 0, 0, 0)\nif said < 0: os._exit(3)\n"
+    process = loading(LOADED + sharing + FORKED)  # CLONE_FILES
+    with pytest.raises(NotForked):
+        process.fork(SHARE)
+
+
+def test_a_process_that_does_not_come_up_gives_no_worker_and_is_gone() -> None:
+    process = loading("raise SystemExit(1)")
+    with pytest.raises(NotForked):
+        process.fork(SHARE)
+    assert gone(process._supervisor.pid)
+
+
+# Nobody reaches it, or a sibling
+
+
+ATTACKS = {
+    "signal it": "os.kill(pid, 0)",
+    "end it": "os.kill(pid, signal.SIGKILL)",
+    "signal its group": "os.killpg(pid, 0)",
+    "end its thread": "check(libc.syscall(200, pid, 9))",
+    "queue a signal": "check(libc.syscall(129, pid, 10, bytes(128)))",
+    "hold a handle of it": "os.pidfd_open(pid)",
+    "slow it down": "os.setpriority(os.PRIO_PROCESS, pid, 19)",
+    "move it to another core": "os.sched_setaffinity(pid, [0])",
+    "change its limits": "resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))",
+    "trace it": "check(libc.syscall(101, 16, pid, 0, 0))",
+    "read its memory": "check(libc.syscall(310, pid, 0, 0, 0, 0, 0))",
+    "read its memory as a file": "open(f'/proc/{pid}/mem', 'rb')",
+    "list its files": "os.listdir(f'/proc/{pid}/fd')",
+    "have its streams": "check(arrive())",
+    "fork for it": "check(libc.syscall(56, 0x8011, 0, 0, 0, 0))",
+    "share its namespaces anew": "check(libc.syscall(272, 0x10000000))",
+}
+
+ATTACKER = f"""
+def check(answer):
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+os.setsid()
+given = told()
+os.chdir(given["folder"])
+open("mine", "w").close()
+said = {{}}
+for who, pid in given["processes"].items():
+    for name, source in {ATTACKS!r}.items():
+        try:
+            exec(source)
+            said[name + ": " + who] = "done"
+        except OSError as error:
+            said[name + ": " + who] = error.errno
+for name, source in {{
+    "list the folders of others": "os.listdir('..')",
+    "list them by a handle": "os.listdir(os.open('..', os.O_RDONLY))",
+    "write beside it": "open('../beside', 'w')",
+    "make a folder there": "os.mkdir('../beside')",
+    "write where the libraries were loaded": "open(os.environ['HOME'] + '/file', 'w')",
+    "make that folder anew": "os.mkdir(os.environ['HOME'])",
+    "open it for all": "os.chmod('..', 0o777); os.listdir('..')",
+}}.items():
+    try:
+        exec(source)
+        said[name] = "done"
+    except OSError as error:
+        said[name] = error.errno
+say(said)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the attacks name system calls by their numbers")
+def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Tier) -> None:
+    process = loading(LOADED + FORKED + ATTACKER, tier)
+    sibling, attacker = process.fork(SHARE), process.fork(SHARE)
+    try:
+        # Under landlock alone a number beyond every process stands for the loading process of somebody else.
+        loader = process_tree.children(process._supervisor.pid)[0]
+        first, second = sorted(process_tree.children(loader))
+        assert tell(sibling, {"folder": sibling.folder, "processes": {}})
+        processes = {"loading process": number_inside(loader), "sibling": number_inside(first)}
+        said = tell(attacker, {"folder": attacker.folder, "processes": processes})
+        assert not {name for name, answer in said.items() if answer == "done"}
+        assert not any(map(process_tree.is_zombie, (loader, first, second)))
+        assert os.getpriority(os.PRIO_PROCESS, first) == os.getpriority(os.PRIO_PROCESS, second)
+        assert [file.name for file in Path(sibling.folder).iterdir()] == ["mine"]
+        another = process.fork(SHARE)
+        assert tell(another, {"folder": another.folder, "processes": {}})
+        another.kill()
+    finally:
+        sibling.kill()
+        attacker.kill()
+
+
+def test_what_a_worker_leaves_running_without_a_parent_ends_with_it_and_harms_nobody(tier: Tier) -> None:
+    orphan = "os.setsid()\ngiven = told()\nif not os.fork():\n    os.fork() and os._exit(0)\n    time.sleep(600)\n"
+    process = loading(LOADED + FORKED + orphan + "say('x')\ntime.sleep(600)\n", tier)
+    other, leaver = process.fork(SHARE), process.fork(SHARE)
+    assert tell(leaver, {}) == "x"
+    leaver.kill()
+    loader = process_tree.children(process._supervisor.pid)[0]
+    try:
+        assert tell(other, {}) == "x"
+        assert not process_tree.is_zombie(loader)
+    finally:
+        other.kill()
+    below = process_tree.descendants(process._supervisor.pid)
+    assert gone(process._supervisor.pid, seconds=30)
+    assert all(map(process_tree.is_zombie, below))
+
+
+# How it ends
+
+
+WAITING = LOADED + FORKED + "os.setsid()\nsay('here')\ntime.sleep(600)\n"
+
+
+def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
+    process = loading(WAITING)
+    worker = process.fork(SHARE)
+    below = process_tree.descendants(process._supervisor.pid)
+    assert len(below) == 2
+    worker.kill()
+    assert gone(process._supervisor.pid, seconds=shared_supervisor.IDLE_SECONDS + 30)
+    assert all(map(process_tree.is_zombie, below))
+    assert not Path(worker.folder).parent.exists()
+
+
+def test_its_death_is_told_by_its_workers_and_is_not_the_programs_fault() -> None:
+    process = loading(WAITING)
+    worker = process.fork(SHARE)
+    os.kill(process_tree.children(process._supervisor.pid)[0], 9)
+    ended(worker)  # type: ignore[arg-type]
+    assert worker.exit_reason().engine_gone
+    worker.kill()
+    assert gone(process._supervisor.pid, seconds=30)
+
+
+def test_the_end_of_its_supervisor_ends_all_workers() -> None:
+    process = loading(WAITING)
+    worker = process.fork(SHARE)
+    below = process_tree.descendants(process._supervisor.pid)
+    process._supervisor.kill()
+    ended(worker)  # type: ignore[arg-type]
+    assert worker.exit_reason().engine_gone
+    assert all(gone(pid) for pid in below)
+    worker.kill()
+
+
+def test_the_end_of_a_worker_is_told() -> None:
+    for end, code, signal in (("os._exit(7)", 7, None), ("ctypes.string_at(0)", None, 11)):
+        process = loading(LOADED + FORKED + "os.setsid()\n" + end)
+        worker = process.fork(SHARE)
+        ended(worker)  # type: ignore[arg-type]
+        reason = worker.exit_reason()
+        worker.kill()
+        assert (reason.exit_code, reason.signal) == (code, signal)
+
+
+def test_a_limit_that_a_worker_breaks_ends_it_alone() -> None:
+    greedy = "os.setsid()\ngiven = told()\nheld = b'x' * given['bytes']\nsay('fine')\ntime.sleep(600)\n"
+    process = loading(LOADED + FORKED + greedy)
+    modest = process.fork(Share(memory=100 << 20, disk=2**26, processes=32, cores=[], share_of_core=None))
+    worker = process.fork(Share(memory=100 << 20, disk=2**26, processes=32, cores=[], share_of_core=None))
+    os.write(worker.requests.fileno(), b'{"bytes": 300000000}')
+    ended(worker)  # type: ignore[arg-type]
+    reason = worker.exit_reason()
+    worker.kill()
+    assert reason.out_of_memory
+    assert tell(modest, {"bytes": 1000}) == "fine"
+    modest.kill()
+
+
+# In the sandbox
+
+
+@pytest.fixture(scope="module")
+def environment() -> Environment:
+    return open_sandbox("local").build(base_spec("local"))
+
+
+@pytest.fixture
+def workers(environment: Environment) -> Iterator[list[Worker]]:
+    started = [LocalSandbox().start(environment, Limits()) for _ in range(3)]
+    yield started
+    for worker in started:
+        worker.kill()
+
+
+def test_workers_of_one_process_share_the_hash_seed_and_one_with_another_can_be_asked_for(
+    environment: Environment, workers: list[Worker]
+) -> None:
+    origins = [origin_of(worker.id) for worker in workers]
+    assert origins[0] == origins[2] != origins[1]
+    first, other, second = (say(worker, "return str(hash('a'))") for worker in workers)
+    assert first == second != other
+    apart = LocalSandbox().start(environment, Limits(), unlike=[workers[0].id, workers[1].id])
+    try:
+        assert say(apart, "return str(hash('a'))") not in (first, other)
+    finally:
+        apart.kill()
+
+
+def test_siblings_have_folders_and_chance_of_their_own(workers: list[Worker]) -> None:
+    one, _, sibling = workers
+    drawn = "import random, uuid; return f'{random.random()} {np.random.rand()} {uuid.uuid4()} {os.urandom(4)}'"
+    assert not set(say(one, drawn).split()) & set(say(sibling, drawn).split())
+    folders = [Path(say(worker, "return os.getcwd()")).parents[1] for worker in (one, sibling)]
+    assert folders[0] != folders[1]
+
+
+def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autocoder_jupyter.sandbox.local import forks as local_forks
+    from autocoder_jupyter.sandbox.local import loading as local_loading
+
+    monkeypatch.setattr(local_loading, "_places", {})
+    ended = [sys.executable, "-c", "raise SystemExit(1)"]
+    monkeypatch.setattr(
+        local_forks, "start_supervisor", lambda *_: subprocess.Popen(ended, stdin=subprocess.PIPE, bufsize=0)
+    )
+    worker = LocalSandbox().start(environment, Limits())
+    try:
+        assert origin_of(worker.id) == worker.id
+        assert say(worker, "return 'yes'") == "yes"
+    finally:
+        worker.kill()
+    assert all(place.unfit for places in local_loading._places.values() for place in places)

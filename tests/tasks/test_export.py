@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uv import find_uv_bin
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.errors import InvalidRequest, PackageRefused
+from autocoder_jupyter.tasks.export import export, script
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    CodePlan,
+    CodeSolution,
+    Evidence,
+    Exchange,
+    InputSpec,
+    OutputSpec,
+    Report,
+    TestOutcome,
+)
+from autocoder_jupyter.untrusted.visible import is_visible
+
+CODE = '''"""Growth."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def run(sales: pd.DataFrame, min_orders: int = 5, exact: bool = True) -> tuple[pd.DataFrame, str]:
+    kept = sales[sales["orders"] >= min_orders]
+    best = str(kept.loc[kept["revenue"].idxmax(), "month"])
+    return kept.reset_index(drop=True), best if exact else best[:3]
+'''
+
+TESTS = '''import pandas as pd
+import pytest
+from solution import run
+import solution
+
+
+def test_small_months_are_left_out():
+    """Months with fewer than five orders are skipped."""
+    from solution import run as again
+    sales = pd.DataFrame({"month": ["Jan", "Feb"], "orders": [4, 5], "revenue": [9.0, 1.0]})
+    assert again is run is solution.run
+    assert run(sales=sales)[1] == "Feb"
+'''
+
+INPUTS = (
+    InputSpec(name="sales", type="DataFrame", meaning="one row a month, 100% of them"),
+    InputSpec(name="min_orders", type="int", required=False, default=5),
+    InputSpec(name="exact", type="bool", required=False, default=True),
+)
+OUTPUTS = (OutputSpec(name="monthly", type="DataFrame"), OutputSpec(name="best_month", type="str"))
+EXTRA = ("jinja2",)
+SALES = pd.DataFrame({"month": ["Jan", "Feb", "Mar"], "orders": [4, 5, 9], "revenue": [9.0, 1.0, 3.0]})
+
+
+@pytest.fixture
+def growth(report: Any) -> Report:
+    made: Report = report(
+        CODE,
+        INPUTS,
+        OUTPUTS,
+        prompt='Monthly growth.\n\nSkip """small""" months.\n# /// script\n# ///',
+        tests=TESTS,
+        plan=CodePlan(description="Growth 100%", approach="", assumptions=("ties go to the earlier month",)),
+        lock=tuple(f"{name}=={version(name)}" for name in ("numpy", "pandas", "pyarrow", "pytest", "six", *EXTRA)),
+        detected_packages=(f"{EXTRA[0]}>=1",),
+        python_version=sys.version_info[:2],
+        started=dt.datetime(2025, 3, 1, tzinfo=dt.UTC),
+        evidence=Evidence(
+            tests=(TestOutcome(id="test_a", outcome="passed"),), checks=(CheckOutcome(name="types", passed=True),)
+        ),
+    )
+    return made
+
+
+def written(report: Report, path: Path) -> Path:
+    return export(report, Function.of(report, {}, Path(".autocode")), path)
+
+
+def here(path: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(path), *arguments], capture_output=True, text=True, cwd=cwd or path.parent, check=False
+    )
+
+
+def metadata(text: str) -> dict[str, Any]:
+    block = text.split("# /// script\n")[1].split("# ///\n")[0]
+    return tomllib.loads("\n".join(line[2:] for line in block.splitlines()))
+
+
+def test_the_script_names_what_the_code_needs_and_keeps_the_rest_to_what_was_tested(
+    growth: Report, tmp_path: Path
+) -> None:
+    text = written(growth, tmp_path / "growth.py").read_text()
+    found = metadata(text)
+    assert found["requires-python"] == f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
+    needed = sorted(("numpy", "pandas", "pyarrow", *EXTRA))
+    assert found["dependencies"] == [f"{name}=={version(name)}" for name in needed]
+    assert found["tool"]["uv"]["constraint-dependencies"] == [f"{name}=={version(name)}" for name in ("pytest", "six")]
+
+
+def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth: Report, tmp_path: Path) -> None:
+    text = written(growth, tmp_path / "growth.py").read_text()
+    beginning, rest = CODE.split("\n\nimport pandas", 1)  # between them stands the way in
+    assert text.index(beginning) < text.index('if __name__ == "__main__":') < text.index(f"import pandas{rest}")
+    for words in ("Skip", "2025-03-01", "1 of 1 tests passed", "ties go to the earlier month"):
+        assert words in text
+    assert "autocoder_jupyter" not in text
+
+
+def test_the_script_runs_from_its_command_line(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    SALES.to_parquet(tmp_path / "sales.parquet")
+    done = here(path, "--sales", "sales.parquet", "--min-orders", "0", "--no-exact", "--output-dir", "out")
+    assert done.stderr == ""
+    assert "best_month: Jan" in done.stdout
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / "monthly.parquet"), SALES)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "feather", "parquet"])
+def test_a_table_is_read_by_its_suffix(growth: Report, tmp_path: Path, suffix: str) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    write: dict[str, Callable[[Path], object]] = {
+        "csv": lambda target: SALES.to_csv(target, index=False),
+        "tsv": lambda target: SALES.to_csv(target, index=False, sep="\t"),
+        "json": lambda target: SALES.to_json(target, orient="records"),
+        "feather": SALES.to_feather,
+        "parquet": SALES.to_parquet,
+    }
+    write[suffix](tmp_path / f"sales.{suffix}")
+    assert "best_month: Mar" in here(path, "--sales", f"sales.{suffix}").stdout
+
+
+def test_what_is_missing_or_wrong_is_said_in_one_line(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    assert "required: --sales" in here(path).stderr
+    assert "--sales: 'x' cannot be read" in here(path, "--sales", "x").stderr
+    SALES.to_parquet(tmp_path / "s.parquet")
+    assert "--min-orders: invalid int" in here(path, "--sales", "s.parquet", "--min-orders", "many").stderr
+    assert "100% of them" in here(path, "--help").stdout
+
+
+def test_a_container_finds_inputs_and_leaves_outputs_by_name(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    path.write_text(path.read_text().replace("/var/", f"{tmp_path}/var/"))
+    mounted, outputs = tmp_path / "var" / "inputs", tmp_path / "var" / "outputs"
+    mounted.mkdir(parents=True)
+    outputs.mkdir()
+    SALES.to_parquet(mounted / "sales")
+    (mounted / "min_orders").write_text("0")
+    (mounted / "exact").write_text("false\n")
+    done = here(path)
+    assert done.stderr == ""
+    assert (outputs / "best_month").read_text() == "Jan"
+    assert len(pd.read_parquet(outputs / "monthly")) == 3
+
+
+def test_every_type_has_a_command_line(report: Any, tmp_path: Path) -> None:
+    code = """
+import json, pathlib
+def run(text, number, ratio, flag, at, day, span, file, folder, table, column, facts, items):
+    shown = [text, number, ratio, flag, at.isoformat(), day.isoformat(), span.total_seconds(), file.read_text(),
+             sorted(path.name for path in folder.iterdir()), len(table), int(column.sum()), facts, items]
+    made = pathlib.Path("made"); made.mkdir(exist_ok=True)
+    (made / "a.txt").write_text("a")
+    from matplotlib.figure import Figure
+    return shown, facts, flag, at, span, made / "a.txt", made, column, Figure(figsize=(1, 1)), table
+"""
+    kinds = {
+        "text": "str", "number": "int", "ratio": "float", "flag": "bool", "at": "datetime", "day": "date",
+        "span": "timedelta", "file": "File", "folder": "Dir", "table": "DataFrame", "column": "Series",
+        "facts": "dict", "items": "list",
+    }  # fmt: skip
+    given = {
+        "shown": "list", "facts": "dict", "flag": "bool", "at": "datetime", "span": "timedelta", "file": "File",
+        "folder": "Dir", "column": "Series", "picture": "Figure",
+    }  # fmt: skip
+    inputs = tuple(InputSpec(name=name, type=kind) for name, kind in kinds.items())  # type: ignore[arg-type]
+    outputs = tuple(OutputSpec(name=name, type=kind) for name, kind in given.items())  # type: ignore[arg-type]
+    outputs = (*outputs, OutputSpec(name="t.csv", type="DataFrame"))
+    path = written(report(code, inputs, outputs), tmp_path / "everything.py")
+    (tmp_path / "f.txt").write_text("content")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "inside").write_text("")
+    pd.DataFrame({"v": [1, 2]}).to_csv(tmp_path / "v.csv", index=False)
+    done = here(
+        path, "--text=--x 'y' $(id)", "--number=-3", "--ratio", "1e-3", "--no-flag",
+        "--at", "2025-01-01T00:00:00+01:00", "--day", "2025-01-02",
+        "--span", "-90", "--file", "f.txt", "--folder", "d", "--table", "v.csv", "--column",
+        "v.csv", "--facts", '{"a": [1, null]}', "--items", "[1, \"x\"]", "--output-dir", "out",
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert '"--x \'y\' $(id)", -3, 0.001, false, "2025-01-01T00:00:00+01:00", "2025-01-02", -90.0' in done.stdout
+    assert '"content", ["inside"], 2, 3, {"a": [1, null]}, [1, "x"]' in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "file.txt", "folder", "column.parquet", "picture.png", "t.csv",
+    }  # fmt: skip
+
+
+def test_a_figure_that_a_page_draws_is_written_as_data(report: Any, tmp_path: Path) -> None:
+    code = "import plotly.graph_objects as go\ndef run():\n    return go.Figure(go.Bar(x=['a'], y=[1]))\n"
+    path = written(report(code, (), (OutputSpec(name="chart", type="Figure"),)), tmp_path / "chart.py")
+    done = here(path, "--output-dir", "out")
+    assert (done.stderr, done.stdout) == ("", "chart: out/chart.json\n")
+    (trace,) = json.loads((tmp_path / "out" / "chart.json").read_text())["data"]
+    assert (trace["type"], trace["x"]) == ("bar", ["a"])
+
+
+def test_an_input_may_bear_the_name_of_an_option_of_the_command_line(report: Any, tmp_path: Path) -> None:
+    inputs = (InputSpec(name="help", type="str"), InputSpec(name="output_dir", type="str"))
+    code = "def run(help, output_dir):\n    return help + output_dir"
+    path = written(report(code, inputs, (OutputSpec(name="both", type="str"),)), tmp_path / "both.py")
+    assert "both: xy" in here(path, "--help", "x", "--output-dir", "y").stdout
+
+
+def test_a_name_that_cannot_be_imported_is_refused(growth: Report, tmp_path: Path) -> None:
+    for name, hint in (
+        ("my-growth.py", "my_growth.py"),
+        ("pandas.py", "my_pandas.py"),
+        ("json.py", "my_json.py"),
+        ("growth.txt", "growth.py"),
+    ):
+        with pytest.raises(InvalidRequest, match=hint):
+            written(growth, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        pytest.param("a_file/growth.py", "(File exists|Not a directory)", id="a file where a folder must be"),
+        pytest.param("folder.py", "Is a directory", id="a folder where the file must be"),
+        pytest.param("/proc/nobody/growth.py", "No such file|Permission denied", id="where nobody may write"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said_with_its_reason(
+    growth: Report, tmp_path: Path, place: str, why: str
+) -> None:
+    (tmp_path / "a_file").write_text("")
+    (tmp_path / "folder.py").mkdir()
+    target = tmp_path / place
+    with pytest.raises(InvalidRequest, match=why) as caught:
+        export(growth, Function.of(growth, {}, tmp_path), target)
+    assert str(target) in caught.value.what and "Choose a place" in caught.value.hint
+
+
+def test_the_script_and_its_tests_take_the_place_of_links_and_leave_what_these_point_at(
+    growth: Report, tmp_path: Path
+) -> None:
+    (tmp_path / "start file").write_text("mine")
+    for name in ("growth.py", "test_growth.py"):
+        (tmp_path / name).symlink_to(tmp_path / "start file")
+    path = written(growth, tmp_path / "growth.py")
+    assert (tmp_path / "start file").read_text() == "mine"
+    assert "def run(" in path.read_text() and "def test_small" in (tmp_path / "test_growth.py").read_text()
+
+
+def test_a_hostile_request_stays_a_comment(growth: Report) -> None:
+    hostile = growth.model_copy(update={"prompt": "x\r\nimport os\x0bimport os\u2028import os\n# ///\n# /// script"})
+    text = script(hostile, Function.of(hostile, {}, Path()))
+    compile(text, "growth.py", "exec")
+    head = text.split('"""Growth."""')[0]
+    assert all(line.startswith("#") or not line for line in head.splitlines())
+    assert sum(line == "# /// script" for line in text.splitlines()) == 1
+
+
+HIDDEN = "\n\r\x0b\x0c\x1c\x85\u2028\u2029\u202e\u2066\u200b\ufeff\x00\x1b\ud800\"'\\#{}%"
+WORDS = st.text(st.one_of(st.sampled_from(HIDDEN), st.characters()), max_size=40) | st.sampled_from(
+    [
+        "x\n# ///\nimport os",
+        '"""\nimport os',
+        "'); import os #",
+        "\\",
+        "x\r# /// script\r# ///",
+        "# -*- coding: utf-7 -*-",
+    ]
+)
+
+
+def shape(text: str) -> str:
+    """The program without its literals."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.value = 0
+    return ast.dump(tree)
+
+
+@given(words=st.tuples(*[WORDS] * 8))
+@settings(max_examples=50, deadline=None)
+def test_whatever_words_are_in_a_report_the_script_is_the_same_program(words: tuple[str, ...]) -> None:
+    def made(words: tuple[str, ...]) -> str:
+        name, prompt, model, about, assumption, meaning, default, system = words
+        inputs = (InputSpec(name="text", type="str", required=False, default=default, meaning=meaning),)
+        plan = CodePlan(description=about, approach="", assumptions=(assumption,))
+        said = Exchange(stage="plan", key="k", model=model, messages=(), answer="")
+        report = Report.model_construct(
+            **Report(name="growth", run_id="1", prompt="p", success=True, solution=CodeSolution(code=CODE)).__dict__
+            | {"name": name, "prompt": prompt, "plan": plan, "conversation_history": (said,)}
+            | {"declared_inputs": inputs, "declared_outputs": OUTPUTS, "detected_system_packages": (system,)}
+            | {"lock": PINS, "python_version": (3, 11)}
+        )
+        return script(report, Function.of(report, {}, Path()))
+
+    text = made(words)
+    assert shape(text) == shape(made(("plain",) * 8))
+    assert [block["type"] for block in re.finditer(PEP_723, text)] == ["script"]
+    assert metadata(text)["dependencies"] == ["numpy==2.4", "pandas==3.1", "pyarrow"]
+    assert all(line.isascii() or is_visible(line) for line in text.splitlines() if line.startswith("#"))
+
+
+PINS = ("numpy==2.4", f"pandas==3.1 --hash=sha256:{'0' * 64}")
+PEP_723 = r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
+
+
+@pytest.mark.parametrize(
+    "pin",
+    ['x==1"\n]\n# evil = ["', "x==1\nimport os", "x @ https://evil.example/x.whl", "--index-url=https://evil.example"],
+)
+def test_a_lock_that_holds_anything_but_exact_versions_is_not_written(growth: Report, pin: str) -> None:
+    hostile = growth.model_copy(update={"lock": (pin,)})
+    with pytest.raises(PackageRefused, match="is not an exact requirement"):
+        script(hostile, Function.of(hostile, {}, Path()))
+
+
+def test_code_with_metadata_of_its_own_is_not_written(growth: Report) -> None:
+    code = f'# /// script\n# dependencies = ["evil"]\n# ///\n{CODE}'
+    hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})
+    with pytest.raises(InvalidRequest, match="holds metadata of a script itself"):
+        script(hostile, Function.of(hostile, {}, Path()))
+
+
+def test_tests_with_rare_ends_of_lines_import_the_script(growth: Report, tmp_path: Path) -> None:
+    tests = 'A = "\x0c\x1c\u2028"\r\nB = "é"; from solution import run\r\nfrom solution import run as again\n'
+    path = written(growth.model_copy(update={"tests": tests}), tmp_path / "growth.py")
+    lines = (path.parent / "test_growth.py").read_text().split("\n")
+    assert 'B = "é"; from growth import run' in lines and "from growth import run as again" in lines
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        'if __name__ == "__main__":\n    FACTOR = 2\n',
+        'if "__main__" in [__name__]:\n    FACTOR = 2\n',
+        'try:\n    FACTOR = 2 if globals()["__na" + "me__"] == "__main__" else 1\nexcept KeyError:\n    pass\n',
+        'import sys\nFACTOR = 2 if hasattr(sys.modules["__main__"], "FACTOR") else 1\n',
+        'import inspect\nFACTOR = 2 if inspect.currentframe().f_globals["__name__"] == "__main__" else 1\n',
+        'def own(): pass\nFACTOR = 2 if own.__module__ == "__main__" else 1\n',
+    ],
+)
+def test_the_solution_is_never_main_in_the_script(report: Any, tmp_path: Path, cheat: str) -> None:
+    beginning = '"""Text\x0c\u2028."""\n\nfrom __future__ import annotations\n'
+    code = f"{beginning}\nFACTOR = 1\n{cheat}\n\ndef run():\n    return FACTOR\n"
+    path = written(report(code, (), (OutputSpec(name="n", type="int"),)), tmp_path / "one.py")
+    ran = here(path)
+    assert ran.stdout == "n: 1\n", ran.stderr
+
+
+@pytest.mark.slow
+def test_uv_runs_the_script_and_its_tests(growth: Report, tmp_path: Path) -> None:
+    path = written(growth, tmp_path / "growth.py")
+    SALES.to_parquet(tmp_path / "sales.parquet")
+    environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
+
+    def uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [find_uv_bin(), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False, timeout=240
+        )
+
+    assert "--min-orders" in uv("run", path.name, "--help").stdout
+    ran = uv("run", path.name, "--sales", "sales.parquet")
+    assert "best_month: Mar" in ran.stdout, ran.stderr
+    line = next(line for line in (tmp_path / "test_growth.py").read_text().splitlines() if "uv run" in line)
+    tested = uv(*line.removeprefix("#").split()[1:])
+    assert "1 passed" in tested.stdout, tested.stderr + tested.stdout
+
+
+def test_a_dict_with_an_int_of_5000_digits_is_written_by_the_script(report: Any, tmp_path: Path) -> None:
+    code = "def run() -> dict:\n    return {'n': 10**4999}\n"
+    done = here(written(report(code, (), (OutputSpec(name="facts", type="dict"),)), tmp_path / "facts.py"))
+    assert done.returncode == 0, done.stderr
+    assert "1" + "0" * 4999 in done.stdout

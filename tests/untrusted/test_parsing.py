@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import autocoder_jupyter
+from autocoder_jupyter.untrusted import parsing
+
+DEEP = "x = " + "-" * 20_000 + "1"
+LONG = "\n".join(
+    f"def f{n}(a):\n    return [x + {n} for x in a if x > {n}] or {{'k': a * (a + {n})}}" for n in range(60)
+)
+
+
+@pytest.fixture
+def restless_collector() -> Iterator[None]:
+    """Lets other threads run in the middle of what allocates, as a finaliser written in Python does."""
+
+    def give_way(*_: object) -> None:
+        sum(range(100))
+
+    before, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+    gc.callbacks.append(give_way)
+    yield
+    gc.callbacks.remove(give_way)
+    gc.set_threshold(*before)
+    sys.setswitchinterval(interval)
+
+
+def test_two_threads_can_parse_at_once(restless_collector: None) -> None:
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(15):
+                parsing.parse(LONG)
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert raised == []
+
+
+@pytest.fixture
+def failing_parser(monkeypatch: pytest.MonkeyPatch) -> list[SystemError]:
+    """Raises what is in the list before it parses."""
+    failures: list[SystemError] = []
+    real = ast.parse
+
+    def parse(source: str) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return real(source)
+
+    monkeypatch.setattr(ast, "parse", parse)
+    return failures
+
+
+def test_a_failure_of_the_interpreter_is_no_failure_of_the_source(failing_parser: list[SystemError]) -> None:
+    failing_parser.append(SystemError("AST constructor recursion depth mismatch (before=18, after=11)"))
+    assert isinstance(parsing.parse("x = 1").body[0], ast.Assign)
+
+
+def test_it_is_not_tried_for_ever(failing_parser: list[SystemError]) -> None:
+    failing_parser.extend(SystemError() for _ in range(1_000))
+    with pytest.raises(SyntaxError, match="again and again"):
+        parsing.parse("x = 1")
+
+
+@pytest.mark.parametrize("source", ["x = (", DEEP, "x = '\0'"])
+def test_what_is_no_python_is_a_syntax_error(source: str) -> None:
+    with pytest.raises(SyntaxError):
+        parsing.parse(source)
+    with pytest.raises(SyntaxError):
+        parsing.require_expression(source.removeprefix("x = "))
+
+
+def test_a_complaint_says_the_line_where_there_is_one() -> None:
+    for source, words in (("\nx = (", "'(' was never closed (line 2)"), (DEEP, "it is nested too deeply")):
+        with pytest.raises(SyntaxError) as caught:
+            parsing.parse(source)
+        assert parsing.complaint(caught.value) == words
+
+
+def test_comments_and_layout_are_no_substance() -> None:
+    assert parsing.same_substance("x=1", "x = 1  # one")
+    assert not parsing.same_substance("x = 1", "x = 2")
+
+
+def test_trees_that_are_too_deep_to_be_compared_are_compared_as_texts() -> None:
+    deep = "x = " + "-" * 600 + "1"
+    assert parsing.same_substance(deep, deep)
+    assert not parsing.same_substance(deep, f"{deep}1")
+
+
+def test_all_of_ours_goes_through_this_door() -> None:
+    """What runs inside a sandbox has one thread and needs nothing of ours."""
+    package = Path(autocoder_jupyter.__file__).parent
+    inside = (package / "sandbox" / "worker", package / "data" / "codec")
+    others = {
+        path.relative_to(package)
+        for path in package.rglob("*.py")
+        if "ast.parse(" in path.read_text() and not any(path.is_relative_to(folder) for folder in inside)
+    }
+    assert others == {Path("untrusted/parsing.py")}
