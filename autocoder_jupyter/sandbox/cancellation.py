@@ -16,9 +16,6 @@ from pathlib import Path
 
 from autocoder_jupyter.errors import Cancelled
 
-_POLL_SECONDS = 0.1
-"""How often somebody who waits for another's lock looks whether to go on waiting."""
-
 
 class CancellationToken:
     """Cancels what is under way, once, from any thread.
@@ -112,30 +109,6 @@ def run_cancellable(
             _kill(process)
             raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
-
-
-@contextmanager
-def build_lock(file: Path, token: CancellationToken) -> Iterator[None]:
-    """Only one process of this machine builds at a time; the others wait, and find what it built.
-
-    Raises:
-        Cancelled: `cancel` was called while another process was building.
-    """
-    from filelock import FileLock, Timeout  # takes its time, and a call in a known environment needs none
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    turn = FileLock(file)
-    while True:
-        token.raise_if_cancelled()
-        try:
-            turn.acquire(timeout=_POLL_SECONDS)
-            break
-        except Timeout:
-            continue
-    try:
-        yield
-    finally:
-        turn.release()
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -1,6 +1,6 @@
 """One process at a time works on a request: whoever comes second waits, and finds the function that the first made.
 
-The system takes the lock away from a process that dies. The lock is in the cache of this machine, so that nothing of it
+The lock is in the cache of this machine, so that nothing of it
 is in a folder that is shared; kernels on two machines do not see each other.
 """
 
@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import importlib
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
-_fcntl: Any = None if sys.platform == "win32" else importlib.import_module("fcntl")
+from autocoder_jupyter.concurrency import file_locks
 
 LOOK_SECONDS = 0.2
 
@@ -35,7 +32,7 @@ async def turn(lock: Path, waits: Callable[[], object]) -> AsyncIterator[None]:
         return
     try:
         told = False
-        while not _locked(descriptor):
+        while not file_locks.try_exclusive(descriptor):
             if not told:
                 waits()
                 told = True
@@ -64,23 +61,13 @@ def is_taken(lock: Path) -> bool:
     if descriptor is None:
         return False
     try:
-        return not _locked(descriptor)
+        return not file_locks.try_exclusive(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _opened(lock: Path) -> int | None:
-    if _fcntl is None:
-        return None
-    with contextlib.suppress(OSError):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if file_locks.SUPPORTED:
+        with contextlib.suppress(OSError):
+            return file_locks.open_lock(lock)
     return None
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

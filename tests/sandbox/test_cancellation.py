@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock, run_cancellable
+from autocoder_jupyter.sandbox.cancellation import CancellationToken, run_cancellable
 from autocoder_jupyter.sandbox.environments import uv
 from autocoder_jupyter.sandbox.local.environments import build
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
@@ -94,10 +95,10 @@ def test_a_command_that_was_not_stopped_says_what_it_has_to_say() -> None:
 
 def test_who_waits_for_anothers_build_can_be_stopped_and_the_other_goes_on(tmp_path: Path) -> None:
     def wait(token: CancellationToken) -> None:
-        with build_lock(tmp_path / "key.lock", token):
+        with exclusive(tmp_path / "key.lock", token.raise_if_cancelled):
             pass
 
-    with build_lock(tmp_path / "key.lock", CancellationToken()):
+    with exclusive(tmp_path / "key.lock", CancellationToken().raise_if_cancelled):
         waiting, staying = Building(wait), Building(wait)
         waiting.stopped()
         assert staying.is_alive()

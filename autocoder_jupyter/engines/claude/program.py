@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local.worker_folder import claim_folder, remove_abandoned
+from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 
 _FOLDER = "autocode-claude-"
 
@@ -54,8 +54,8 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
         program: path of its executable.
         variables: what it gets besides, such as its key and the address of the model's service.
     """
-    claimed = claim_folder(_FOLDER)  # what the program writes there holds the session, so nothing of it may stay
-    root = claimed.path
+    made = make_folder(_FOLDER)  # what the program writes there holds the session, so nothing of it may stay
+    root = made.path
     folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
     env = {
         **dict(variables),
@@ -71,7 +71,7 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
         yield Home(_launcher(root, program, [*_OF_THE_SYSTEM, *_OF_THE_SDK, *env]), folders["cwd"], env)
     finally:
         shutil.rmtree(root, ignore_errors=True)
-        os.close(claimed.claim)
+        os.close(made.lock)
 
 
 def _launcher(root: Path, program: str, kept: list[str]) -> str:

@@ -14,7 +14,7 @@ from autocoder_jupyter.sandbox.docker.detection import find_engine
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
 from autocoder_jupyter.sandbox.environments.cleanup import modified
-from autocoder_jupyter.sandbox.environments.usage_locks import unclaimed
+from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -93,7 +93,7 @@ def _removed(client: APIClient, name: str, before: float) -> bool:
     use = use_file(key)
     if not 0 < modified(use) < before:
         return False
-    with suppress(APIError, OSError), unclaimed(use) as unused:
+    with suppress(APIError, OSError), lock_if_unused(use) as unused:
         if unused:
             client.remove_image(name)
             lock_file(key).unlink(missing_ok=True)

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import apt
 from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.images import (
@@ -36,7 +37,7 @@ from autocoder_jupyter.sandbox.docker.images import (
 from autocoder_jupyter.sandbox.docker.reaper import LABEL
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.environments.usage_locks import claim
+from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 
@@ -127,7 +128,7 @@ def _shared_image(
             image = find_image(client, found["Id"])
             if image is not None and (held := _labels_of(image)) and held <= set(map(_label, lock)):
                 for name in found["RepoTags"] or ():
-                    claim(use_file(f"shared-{name.rpartition(':')[2]}"))
+                    mark_used(use_file(f"shared-{name.rpartition(':')[2]}"))
                 return image
         pins = locking.lock(
             EnvironmentSpec(packages=(), python_version=spec.python_version),
@@ -140,8 +141,8 @@ def _shared_image(
         machine = f"{base.platform}/{base.image.id}"
         key = locking.environment_key(spec.python_version, machine, pins, index=index_identity())
         name = f"{SHARED_NAME}:{key}"
-        claim(use_file(f"shared-{key}"))
-        with build_lock(lock_file(f"shared-{key}"), token):
+        mark_used(use_file(f"shared-{key}"))
+        with exclusive(lock_file(f"shared-{key}"), token.raise_if_cancelled):
             if find_image(client, name) is None:
                 _build(engine, base, Recipe(name, base.image, pins, pins, kind="shared"), on_progress, token)
         return find_image(client, name)

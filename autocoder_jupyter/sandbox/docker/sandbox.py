@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
+from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.docker import apt, layers
 from autocoder_jupyter.sandbox.docker.cleanup import clear_images
 from autocoder_jupyter.sandbox.docker.container import WRITABLE, Start, Transport
@@ -19,7 +20,7 @@ from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image,
 from autocoder_jupyter.sandbox.docker.reaper import reap
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
 from autocoder_jupyter.sandbox.environments import cleanup, locking
-from autocoder_jupyter.sandbox.environments.usage_locks import claim
+from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits, Probe, Worker
@@ -83,9 +84,9 @@ class DockerSandbox:
             machine = f"{base.platform}/{base.image.id}"
             key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
-            claim(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
+            mark_used(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
             if not _present(engine, name):
-                with build_lock(layers.lock_file(key), token):
+                with exclusive(layers.lock_file(key), token.raise_if_cancelled):
                     if not _present(engine, name):
                         layers.build_environment(engine, base, spec, lock, name, on_progress, token)
                 cleanup.daily("images", lambda before: clear_images(engine, before))
@@ -117,7 +118,7 @@ class DockerSandbox:
         from autocoder_jupyter.sandbox.host.memory import start_within
 
         engine = self._connect()
-        claim(layers.use_file(environment.key))
+        mark_used(layers.use_file(environment.key))
         transport = self._transport or known_transport(engine)
         if transport is None:
             transport = trial(engine, environment.location, environment.key).transport

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.environments.locking import LEFT_OVER, cache_folder
-from autocoder_jupyter.sandbox.environments.usage_locks import unclaimed
+from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused
 from autocoder_jupyter.sandbox.worker import removal
 from autocoder_jupyter.types import parse_memory
 
@@ -127,7 +127,7 @@ def _is_in_use(folder: Path) -> bool:
     if not use.exists():
         return False
     try:
-        with unclaimed(use) as unused:
+        with lock_if_unused(use) as unused:
             return not unused
     except OSError:
         return True
@@ -157,10 +157,10 @@ def _clear_environment(folder: Path, before: float) -> None:
     use = folder.with_suffix(".use")
     if max(modified(use), modified(folder)) >= before:
         return
-    with unclaimed(use) as unused:
+    with lock_if_unused(use) as unused:
         if not unused:
             return
-        # Whoever builds claims first, so nobody holds the lock of a build, or waits for it, either.
+        # Whoever builds marks it as used first, so nobody holds the lock of a build, or waits for it, either.
         gone = [*folder.parent.glob(f"{folder.name}{LEFT_OVER}*")]
         if folder.exists():
             gone.append(Path(tempfile.mkdtemp(prefix=f"{folder.name}{LEFT_OVER}", dir=folder.parent)))

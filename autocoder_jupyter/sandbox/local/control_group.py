@@ -7,13 +7,14 @@ The notebook's own process is never moved, and no setting of a group that was th
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from autocoder_jupyter.concurrency import file_locks
 
 PREFIX = "autocode-worker-"
 _NEEDED = {"memory", "pids"}
@@ -30,7 +31,7 @@ class NotDelegated(Exception):
 
 
 class ControlGroup:
-    """One worker's group. It is claimed by a lock on its folder, which the kernel takes away when its process ends.
+    """One worker's group. Its process holds a lock on its folder, which the kernel releases when the process ends.
 
     Args:
         parent: the folder of a group that `delegated` named.
@@ -39,10 +40,10 @@ class ControlGroup:
 
     def __init__(self, parent: str, name: str) -> None:
         self.path = Path(parent, name)
-        self._claim = -1
+        self._lock = -1
 
     def make(self, *, memory: int, processes: int) -> None:
-        """Make it, claimed by this process, and remove those that nobody claims any more.
+        """Make it, locked by this process, and remove those that no process holds a lock on.
 
         Args:
             memory: bytes at most, of all its processes and of what the kernel holds for them; none in swap.
@@ -53,8 +54,8 @@ class ControlGroup:
         """
         _remove_abandoned(self.path.parent)
         self.path.mkdir()
-        self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._claim, fcntl.LOCK_EX)
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        file_locks.try_exclusive(self._lock)  # nobody else knows of it yet
         self._write("memory.max", memory)
         self._write("memory.oom.group", 1)
         self._write("pids.max", processes)
@@ -86,9 +87,9 @@ class ControlGroup:
                 self.path.rmdir()
                 break
             time.sleep(0.002)
-        if self._claim >= 0:
-            os.close(self._claim)
-            self._claim = -1
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _kill(self) -> None:
         if (self.path / "cgroup.kill").exists():  # since Linux 5.14
@@ -148,12 +149,12 @@ def _remove_abandoned(parent: Path) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime < _YOUNG_SECONDS:
                 continue
-            claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                ControlGroup(str(parent), path.name).end()
+                if file_locks.try_exclusive(lock):
+                    ControlGroup(str(parent), path.name).end()
             finally:
-                os.close(claim)
+                os.close(lock)
 
 
 def _groups(parent: Path) -> Iterator[Path]:

@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.cancellation import CancellationToken, build_lock
+from autocoder_jupyter.sandbox.cancellation import CancellationToken
 from autocoder_jupyter.sandbox.environments import bytecode, cleanup, contents
 from autocoder_jupyter.sandbox.environments.locking import (
     FORMAT,
@@ -32,7 +33,7 @@ from autocoder_jupyter.sandbox.environments.locking import (
     lock,
 )
 from autocoder_jupyter.sandbox.environments.pins import name_of
-from autocoder_jupyter.sandbox.environments.usage_locks import claim
+from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import disk_is_full, index_identity, run_uv
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.worker import removal
@@ -69,7 +70,7 @@ def build(
     use(environment)  # before it is looked for, so that nobody removes it in between
     if _is_whole(environment):
         return _dated(environment)
-    with build_lock(folder.with_suffix(".lock"), token):
+    with exclusive(folder.with_suffix(".lock"), token.raise_if_cancelled):
         if not _is_whole(environment):
             if on_progress is not None:
                 on_progress(f"installing {len(packages)} packages")
@@ -106,7 +107,7 @@ def examine(environment: Environment, *, token: CancellationToken | None = None)
 
 def use(environment: Environment) -> None:
     """Note that it is used now, and keep it as long as this process lives."""
-    claim(Path(environment.location).with_suffix(".use"))
+    mark_used(Path(environment.location).with_suffix(".use"))
 
 
 def interpreter_of(environment: Environment) -> Interpreter:

@@ -60,7 +60,7 @@ class LoadingProcess:
 
     Args:
         policy: of a worker that would load for itself; `folder` is replaced.
-        folder: a claimed folder; the claim goes over to the supervisor.
+        folder: a locked folder; the lock goes over to the supervisor.
         threads: of the numerical libraries.
     """
 
@@ -78,12 +78,12 @@ class LoadingProcess:
             share_of_core=None,
         )
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        given = [theirs.fileno(), folder.claim]
+        given = [theirs.fileno(), folder.lock]
         try:
             self._supervisor = start_supervisor("shared_supervisor", given, subprocess.DEVNULL)
         finally:
             theirs.close()
-            os.close(folder.claim)
+            os.close(folder.lock)
         threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
         with contextlib.suppress(OSError):  # a supervisor that ended is noticed by who wants a worker
             self._send(asdict(Loading(policy, str(folder.path), folders)))

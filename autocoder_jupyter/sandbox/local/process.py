@@ -61,18 +61,18 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
 class LocalProcess:
     """A supervisor and the worker below it; satisfies `sandbox.process.Process`."""
 
-    def __init__(self, policy: Policy, claim: int) -> None:
+    def __init__(self, policy: Policy, lock: int) -> None:
         """Start the supervisor.
 
         Args:
             policy: what runs, and what it may do.
-            claim: the descriptor that claims the worker's folder; closed here, the supervisor has its copy.
+            lock: the descriptor that holds the lock on the worker's folder; closed here, the supervisor has its copy.
         """
-        theirs = [claim]
+        theirs = [lock]
         try:
             their_lifeline, self._lifeline = os.pipe()
             self._report, their_report = os.pipe()
-            theirs = [their_lifeline, their_report, claim]
+            theirs = [their_lifeline, their_report, lock]
             self._supervisor = start_supervisor("supervisor", theirs, subprocess.PIPE)
         finally:
             for descriptor in theirs:

@@ -157,8 +157,8 @@ def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
     """A process of its own, which may write one new folder."""
     from autocoder_jupyter.sandbox.local.process import LocalProcess
 
-    folder = _claimed_folder()
-    return LocalProcess(policy(folder.path), folder.claim)
+    folder = _new_folder()
+    return LocalProcess(policy(folder.path), folder.lock)
 
 
 def _forked(
@@ -171,17 +171,17 @@ def _forked(
     from autocoder_jupyter.sandbox.local.policy import cores_of, share_of_core
 
     def load() -> LoadingProcess:
-        folder = _claimed_folder()
+        folder = _new_folder()
         return LoadingProcess(policy(folder.path), folder, kind.threads)
 
     share = Share(limits.memory, limits.disk, limits.processes, cores_of(limits.cpu), share_of_core(limits.cpu))
     return forked(kind, share, load, unlike)
 
 
-def _claimed_folder() -> WorkerFolder:
-    from autocoder_jupyter.sandbox.local.worker_folder import claim_folder, remove_abandoned
+def _new_folder() -> WorkerFolder:
+    from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 
     if not _swept.is_set():
         _swept.set()
         remove_abandoned()
-    return claim_folder()
+    return make_folder()

@@ -73,10 +73,10 @@ class Loading:
     folders: list[str]
 
 
-def main(link: int, claim: int) -> None:
+def main(link: int, lock: int) -> None:
     """Serve until the kernel lets go, or there was no worker for a while. Never returns."""
     parent = os.getppid()
-    for descriptor in (link, claim):
+    for descriptor in (link, lock):
         os.set_inheritable(descriptor, False)
     kernel = socket.socket(fileno=link)
     given = json.loads(kernel.recv(_MESSAGE))

@@ -7,7 +7,7 @@ however it comes, ends the whole tree. The kernel runs `main` in an isolated int
 - descriptor `lifeline` brings the policy as one line of JSON, then a byte whenever the worker gets a request or is done
   with it; its end means: kill everything;
 - descriptor `report` takes one line of JSON, the `Ending`;
-- descriptor `claim` holds the lock on the worker's folder, which says that somebody needs it.
+- descriptor `lock` holds the lock on the worker's folder, which says that somebody needs it.
 
 A parent-death signal would not do in place of the lifeline: Linux sends it when the *thread* that started the process
 ends, and sandboxes are started from short-lived threads.
@@ -105,10 +105,10 @@ class Ending:
     failed: bool = False
 
 
-def main(lifeline: int, report: int, claim: int) -> None:
+def main(lifeline: int, report: int, lock: int) -> None:
     """Run one worker from beginning to end. Never returns."""
     parent = os.getppid()
-    for descriptor in (lifeline, report, claim):
+    for descriptor in (lifeline, report, lock):
         os.set_inheritable(descriptor, False)
     policy = Policy(**json.loads(_read_line(lifeline)))
     process_tree.adopt_orphans()

@@ -7,7 +7,6 @@ locked is a dead kernel's and is removed. Process numbers would not do: kernels 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import time
@@ -15,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.concurrency import file_locks
 from autocoder_jupyter.sandbox.worker import removal
 
 WORKER = "autocode-worker-"
@@ -27,34 +27,34 @@ _YOUNG_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class WorkerFolder:
-    """A claimed folder; whoever holds an open copy of the descriptor `claim` keeps it claimed."""
+    """A locked folder; it stays locked while any process holds an open copy of the descriptor `lock`."""
 
     path: Path
-    claim: int
+    lock: int
 
 
-def claim_folder(prefix: str = WORKER) -> WorkerFolder:
-    """Make a folder that only this user may enter, and claim it; its name begins with `prefix`."""
+def make_folder(prefix: str = WORKER) -> WorkerFolder:
+    """Make a folder that only this user may enter, and lock it; its name begins with `prefix`."""
     path = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
-    claim = os.open(path, os.O_RDONLY)
-    fcntl.flock(claim, fcntl.LOCK_EX)
-    return WorkerFolder(path, claim)
+    lock = os.open(path, os.O_RDONLY)
+    file_locks.try_exclusive(lock)  # nobody else knows of it yet
+    return WorkerFolder(path, lock)
 
 
 def remove_abandoned(prefix: str = WORKER) -> None:
-    """Remove this user's folders of a kind that nobody claims any more, as far as a short time goes. Never raises."""
+    """Remove this user's folders of a kind that nobody holds a lock on, as far as a short time goes. Never raises."""
     until = time.monotonic() + _SWEEP_SECONDS
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(Exception):  # whatever a program left there, the next one must be able to start
             about = path.lstat()
             if about.st_uid == os.getuid() and time.time() - about.st_mtime > _YOUNG_SECONDS:
-                _remove_unless_claimed(path, seconds=until - time.monotonic())
+                _remove_unless_locked(path, seconds=until - time.monotonic())
 
 
-def _remove_unless_claimed(path: Path, *, seconds: float) -> None:
-    claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+def _remove_unless_locked(path: Path, *, seconds: float) -> None:
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        removal.remove(path, seconds=seconds)
+        if file_locks.try_exclusive(lock):
+            removal.remove(path, seconds=seconds)
     finally:
-        os.close(claim)
+        os.close(lock)

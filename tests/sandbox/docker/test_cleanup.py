@@ -67,7 +67,7 @@ def test_an_image_that_was_used_lately_stays(engine: Engine, unused: str) -> Non
 
 
 def test_an_image_that_a_living_process_uses_stays(engine: Engine, unused: str) -> None:
-    usage_locks.claim(use_file(_key(unused)))
+    usage_locks.mark_used(use_file(_key(unused)))
     assert clear_images(engine, LATER) == ()
     assert _is_there(engine, unused)
 

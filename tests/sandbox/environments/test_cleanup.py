@@ -13,7 +13,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.environments import cleanup, usage_locks
 from autocoder_jupyter.sandbox.environments.cleanup import clear_local, daily, local_environments, prune_local
-from autocoder_jupyter.sandbox.environments.usage_locks import claim, unclaimed
+from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused, mark_used
 
 MONTH = 31 * 24 * 3600.0
 
@@ -60,15 +60,15 @@ def test_an_environment_that_was_not_used_for_a_month_is_removed_with_its_locks(
 
 def test_use_makes_it_young_again(cache: Path) -> None:
     used = environment(cache, "used").with_suffix(".use")
-    claim(used)
+    mark_used(used)
     os.close(usage_locks._held.pop(str(used)))  # as if this process had ended
     clear()
     assert "used" in names(cache)
 
 
 def _use(file: Path, pipe: Connection) -> None:
-    claim(file)
-    pipe.send("claimed")
+    mark_used(file)
+    pipe.send("used")
     pipe.recv()
 
 
@@ -77,7 +77,7 @@ def test_what_a_living_process_uses_stays_however_old_it_is(cache: Path) -> None
     ours, theirs = multiprocessing.Pipe()
     user = multiprocessing.get_context("spawn").Process(target=_use, args=(folder.with_suffix(".use"), theirs))
     user.start()
-    assert ours.recv() == "claimed"
+    assert ours.recv() == "used"
     aged(folder.with_suffix(".use"))
     clear()
     assert names(cache) == ["held", "held.lock", "held.use"]
@@ -92,7 +92,7 @@ def test_what_a_dead_build_left_is_removed_and_what_a_living_one_makes_is_not(ca
         environment(cache, key)
         (cache / "environments" / f"{key}.tmp-1" / "environment").mkdir(parents=True)
     living = cache / "environments" / "living.use"
-    claim(living)
+    mark_used(living)
     aged(living)
     clear()
     assert names(cache) == ["living", "living.lock", "living.tmp-1", "living.use"]
@@ -107,13 +107,13 @@ def test_resolved_locks_go_when_they_are_old(cache: Path) -> None:
     assert [file.name for file in (cache / "locks").iterdir()] == ["new.json"]
 
 
-def test_who_claims_while_it_is_removed_gets_a_claim_that_counts(cache: Path) -> None:
+def test_who_locks_while_it_is_removed_gets_a_lock_that_counts(cache: Path) -> None:
     file = environment(cache, "contested").with_suffix(".use")
-    with unclaimed(file) as unused:
+    with lock_if_unused(file) as unused:
         assert unused
         file.unlink()
-    claim(file)
-    with unclaimed(file) as unused:
+    mark_used(file)
+    with lock_if_unused(file) as unused:
         assert not unused
 
 
@@ -144,7 +144,7 @@ def test_a_cache_that_cannot_be_written_is_left_alone(cache: Path, monkeypatch: 
     (cache / "file").touch()
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(cache / "file"))
     assert cleanup.daily("things", _never) is None
-    claim(cache / "file" / "environments" / "x.use")
+    mark_used(cache / "file" / "environments" / "x.use")
 
 
 _never: Callable[[float], None] = pytest.fail  # type: ignore[assignment]
@@ -164,7 +164,7 @@ def test_what_was_used_longest_ago_goes_first_where_all_take_too_much(cache: Pat
 
 def test_what_a_living_process_uses_is_no_room_to_be_had(cache: Path) -> None:
     filled(environment(cache, "used"), 1000)
-    claim(cache / "environments" / "used.use")
+    mark_used(cache / "environments" / "used.use")
     assert prune_local(most=0) == 0
     (left,) = local_environments()
     assert left.in_use and left.bytes > 1000

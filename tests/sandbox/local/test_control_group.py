@@ -192,7 +192,7 @@ def test_a_supervisor_that_is_killed_leaves_neither_processes_nor_a_group(parent
 
 
 @pytest.mark.local_sandbox
-def test_a_group_that_nobody_claims_any_more_is_removed_by_the_next_worker(
+def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
     parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a notebook and its supervisor that were both killed."""
@@ -207,14 +207,14 @@ def test_a_group_that_nobody_claims_any_more_is_removed_by_the_next_worker(
     control_group._remove_abandoned(Path(parent))
     assert abandoned.exists()  # it is young
     monkeypatch.setattr(control_group, "_YOUNG_SECONDS", -1)
-    claimed = ControlGroup(parent, f"{control_group.PREFIX}claimed")
-    claimed.make(memory=100 * MIB, processes=10)
+    locked = ControlGroup(parent, f"{control_group.PREFIX}locked")
+    locked.make(memory=100 * MIB, processes=10)
     assert not abandoned.exists()
     assert os.waitpid(lost, 0)[1] == signal.SIGKILL
     control_group._remove_abandoned(Path(parent))
-    assert claimed.path.exists()
-    claimed.end()
-    assert not claimed.path.exists()
+    assert locked.path.exists()
+    locked.end()
+    assert not locked.path.exists()
 
 
 @pytest.mark.local_sandbox

@@ -16,7 +16,7 @@ import pytest
 from autocoder_jupyter.errors import PackageError
 from autocoder_jupyter.sandbox.environments import locking, uv
 from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.environments.usage_locks import unclaimed
+from autocoder_jupyter.sandbox.environments.usage_locks import lock_if_unused
 from autocoder_jupyter.sandbox.local import environments as local_environments
 from autocoder_jupyter.sandbox.local.environments import build, examine, find_interpreter, interpreter_of, python_of
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
@@ -260,11 +260,11 @@ def test_an_environment_that_was_made_anew_in_its_place_is_another_one_for_those
     assert examine(old) == "it was made anew while it was in use" and examine(new) == ""
 
 
-def test_a_cache_that_is_wiped_takes_the_claim_along_and_it_is_made_anew(tmp_path: Path) -> None:
+def test_a_cache_that_is_wiped_takes_the_lock_along_and_it_is_made_anew(tmp_path: Path) -> None:
     environment = build(_spec("alpha"))
     shutil.rmtree(tmp_path / "cache")
     again = build(_spec("alpha"))
-    with unclaimed(Path(again.location).with_suffix(".use")) as unused:
+    with lock_if_unused(Path(again.location).with_suffix(".use")) as unused:
         assert not unused
     assert again != environment and _version_of(again, "alpha") == "2.0"
 

@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.forked_worker import Share
 from autocoder_jupyter.sandbox.local.forks import ForkedProcess, LoadingProcess, NotForked
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.worker_folder import claim_folder
+from autocoder_jupyter.sandbox.local.worker_folder import make_folder
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Worker, origin_of
 from tests.sandbox.local.test_sandbox import ended, gone, policy
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
@@ -72,7 +72,7 @@ def tier(request: pytest.FixtureRequest) -> Tier:
 
 def loading(script: str, tier: Tier | None = None) -> LoadingProcess:
     """A loading process that runs a script of the test."""
-    folder = claim_folder()
+    folder = make_folder()
     return LoadingProcess(policy(folder.path, script, tier, memory=SHARE.memory), folder, threads=1)
 
 

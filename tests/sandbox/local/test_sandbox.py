@@ -28,7 +28,7 @@ from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.supervisor import Policy
 from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.local.worker_folder import claim_folder, remove_abandoned
+from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
 from autocoder_jupyter.sandbox.worker import removal
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
@@ -57,8 +57,8 @@ def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -
 
 
 def run(script: str, **limits: Any) -> LocalProcess:
-    folder = claim_folder()
-    return LocalProcess(policy(folder.path, script, **limits), folder.claim)
+    folder = make_folder()
+    return LocalProcess(policy(folder.path, script, **limits), folder.lock)
 
 
 def ended(process: LocalProcess) -> str:
@@ -254,15 +254,15 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
 @pytest.mark.local_sandbox
 def test_a_trial_that_fails_is_told_in_words() -> None:
     script = "import sys; print('no landlock', file=sys.stderr); sys.exit(3)"
-    folders = [claim_folder() for _ in TIERS]
+    folders = [make_folder() for _ in TIERS]
 
     def start(tier: Tier, _arguments: list[str]) -> LocalProcess:
         folder = folders.pop()
-        return LocalProcess(policy(folder.path, script, tier), folder.claim)
+        return LocalProcess(policy(folder.path, script, tier), folder.lock)
 
     probe = local_probe.trial(start).probe()  # type: ignore[arg-type]
     for folder in folders:
-        os.close(folder.claim)
+        os.close(folder.lock)
     assert not probe.available
     assert "exit code 3" in probe.reason
     assert "no landlock" in probe.reason
@@ -452,9 +452,9 @@ def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_progr
 
 @pytest.mark.local_sandbox
 def test_a_command_that_is_not_there_is_the_sandboxs_failure_or_an_exit() -> None:
-    folder = claim_folder()
+    folder = make_folder()
     made = policy(folder.path, "")
-    process = LocalProcess(Policy(**{**made.__dict__, "command": ["/nowhere/python"]}), folder.claim)
+    process = LocalProcess(Policy(**{**made.__dict__, "command": ["/nowhere/python"]}), folder.lock)
     ended(process)
     reason = process.exit_reason()
     process.kill()
@@ -473,24 +473,24 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def test_a_workers_folder_is_private(own_temporary_folder: Path) -> None:
-    folder = claim_folder()
+    folder = make_folder()
     assert folder.path.stat().st_mode & 0o777 == 0o700
-    os.close(folder.claim)
+    os.close(folder.lock)
 
 
-def test_folders_of_dead_kernels_are_removed_and_claimed_ones_stay(own_temporary_folder: Path) -> None:
-    dead, living = claim_folder(), claim_folder()
+def test_folders_of_dead_kernels_are_removed_and_locked_ones_stay(own_temporary_folder: Path) -> None:
+    dead, living = make_folder(), make_folder()
     (dead.path / "data").write_text("x", "utf-8")
-    os.close(dead.claim)
+    os.close(dead.lock)
     remove_abandoned()
     assert not dead.path.exists()
     assert living.path.exists()
-    os.close(living.claim)
+    os.close(living.lock)
 
 
 def test_a_folder_deeper_than_any_stack_stops_no_kernel(own_temporary_folder: Path) -> None:
-    dead = claim_folder()
-    os.close(dead.claim)
+    dead = make_folder()
+    os.close(dead.lock)
     deepest = dead.path
     for _ in range(1_000):
         deepest /= "d"
@@ -507,7 +507,7 @@ def test_what_cannot_be_removed_stops_no_kernel(own_temporary_folder: Path, monk
         raise MemoryError
 
     monkeypatch.setattr(removal, "remove", out_of_memory)
-    os.close(claim_folder().claim)
+    os.close(make_folder().lock)
     remove_abandoned()
 
 
@@ -515,17 +515,17 @@ def test_a_start_is_not_held_up_by_what_takes_long_to_remove(
     own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_folder, "_SWEEP_SECONDS", 0.0)
-    dead = claim_folder()
+    dead = make_folder()
     (dead.path / "data").touch()
-    os.close(dead.claim)
+    os.close(dead.lock)
     remove_abandoned()
     assert (dead.path / "data").exists()
 
 
 def test_a_young_folder_is_left_alone(own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_folder, "_YOUNG_SECONDS", 60.0)
-    folder = claim_folder()
-    os.close(folder.claim)
+    folder = make_folder()
+    os.close(folder.lock)
     remove_abandoned()
     assert folder.path.exists()
 
@@ -539,14 +539,14 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(own_temporary_folder: P
     assert (precious / "file").exists()
 
 
-def test_a_claim_is_seen_by_others() -> None:
-    folder = claim_folder()
+def test_a_lock_is_seen_by_others() -> None:
+    folder = make_folder()
     other = os.open(folder.path, os.O_RDONLY)
     with pytest.raises(OSError) as caught:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert caught.value.errno in (errno.EAGAIN, errno.EACCES)
     os.close(other)
-    os.close(folder.claim)
+    os.close(folder.lock)
     folder.path.rmdir()
 
 
