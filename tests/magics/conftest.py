@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from autocoder_jupyter import magics
+from autocoder_jupyter.display import live
 from autocoder_jupyter.engine.events import ApprovalNeeded, Emit, Finished
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
@@ -152,6 +153,12 @@ def own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     place = tmp_path_factory.mktemp("config")
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: place / name)
     return place
+
+
+@pytest.fixture(autouse=True)
+def impatient_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards show their last state at once: no eye follows them here. `tests/display/test_live.py` has their pace."""
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.01)
 
 
 @pytest.fixture
