@@ -8,7 +8,6 @@ import py_compile
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -75,11 +74,14 @@ def test_a_wheel_whose_content_is_not_the_locks_is_not_installed(
         build(EnvironmentSpec((), HERE, lock=lock))
 
 
-def test_a_known_environment_is_found_in_no_time() -> None:
-    build(_spec("alpha"))
-    began = time.perf_counter()
-    build(_spec("alpha"))
-    assert time.perf_counter() - began < 0.02
+def test_a_known_environment_is_found_without_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = build(_spec("alpha"))
+
+    def refuse(*command: object, **_: object) -> None:
+        raise AssertionError(f"{command} was started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert build(_spec("alpha")) == known
 
 
 def test_modules_are_compiled_ahead_but_for_tests() -> None:
