@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
-from tests.scripted_model import ScriptedModel
+from autocoder_jupyter.codemode.events import Emit
+from autocoder_jupyter.codemode.result import Block
+from tests.scripted_model import Answer, ScriptedModel
+
+
+class Ask:
+    """Runs one request against written answers; the requests that the model got are kept in `requests`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(
+        self,
+        answers: Sequence[str | Answer],
+        tools: Any = (),
+        *,
+        message: str = "Do it.",
+        history: Sequence[Mapping[str, str]] = (),
+        frames: Mapping[str, Any] | None = None,
+        on_event: Emit | None = None,
+        **settings: Any,
+    ) -> AgentResult:
+        with ScriptedModel(answers) as model:
+            agent = CodeModeAgent(tools, model="openai/scripted", api_base=model.url, **settings)
+            result = agent.run(message, history, frames=frames, on_event=on_event, journal_root=self._root)
+        self.requests = model.requests
+        return result
+
+    @property
+    def told(self) -> str:
+        """The content of the last message that the model got."""
+        return str(self.requests[-1]["messages"][-1]["content"])
 
 
 @pytest.fixture
@@ -18,43 +50,15 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ask(root: Path) -> Callable[..., AgentResult]:
-    """Run one request against these answers; the requests to the model are kept in `ask.requests`."""
-
-    def run(
-        answers: Sequence[Any],
-        tools: Any = (),
-        *,
-        message: str = "Do it.",
-        history: Sequence[Any] = (),
-        frames: Any = None,
-        on_event: Any = None,
-        **settings: Any,
-    ) -> AgentResult:
-        with ScriptedModel(answers) as model:
-            agent = CodeModeAgent(tools, model="openai/scripted", api_base=model.url, **settings)
-            result = agent.run(message, history, frames=frames, on_event=on_event, journal_root=root)
-        run.requests = model.requests
-        return result
-
-    run.requests = []
-    return run
-
-
-@pytest.fixture
-def run_block(ask: Callable[..., AgentResult]) -> Callable[..., AgentResult]:
-    """Run one block of code and end; what the model was told of it is in `ask.requests[-1]`."""
-
-    def run(code: str, tools: Any = (), **settings: Any) -> AgentResult:
-        return ask([block(code), "Done."], tools, **settings)
-
-    return run
+def ask(root: Path) -> Ask:
+    return Ask(root)
 
 
 def block(code: str) -> str:
     return f"```python\n{code}\n```"
 
 
-def told(ask: Any) -> str:
-    """What the model was told last."""
-    return str(ask.requests[-1]["messages"][-1]["content"])
+def error_of(failed: AgentResult | Block) -> str:
+    """The error of what has failed."""
+    assert failed.error is not None
+    return failed.error

@@ -1,15 +1,19 @@
 """What a run is: blocks are run, prose is the answer, and what was done is not done again."""
 
+from __future__ import annotations
+
 import asyncio
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter import AgentResult, CodeModeAgent
 from autocoder_jupyter.codemode import Limits
-from autocoder_jupyter.codemode.events import CodeEnded, CodeStarted, Finished, TokensUsed, ToolCalled, ToolEnded
+from autocoder_jupyter.codemode.events import CodeEnded, CodeStarted, Event, Finished, TokensUsed, ToolCalled, ToolEnded
 from autocoder_jupyter.errors import InvalidRequest
-from tests.codemode.conftest import block, told
+from tests.codemode.conftest import Ask, block, error_of
 
 
 def plus(a: int, b: int) -> int:
@@ -25,37 +29,38 @@ async def fetch(day: str) -> list[dict[str, float]]:
     return [{"price": 1.5}]
 
 
-def test_a_block_is_run_and_prose_is_the_final_answer(ask):
+def test_a_block_is_run_and_prose_is_the_final_answer(ask: Ask) -> None:
     result = ask([block("x = plus(1, 2)\nprint('it is', x)\nx * 2"), "It is 6."], [plus])
     assert isinstance(result, AgentResult)
     assert (result.summary, result.value, result.output) == ("It is 6.", 6, "it is 3\n")
     assert (result.state, result.error, result.attempts, result.turns) == ("ready", None, 1, 2)
-    assert told(ask) == "It printed:\nit is 3\n\nValue of the last expression:\n6"
+    assert ask.told == "It printed:\nit is 3\n\nValue of the last expression:\n6"
 
 
-def test_a_dict_with_a_summary_is_the_final_answer_with_its_charts(ask):
+def test_a_dict_with_a_summary_is_the_final_answer_with_its_charts(ask: Ask) -> None:
     result = ask([block("{'summary': 'Six.', 'charts': ['<svg/>'], 'total': 6}")])
     assert (result.summary, result.charts, result.value["total"], result.turns) == ("Six.", ("<svg/>",), 6, 1)
 
 
-def test_charts_that_are_no_texts_are_told_to_the_model(ask):
+def test_charts_that_are_no_texts_are_told_to_the_model(ask: Ask) -> None:
     result = ask([block("{'summary': 'Six.', 'charts': [1]}"), block("{'summary': 'Six.'}")])
-    assert '"charts" must be a list of texts' in told(ask)
+    assert '"charts" must be a list of texts' in ask.told
     assert (result.summary, result.attempts, result.blocks[0].ok) == ("Six.", 2, False)
 
 
-def test_what_a_run_does_is_told_as_it_happens(ask):
-    events = []
+def test_what_a_run_does_is_told_as_it_happens(ask: Ask) -> None:
+    events: list[Event] = []
     ask([block("plus(1, 2)"), "Three."], [plus], on_event=events.append)
     kinds = [type(event) for event in events]
     order = [CodeStarted, ToolCalled, ToolEnded, CodeEnded, TokensUsed, Finished]
     assert [kind for kind in kinds if kind in order] == [TokensUsed, *order]
-    called, ended = (next(event for event in events if type(event) is kind) for kind in (ToolCalled, ToolEnded))
+    [called] = [event for event in events if isinstance(event, ToolCalled)]
+    [ended] = [event for event in events if isinstance(event, ToolEnded)]
     assert (called.tool, called.argument, called.line, called.call) == ("plus", "a=1, b=2", 1, ended.call)
     assert (ended.outcome, ended.observed, ended.replayed) == ("ok", "3", False)
 
 
-def test_plain_and_async_tools_run_side_by_side_where_the_code_gathers_them(ask):
+def test_plain_and_async_tools_run_side_by_side_where_the_code_gathers_them(ask: Ask) -> None:
     running, most = [], []
 
     def slow(x: int) -> int:
@@ -73,7 +78,7 @@ def test_plain_and_async_tools_run_side_by_side_where_the_code_gathers_them(ask)
     assert (result.value, max(most)) == ([1, 2, 3], 3)
 
 
-def test_a_run_on_a_loop_of_its_own_is_awaited(root):
+def test_a_run_on_a_loop_of_its_own_is_awaited(root: Path) -> None:
     async def answer(model: str, system: str, messages: list[dict[str, str]]) -> str:
         return f"{model} was asked: {messages[-1]['content']}"
 
@@ -83,7 +88,7 @@ def test_a_run_on_a_loop_of_its_own_is_awaited(root):
     assert result.usage.input_tokens == 0
 
 
-def test_runs_of_one_agent_go_on_side_by_side_each_with_its_own_record(root):
+def test_runs_of_one_agent_go_on_side_by_side_each_with_its_own_record(root: Path) -> None:
     async def answer(model: str, system: str, messages: list[dict[str, str]]) -> str:
         await asyncio.sleep(0.05)
         return block(f"plus({messages[0]['content']}, 1)") if len(messages) == 1 else "Done."
@@ -99,10 +104,10 @@ def test_runs_of_one_agent_go_on_side_by_side_each_with_its_own_record(root):
     assert [again.run(words, journal_root=root).value for words in ("1", "2", "3")] == [2, 3, 4]
 
 
-def test_a_blocking_call_llm_gets_model_system_and_messages(root):
+def test_a_blocking_call_llm_gets_model_system_and_messages(root: Path) -> None:
     seen = []
 
-    def answer(model, system, messages):
+    def answer(model: str, system: str, messages: list[dict[str, str]]) -> str:
         seen.append((model, system, messages))
         return "Yes."
 
@@ -114,19 +119,19 @@ def test_a_blocking_call_llm_gets_model_system_and_messages(root):
 
 
 @pytest.mark.parametrize(("answer", "said"), [(lambda *_: 1 / 0, "ZeroDivisionError"), (lambda *_: 7, "not int")])
-def test_a_call_llm_that_fails_is_the_error_of_the_result(root, answer, said):
+def test_a_call_llm_that_fails_is_the_error_of_the_result(root: Path, answer: Any, said: str) -> None:
     result = CodeModeAgent(call_llm=answer).run("Hello?", journal_root=root)
     assert result.state == "failed"
-    assert said in result.error
+    assert said in error_of(result)
 
 
-def test_a_model_that_cannot_be_asked_is_the_error_of_the_result(ask):
+def test_a_model_that_cannot_be_asked_is_the_error_of_the_result(ask: Ask) -> None:
     result = ask([])
     assert (result.state, result.summary) == ("failed", "")
-    assert "the script is at its end" in result.error
+    assert "the script is at its end" in error_of(result)
 
 
-def test_a_prefix_stands_first_as_it_is_and_the_prompt_has_no_doubled_braces(tmp_path):
+def test_a_prefix_stands_first_as_it_is_and_the_prompt_has_no_doubled_braces(tmp_path: Path) -> None:
     skill = tmp_path / "skill.md"
     skill.write_text("Prices are in {currency}.")
     agent = CodeModeAgent([plus], system_prompt_prefix="You know {tools}.", skills=["Be brief.", skill])
@@ -136,7 +141,7 @@ def test_a_prefix_stands_first_as_it_is_and_the_prompt_has_no_doubled_braces(tmp
     assert "def plus(a: int, b: int) -> int:\n    Add two numbers." in agent.system_prompt
 
 
-def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_time():
+def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_time() -> None:
     first, second = (CodeModeAgent([plus, fetch]).system_prompt for _ in range(2))
     assert first == second
     assert '"summary"' in first
@@ -158,7 +163,7 @@ def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_
         ({"functions": [plus]}, "dict"),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(settings, said):
+def test_a_setting_that_cannot_be_is_named(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidRequest, match=said):
         CodeModeAgent([plus], **settings)
 
@@ -166,11 +171,11 @@ def test_a_setting_that_cannot_be_is_named(settings, said):
 @pytest.mark.parametrize(
     "limit", [{"memory": "1Mi"}, {"seconds": 0}, {"depth": 1}, {"calls": 0}, {"steps": 1}, {"observation": 10}]
 )
-def test_a_limit_that_is_none_is_named(limit):
+def test_a_limit_that_is_none_is_named(limit: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match=f"limits.{next(iter(limit))}"):
         Limits(**limit)
 
 
-def test_history_must_be_messages(root):
+def test_history_must_be_messages(root: Path) -> None:
     with pytest.raises(InvalidRequest, match="history must be messages"):
-        CodeModeAgent(call_llm=lambda *_: "Yes.").run("Hello?", ["Before."], journal_root=root)
+        CodeModeAgent(call_llm=lambda *_: "Yes.").run("Hello?", ["Before."], journal_root=root)  # type: ignore[list-item]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
-from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, ToolEnded
-from tests.codemode.conftest import block
+from autocoder_jupyter.codemode.approval import ApprovalRequest, Decision
+from autocoder_jupyter.codemode.events import ApprovalGiven, ApprovalNeeded, Event, ToolEnded
+from tests.codemode.conftest import Ask, block, error_of
 
 THRICE = """\
 said = []
@@ -38,7 +41,7 @@ def pay(amount: int) -> str:
     ],
     ids=" ".join,
 )
-def test_the_person_decides(ask, decisions, said):
+def test_the_person_decides(ask: Ask, decisions: list[str], said: list[str]) -> None:
     left = iter(decisions)
     result = ask([block(THRICE), "Done."], [pay], approve=lambda request: next(left))
     assert result.value == said
@@ -46,7 +49,7 @@ def test_the_person_decides(ask, decisions, said):
     assert [call.outcome for call in result.calls] == ["denied" if one == DENIED else "ok" for one in said]
 
 
-def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root):
+def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root: Path) -> None:
     answers = iter([block("pay(1)"), "Done.", block("pay(2)"), "Done."])
     asked = []
     agent = CodeModeAgent([pay], call_llm=lambda *_: next(answers), approve=lambda one: asked.append(one) or "always")
@@ -54,10 +57,11 @@ def test_what_holds_for_the_session_holds_for_the_next_run_of_the_agent(root):
     assert len(asked) == 1
 
 
-def test_the_question_says_what_would_be_called(ask):
-    asked, events = [], []
+def test_the_question_says_what_would_be_called(ask: Ask) -> None:
+    asked: list[ApprovalRequest] = []
+    events: list[Event] = []
 
-    async def approve(request):
+    async def approve(request: ApprovalRequest) -> Decision:
         asked.append(request)
         return "allow"
 
@@ -65,15 +69,17 @@ def test_the_question_says_what_would_be_called(ask):
     [request] = asked
     assert (request.tool, request.arguments, request.argument) == ("pay", {"amount": 5}, "amount=5")
     assert (request.line, request.recorded) == (2, False)
-    needed, given, ended = (event for event in events if isinstance(event, ApprovalNeeded | ApprovalGiven | ToolEnded))
+    [needed] = [event for event in events if isinstance(event, ApprovalNeeded)]
+    [given] = [event for event in events if isinstance(event, ApprovalGiven)]
+    [ended] = [event for event in events if isinstance(event, ToolEnded)]
     assert needed.call == given.call == ended.call == request.call
     assert given.approved
 
 
-def test_one_question_is_put_at_a_time(ask):
+def test_one_question_is_put_at_a_time(ask: Ask) -> None:
     at_once, most, lock = [], [], threading.Lock()
 
-    def approve(request):
+    def approve(request: ApprovalRequest) -> Decision:
         with lock:
             at_once.append(request)
             most.append(len(at_once))
@@ -88,13 +94,13 @@ def test_one_question_is_put_at_a_time(ask):
 
 
 @pytest.mark.parametrize("answer", ["yes", True, None])
-def test_an_answer_that_is_no_decision_allows_nothing(ask, answer):
+def test_an_answer_that_is_no_decision_allows_nothing(ask: Ask, answer: Any) -> None:
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: answer)
-    assert "approve must answer one of" in result.blocks[0].error
+    assert "approve must answer one of" in error_of(result.blocks[0])
     assert result.value is None
 
 
-def test_an_approve_that_fails_allows_nothing(ask):
+def test_an_approve_that_fails_allows_nothing(ask: Ask) -> None:
     result = ask([block("pay(1)"), "Done."], [pay], approve=lambda request: 1 / 0)
     assert "ZeroDivisionError" in result.calls[0].observed
     assert result.calls[0].outcome == "failed"

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import fractions
 import types
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from autocoder_jupyter.codemode import recording
 from autocoder_jupyter.codemode.crossing import Crossing
 from autocoder_jupyter.errors import UnsupportedData
-from tests.codemode.conftest import block
+from tests.codemode.conftest import Ask, block
 
 SAME = [
     None,
@@ -72,14 +73,14 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def crossing():
-    def refuse(*_):
+def crossing() -> Crossing:
+    def refuse(*_: Any) -> NoReturn:
         raise LookupError
 
     return Crossing(2**26, refuse, refuse)
 
 
-def test_plain_values_come_back_as_they_went_in(ask):
+def test_plain_values_come_back_as_they_went_in(ask: Ask) -> None:
     given = []
     result = ask(
         [block("values = load()\ntake(values)\nvalues"), "Done."],
@@ -91,39 +92,39 @@ def test_plain_values_come_back_as_they_went_in(ask):
 
 
 @pytest.mark.parametrize(("value", "expected"), CHANGED, ids=lambda value: repr(value)[:30])
-def test_single_values_of_pandas_and_numpy_become_pythons(crossing, value, expected):
+def test_single_values_of_pandas_and_numpy_become_pythons(crossing: Crossing, value: Any, expected: Any) -> None:
     found = crossing.inward(value, "load", "")
     assert found == expected
     assert type(found) is type(expected)
 
 
 @pytest.mark.parametrize(("value", "said"), REFUSED, ids=[str(number) for number in range(len(REFUSED))])
-def test_what_the_sandbox_does_not_have_is_refused_by_name(crossing, value, said):
+def test_what_the_sandbox_does_not_have_is_refused_by_name(crossing: Crossing, value: Any, said: str) -> None:
     with pytest.raises(UnsupportedData, match=said):
         crossing.inward(value, "load", "")
 
 
-def test_a_value_in_itself_is_refused(crossing):
-    value: list = []
+def test_a_value_in_itself_is_refused(crossing: Crossing) -> None:
+    value: list[Any] = []
     value.append(value)
     with pytest.raises(UnsupportedData, match="nested deeper"):
         crossing.inward(value, "load", "")
 
 
-def test_a_refusal_can_be_caught_by_the_program(ask):
+def test_a_refusal_can_be_caught_by_the_program(ask: Ask) -> None:
     code = "try:\n    load()\nexcept ValueError as error:\n    x = str(error)\nx"
     result = ask([block(code), "Done."], {"load": lambda: object()})
     assert result.value.startswith("load gave a builtins.object, which the sandbox does not have.")
 
 
 @pytest.mark.parametrize("value", [*SAME, float("-inf"), ..., set(), ()], ids=lambda value: repr(value)[:30])
-def test_the_record_keeps_types(value):
+def test_the_record_keeps_types(value: Any) -> None:
     import json
 
     assert recording.decode(json.loads(json.dumps(recording.encode(value)))) == value
 
 
-def test_nan_is_recorded():
+def test_nan_is_recorded() -> None:
     assert str(recording.decode(recording.encode(float("nan")))) == "nan"
 
 
@@ -142,6 +143,6 @@ def test_nan_is_recorded():
     ],
     ids=str,
 )
-def test_a_record_that_stands_for_nothing_is_refused(record):
+def test_a_record_that_stands_for_nothing_is_refused(record: Any) -> None:
     with pytest.raises(ValueError, match=r".*"):
         recording.decode(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from autocoder_jupyter import CodeModeAgent
 from tests.codemode.conftest import block
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(root, monkeypatch):
+def test_without_the_extra_one_sentence_says_what_to_install(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     result = CodeModeAgent(call_llm=lambda *_: block("1")).run("Do it.", journal_root=root)
     assert result.error == (
@@ -20,7 +21,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(root, monkeypatch):
 
 
 @pytest.mark.slow
-def test_to_import_the_names_loads_neither_the_sandbox_nor_pandas_nor_a_client():
+def test_to_import_the_names_loads_neither_the_sandbox_nor_pandas_nor_a_client() -> None:
     code = (
         "import sys, autocoder_jupyter\nfrom autocoder_jupyter import CodeModeAgent, AgentResult, tool\n"
         "agent = CodeModeAgent([tool(print_it := lambda: 1)] and {'one': print_it})\nagent.system_prompt\n"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import Limits
 from autocoder_jupyter.codemode import frame as module
-from autocoder_jupyter.codemode.frame import Sight, Withheld, frame_of
+from autocoder_jupyter.codemode.frame import Frame, Join, Sight, Withheld, frame_of
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
-from tests.codemode.conftest import block, told
+from autocoder_jupyter.settings.config import Share
+from tests.codemode.conftest import Ask, block
 
 SALES = pd.DataFrame(
     {
         "region": ["north", "south", "north", None, "south"],
         "amount": [10.0, 20.0, 30.0, 40.0, None],
-        "day": pd.to_datetime(["2026-01-01", "2026-01-02", None, "2026-01-04", "2026-01-05"]),
+        "day": pd.to_datetime(["2026-01-01", "2026-01-02", "NaT", "2026-01-04", "2026-01-05"]),
         "n": pd.array([1, None, 3, 4, 5], dtype="Int64"),
     }
 )
@@ -24,15 +29,15 @@ RATES = pd.DataFrame({"region": ["north", "east"], "amount": [1.5, 2.5]})
 
 
 @pytest.fixture
-def sales():
+def sales() -> Frame:
     return frame_of(SALES, "sales", Sight())
 
 
-def numbers(frame):
+def numbers(frame: Frame) -> list[int]:
     return [int(row) for row in frame.table["n"].fillna(0)]
 
 
-def test_columns_dtypes_count_and_head(sales):
+def test_columns_dtypes_count_and_head(sales: Frame) -> None:
     assert sales.columns == ["region", "amount", "day", "n"]
     assert (sales.dtypes["amount"], sales.dtypes["n"]) == ("float64", "Int64")
     assert sales.count() == 5
@@ -63,17 +68,17 @@ def test_columns_dtypes_count_and_head(sales):
         ("day", ">=", pd.Timestamp("2026-01-02").to_pydatetime(), [0, 4, 5]),
     ],
 )
-def test_filter(sales, column, operator, value, rows):
+def test_filter(sales: Frame, column: str, operator: str, value: Any, rows: list[int]) -> None:
     assert numbers(sales.filter(column, operator, value)) == rows
 
 
-def test_select_and_sort(sales):
+def test_select_and_sort(sales: Frame) -> None:
     assert sales.select("n", "region").columns == ["n", "region"]
     assert [row["amount"] for row in sales.sort("amount", descending=True).head()] == [40.0, 30.0, 20.0, 10.0, None]
     assert numbers(sales.sort(["region", "n"])) == [1, 3, 5, 0, 4]
 
 
-def test_aggregate_over_all_and_over_groups(sales):
+def test_aggregate_over_all_and_over_groups(sales: Frame) -> None:
     one = sales.aggregate({"total": ("amount", "sum"), "days": ("day", "nunique")})
     assert one.head() == [{"total": 100.0, "days": 4}]
     groups = sales.aggregate({"total": ("amount", "sum"), "rows": ["n", "count"]}, by="region")
@@ -86,14 +91,14 @@ def test_aggregate_over_all_and_over_groups(sales):
 
 
 @pytest.mark.parametrize("how", module.AGGREGATES)
-def test_each_function_is_that_of_pandas(sales, how):
+def test_each_function_is_that_of_pandas(sales: Frame, how: str) -> None:
     expected = getattr(SALES["amount"], how)()
     assert sales.aggregate({"x": ("amount", how)}).scalar() == expected
     groups = sales.aggregate({"x": ("amount", how)}, by=["region"]).table
     assert groups.loc[0, "x"] == getattr(SALES["amount"][SALES["region"] == "north"], how)()
 
 
-def test_join(sales):
+def test_join(sales: Frame) -> None:
     joined = sales.join(frame_of(RATES, "rates", Sight()), "region")
     assert joined.columns == ["region", "amount", "day", "n", "amount_right"]
     assert [row["amount_right"] for row in joined.head()] == [1.5, 1.5]
@@ -122,12 +127,12 @@ def test_join(sales):
         (lambda frame: frame.join(frame, "region", "cross"), "join knows inner, left"),
     ],
 )
-def test_a_wrong_argument_is_said_with_what_is_right(sales, work, said):
+def test_a_wrong_argument_is_said_with_what_is_right(sales: Frame, work: Callable[[Frame], Any], said: str) -> None:
     with pytest.raises((KeyError, ValueError, TypeError), match=said):
         work(sales)
 
 
-def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch):
+def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "JOINED_ROWS", 50)
     twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", Sight())
     with pytest.raises(ValueError, match="would give 400 rows, at most 50"):
@@ -135,13 +140,13 @@ def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch):
 
 
 @pytest.mark.parametrize(("how", "rows"), [("inner", 2), ("left", 5), ("right", 3), ("outer", 6)])
-def test_the_rows_of_a_join_are_known_before_it_is_made(sales, how, rows):
+def test_the_rows_of_a_join_are_known_before_it_is_made(sales: Frame, how: Join, rows: int) -> None:
     rates = frame_of(RATES, "rates", Sight())
     assert module._joined_rows(sales.table, rates.table, ["region"], how) == rows
     assert sales.join(rates, "region", how).count() == rows
 
 
-def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begins_anew(ask):
+def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begins_anew(ask: Ask) -> None:
     loop = "    while True:\n        kept.append(big.filter('a', '>=', 0))"
     code = f"kept = []\ntry:\n{loop}\nexcept MemoryError as error:\n    print(error)"
     big = pd.DataFrame({"a": range(100_000)})
@@ -152,7 +157,7 @@ def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begi
     assert "more than 3 MiB together" in result.output
 
 
-def test_no_operation_changes_the_table(sales):
+def test_no_operation_changes_the_table(sales: Frame) -> None:
     before = sales.table.copy()
     sales.filter("n", ">", 1)
     sales.sort("amount")
@@ -161,7 +166,7 @@ def test_no_operation_changes_the_table(sales):
 
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
-def test_rows_are_not_seen_where_they_are_not_shared(share):
+def test_rows_are_not_seen_where_they_are_not_shared(share: Share) -> None:
     frame = frame_of(SALES, "sales", Sight(share))
     for work in (lambda: frame.head(), lambda: frame.filter("n", "==", 1).scalar("region")):
         with pytest.raises(Withheld):
@@ -169,7 +174,7 @@ def test_rows_are_not_seen_where_they_are_not_shared(share):
     assert frame.columns == list(SALES.columns)
 
 
-def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows():
+def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows() -> None:
     frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("stats"))
     assert frame.count() == 15
     assert frame.aggregate({"total": ("amount", "sum")}).scalar() == 300.0
@@ -180,21 +185,21 @@ def test_statistics_are_seen_where_those_are_shared_and_not_of_few_rows():
             work()
 
 
-def test_a_join_does_not_pass_rows_off_as_statistics():
+def test_a_join_does_not_pass_rows_off_as_statistics() -> None:
     frame = frame_of(pd.concat([SALES] * 5), "sales", Sight("stats"))
     totals = frame.aggregate({"total": ("amount", "sum")}, by="region")
     with pytest.raises(Withheld):
         totals.join(frame, "region").head()
 
 
-def test_where_only_the_schema_is_shared_not_even_the_count_is_seen():
+def test_where_only_the_schema_is_shared_not_even_the_count_is_seen() -> None:
     frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("schema"))
     for work in (frame.count, frame.aggregate({"total": ("amount", "sum")}).scalar):
         with pytest.raises(Withheld):
             work()
 
 
-def test_frames_have_names_in_the_code_and_columns_in_the_request(ask):
+def test_frames_have_names_in_the_code_and_columns_in_the_request(ask: Ask) -> None:
     code = (
         "north = sales.filter('region', '==', 'north')\nprint(north.count(), north.head(1))\n"
         "{'summary': 'Done.', 'north': north, 'all': [sales]}"
@@ -210,12 +215,12 @@ def test_frames_have_names_in_the_code_and_columns_in_the_request(ask):
     assert "- rates: 'region' " in request
 
 
-def test_new_rows_do_not_change_the_request(ask):
+def test_new_rows_do_not_change_the_request(ask: Ask) -> None:
     ask([block("sales.columns"), "Done."], frames={"sales": SALES})
     assert ask([], frames={"sales": pd.concat([SALES, SALES])}).summary == "Done."
 
 
-def test_tools_take_and_give_tables(ask):
+def test_tools_take_and_give_tables(ask: Ask) -> None:
     def total(prices: pd.DataFrame, weights: pd.Series) -> float:
         assert isinstance(weights, pd.Series)
         return float((prices["amount"] * weights).sum())
@@ -231,10 +236,10 @@ def test_tools_take_and_give_tables(ask):
     assert result.value[0] == 6.5
     assert [call.observed for call in result.calls] == ["{'table': <Frame, 3 × 1>, 'series': <Frame, 2>}", "6.5"]
     assert "def total(prices: Frame, weights: Frame) -> float:" in ask.requests[0]["messages"][0]["content"]
-    assert "<Frame, 3 × 1>" in told(ask)
+    assert "<Frame, 3 × 1>" in ask.told
 
 
-def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen():
+def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen() -> None:
     prompts = {share: CodeModeAgent(share=share).system_prompt for share in ("rows", "stats", "schema")}
     for method in module.METHODS:
         assert f"frame.{method}(" in prompts["rows"]
@@ -254,7 +259,7 @@ def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen():
         ([SALES], "must be a dict"),
     ],
 )
-def test_frames_that_cannot_be_are_refused(root, frames, said):
+def test_frames_that_cannot_be_are_refused(root: Path, frames: Any, said: str) -> None:
     def plus(a: int) -> int:
         return a
 
@@ -262,13 +267,13 @@ def test_frames_that_cannot_be_are_refused(root, frames, said):
         CodeModeAgent([plus], call_llm=lambda *_: "No.").run("Do it.", frames=frames, journal_root=root)
 
 
-def test_columns_of_one_name_are_refused(root):
+def test_columns_of_one_name_are_refused(root: Path) -> None:
     twins = pd.DataFrame([[1, 2]], columns=["a", "a"])
     with pytest.raises(UnsupportedData, match="Two columns of a DataFrame have the name 'a'"):
         CodeModeAgent(call_llm=lambda *_: "No.").run("Do it.", frames={"twins": twins}, journal_root=root)
 
 
-def test_names_of_columns_that_are_no_texts_are_texts_in_the_code_and_themselves_for_the_person(ask):
+def test_names_of_columns_that_are_no_texts_are_texts_in_the_code_and_themselves_for_the_person(ask: Ask) -> None:
     wide = pd.DataFrame({2025: [1], 2026: [2]})
     result = ask([block("print(wide.columns)\nwide.scalar('2026'), wide"), "Done."], frames={"wide": wide})
     assert result.output == "['2025', '2026']\n"
@@ -276,18 +281,18 @@ def test_names_of_columns_that_are_no_texts_are_texts_in_the_code_and_themselves
     assert list(result.value[1].columns) == [2025, 2026]
 
 
-def test_cells_that_are_too_much_for_the_sandbox_are_refused(ask):
+def test_cells_that_are_too_much_for_the_sandbox_are_refused(ask: Ask) -> None:
     heavy = pd.DataFrame({"text": ["x" * 20_000_000] * 4})
     code = "try:\n    heavy.head(4)\nexcept ValueError as error:\n    x = str(error)\nx"
     assert "more than the sandbox can take" in ask([block(code), "Done."], frames={"heavy": heavy}).value
 
 
-def test_where_only_the_schema_is_shared_no_shape_is_told(ask):
+def test_where_only_the_schema_is_shared_no_shape_is_told(ask: Ask) -> None:
     ask([block("sales"), "Done."], frames={"sales": SALES}, share="schema")
-    assert told(ask).endswith("<Frame>")
+    assert ask.told.endswith("<Frame>")
 
 
-def test_errors_of_operations_can_be_caught_by_their_type(ask):
+def test_errors_of_operations_can_be_caught_by_their_type(ask: Ask) -> None:
     code = (
         "said = []\nfor work in (lambda: sales.select('x'), lambda: sales.head(0), lambda: sales.head(),\n"
         "             lambda: sales.filter('n', 'in', 3), lambda: sales.filter('amount', '<', 'a')):\n"
@@ -297,7 +302,7 @@ def test_errors_of_operations_can_be_caught_by_their_type(ask):
     assert result.value == ["KeyError", "PermissionError", "PermissionError", "TypeError", "TypeError"]
 
 
-def test_a_hidden_column_is_in_the_tables_and_unknown_to_the_code(ask):
+def test_a_hidden_column_is_in_the_tables_and_unknown_to_the_code(ask: Ask) -> None:
     def total(prices: pd.DataFrame) -> float:
         return float(prices["amount"].sum())
 
@@ -312,7 +317,7 @@ def test_a_hidden_column_is_in_the_tables_and_unknown_to_the_code(ask):
     assert "'amount'" not in str(ask.requests[0])
 
 
-def test_of_a_masked_column_no_value_is_seen():
+def test_of_a_masked_column_no_value_is_seen() -> None:
     frame = frame_of(SALES, "sales", Sight(mask=frozenset(["region"])))
     assert [row["region"] for row in frame.head(5)] == ["<masked>", "<masked>", "<masked>", None, "<masked>"]
     counted = frame.aggregate({"n": ("region", "nunique")}, by="region")
@@ -324,7 +329,7 @@ def test_of_a_masked_column_no_value_is_seen():
     assert frame.select("region").filter("region", "==", "north").head(1) == [{"region": "<masked>"}]
 
 
-def test_a_join_shows_no_hidden_or_masked_column_under_another_name():
+def test_a_join_shows_no_hidden_or_masked_column_under_another_name() -> None:
     sight = Sight(hide=frozenset(["amount"]), mask=frozenset(["n"]))
     frame = frame_of(SALES, "sales", sight)
     joined = frame.join(frame, "region")

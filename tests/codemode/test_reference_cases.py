@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.shown import Shown
-from tests.codemode.conftest import block
+from tests.codemode.conftest import Ask, block, error_of
 
 
 def add(a: int, b: int) -> int:
@@ -150,18 +150,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_case_of_the_reference(ask, case):
+def test_case_of_the_reference(ask: Ask, case: Case) -> None:
     result = ask(case.answers, case.tools)
     assert result.value == case.value
     assert type(result.value) is type(case.value)
     assert (result.summary, result.attempts) == (case.summary, case.attempts)
-    assert result.error is None if case.error is None else case.error in result.error
+    assert result.error is None if case.error is None else case.error in error_of(result)
     said = [message["content"] for request in ask.requests for message in request["messages"]]
     for part in case.told:
         assert any(part in text for text in said), said[1:]
 
 
-def test_all_failures_are_in_what_the_model_is_told(ask):
+def test_all_failures_are_in_what_the_model_is_told(ask: Ask) -> None:
     result = ask([block("1 / 0"), block("nothing"), "No."])
     last = "\n".join(message["content"] for message in ask.requests[-1]["messages"])
     assert "ZeroDivisionError" in last
@@ -170,7 +170,7 @@ def test_all_failures_are_in_what_the_model_is_told(ask):
     assert [one.ok for one in result.blocks] == [False, False]
 
 
-def test_a_renamed_tool_has_one_name_in_prompt_descriptions_and_sandbox():
+def test_a_renamed_tool_has_one_name_in_prompt_descriptions_and_sandbox() -> None:
     agent = CodeModeAgent({"plus": add})
     assert "def plus(a: int, b: int) -> int:" in agent.system_prompt
     assert "add(" not in agent.system_prompt
@@ -180,7 +180,7 @@ def test_a_renamed_tool_has_one_name_in_prompt_descriptions_and_sandbox():
     assert list(agent.tools) == ["plus"]
 
 
-def test_an_observation_has_beginning_and_end_and_is_never_longer_than_its_limit(ask):
+def test_an_observation_has_beginning_and_end_and_is_never_longer_than_its_limit(ask: Ask) -> None:
     result = ask([block("print('first', 'x' * 3_000_000, 'last')\n'y' * 1_000_000"), "Done."])
     observed = result.blocks[0].observed
     assert len(observed) < 2 * 8_000 + 200
@@ -189,7 +189,7 @@ def test_an_observation_has_beginning_and_end_and_is_never_longer_than_its_limit
     assert "dropped" in result.output
 
 
-def test_lists_in_lists_are_not_written_out_whole():
+def test_lists_in_lists_are_not_written_out_whole() -> None:
     many = [[list(range(1_000))] * 1_000] * 1_000  # a thousand million numbers
     written = Shown(8_000, "rows").value_for_model(many)
     assert written.startswith("[[[0, 1, 2,")

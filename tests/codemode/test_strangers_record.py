@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autocoder_jupyter.codemode import CodeModeAgent, tool
+from autocoder_jupyter import AgentResult, CodeModeAgent, tool
+from autocoder_jupyter.codemode.approval import Approve
 from tests.scripted_model import ScriptedModel
 
 sent: list[str] = []
@@ -32,7 +35,13 @@ def nothing_sent() -> None:
     sent.clear()
 
 
-def run(root: Path, answers: list[str], history=(), approve=None, message="Do it."):
+def run(
+    root: Path,
+    answers: list[str],
+    history: Sequence[Mapping[str, str]] = (),
+    approve: Approve | None = None,
+    message: str = "Do it.",
+) -> tuple[AgentResult, list[dict[str, Any]]]:
     with ScriptedModel(answers) as model:
         agent = CodeModeAgent([send_mail, read_secret], model="openai/scripted", api_base=model.url, approve=approve)
         return agent.run(message, history, journal_root=root), model.requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import datetime as dt
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.signatures import declaration, stubs
 from autocoder_jupyter.codemode.tools import toolbox
 from autocoder_jupyter.errors import InvalidRequest
-from tests.codemode.conftest import block
+from tests.codemode.conftest import Ask, block
 
 
 def rate(currency: str, day: dt.date | None = None, *, exact: bool = False) -> float:
@@ -36,7 +36,13 @@ def table(prices: pd.DataFrame, columns: Sequence[str], kind: Literal["a", "b"] 
     return prices[columns[0]], Decimal(1)
 
 
-def strange(thing: Nowhere, other: object, at: Any = ..., /, long: str = "x" * 100):  # noqa: F821
+def strange(  # type: ignore[no-untyped-def]
+    thing: Nowhere,  # type: ignore[name-defined]  # noqa: F821
+    other: object,
+    at: Any = ...,
+    /,
+    long: str = "x" * 100,
+):
     return None
 
 
@@ -68,19 +74,19 @@ class Adder:
         (Adder(1).add, "def add(x: int) -> int"),
     ],
 )
-def test_the_model_sees_name_and_signature(target, expected):
+def test_the_model_sees_name_and_signature(target: Callable[..., Any], expected: Any) -> None:
     [made] = toolbox([target]).values()
     assert declaration(made) == expected
 
 
-def test_the_sandbox_understands_every_signature(ask):
-    tools = [rate, news, table, strange, Adder(1).add]
+def test_the_sandbox_understands_every_signature(ask: Ask) -> None:
+    tools: list[Callable[..., Any]] = [rate, news, table, strange, Adder(1).add]
     compile(stubs(toolbox(tools).values(), ["prices"]), "stubs", "exec")
     result = ask([block("rate('EUR', exact=True), await news('a', 'b', far=1), add(2)"), "Done."], tools)
     assert result.value == (1.5, [{"words": ("a", "b"), "limit": 5, "far": 1}], 3)
 
 
-def test_descriptions_have_the_first_paragraph_and_the_prompt_has_all_of_it():
+def test_descriptions_have_the_first_paragraph_and_the_prompt_has_all_of_it() -> None:
     agent = CodeModeAgent([rate, news])
     first, second = agent.tool_descriptions()
     assert first == {
@@ -112,25 +118,25 @@ def test_descriptions_have_the_first_paragraph_and_the_prompt_has_all_of_it():
         ([functools.partial(rate, "EUR"), functools.partial(rate, "USD")], "two tools"),
     ],
 )
-def test_what_cannot_be_a_tool_is_refused_with_the_reason(tools, said):
+def test_what_cannot_be_a_tool_is_refused_with_the_reason(tools: Any, said: str) -> None:
     with pytest.raises(InvalidRequest, match=said):
         CodeModeAgent(tools)
 
 
-def test_partials_methods_and_callable_objects_are_tools(ask):
+def test_partials_methods_and_callable_objects_are_tools(ask: Ask) -> None:
     tools = {"euro": functools.partial(rate, "EUR"), "adder": Adder(2), "add": Adder(3).add}
     result = ask([block("euro(exact=True), await adder(1), add(1)"), "Done."], tools)
     assert result.value == (1.5, 3, 4)
 
 
-def test_a_plain_function_that_gives_a_coroutine_is_awaited(ask):
+def test_a_plain_function_that_gives_a_coroutine_is_awaited(ask: Ask) -> None:
     async def slow() -> int:
         return 7
 
     assert ask([block("quick()"), "Done."], {"quick": lambda: slow()}).value == 7
 
 
-def test_tool_marks_a_function_and_leaves_it_as_it_is():
+def test_tool_marks_a_function_and_leaves_it_as_it_is() -> None:
     @tool(ask=True, effects=True, name="send", description="Send it.")
     def send_mail(to: str) -> str:
         """Ours."""
@@ -149,14 +155,14 @@ def test_tool_marks_a_function_and_leaves_it_as_it_is():
 @pytest.mark.parametrize(
     "marks", [{"ask": 1}, {"effects": "yes"}, {"name": "two words"}, {"description": " "}], ids=str
 )
-def test_a_mark_that_cannot_be_is_named(marks):
+def test_a_mark_that_cannot_be_is_named(marks: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match=next(iter(marks))):
         tool(**marks)
 
 
-def test_what_cannot_be_marked_is_refused():
+def test_what_cannot_be_marked_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="marks a function"):
-        tool(3)
+        tool(3)  # type: ignore[call-overload]
     with pytest.raises(InvalidRequest, match="cannot be marked"):
         tool(ask=True)(len)
 
@@ -178,7 +184,9 @@ class Gone(ConnectionError):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
-def test_an_error_keeps_its_type_where_the_sandbox_has_it(ask, error, caught, said):
+def test_an_error_keeps_its_type_where_the_sandbox_has_it(
+    ask: Ask, error: BaseException, caught: str, said: str
+) -> None:
     def fail() -> None:
         raise error
 
@@ -186,7 +194,7 @@ def test_an_error_keeps_its_type_where_the_sandbox_has_it(ask, error, caught, sa
     assert said in ask([block(code), "Done."], [fail]).value
 
 
-def test_to_thread_takes_plain_tools_only(ask):
+def test_to_thread_takes_plain_tools_only(ask: Ask) -> None:
     code = (
         "import asyncio\nasync def trial(f):\n    try:\n        return await asyncio.to_thread(f, 'a')\n"
         "    except TypeError as error:\n        return str(error)\n[await trial(f) for f in (news, len, trial)]"
@@ -230,7 +238,9 @@ def real_task_of(func: Any) -> Any:
 
 
 @pytest.mark.parametrize("task_of", [task_of, real_task_of])
-def test_tasks_of_flyte_have_the_signature_of_their_function_and_are_called(ask, task_of):
+def test_tasks_of_flyte_have_the_signature_of_their_function_and_are_called(
+    ask: Ask, task_of: Callable[[Any], Any]
+) -> None:
     tasks = [task_of(price), task_of(double)]
     agent = CodeModeAgent(tasks)
     assert agent.uses_flyte_tools()
@@ -242,7 +252,7 @@ def test_tasks_of_flyte_have_the_signature_of_their_function_and_are_called(ask,
     assert ask([block("double(await price('a'))"), "Done."], tasks).value == 5.0
 
 
-def test_a_tool_finds_the_context_variables_of_who_began_the_run(ask):
+def test_a_tool_finds_the_context_variables_of_who_began_the_run(ask: Ask) -> None:
     where = contextvars.ContextVar("where", default="nowhere")
 
     async def awaited() -> str:
