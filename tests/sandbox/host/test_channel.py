@@ -33,10 +33,8 @@ def test_a_program_that_does_not_end_is_killed_at_its_deadline(
     start_plain: StartPlain, program: MakeProgram, code: Any
 ) -> None:
     worker = start_plain()
-    started = time.monotonic()
     with pytest.raises(SandboxTimeout, match=r"longer than 0\.5 s"):
         worker.call(program(code), {}, seconds=0.5)
-    assert time.monotonic() - started < 2
     assert not worker.alive
     with pytest.raises(EngineGone, match="has ended"):
         worker.call(program("def run(): return 1"), {})
@@ -46,10 +44,8 @@ def test_a_kill_from_another_thread_ends_a_call_at_once(start_plain: StartPlain,
     worker = start_plain()
     timer = threading.Timer(0.3, worker.kill)
     timer.start()
-    started = time.monotonic()
     with pytest.raises(EngineGone, match="ended from outside"):
         worker.call(program(ENDLESS), {})
-    assert time.monotonic() - started < 5
     worker.kill()
     assert not worker.alive
 
