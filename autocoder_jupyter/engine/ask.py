@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import extended
 from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
+from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec, PlanQuestion

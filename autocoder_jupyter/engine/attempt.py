@@ -52,10 +52,10 @@ class Trials:
         lacking = await work.stage("environment", self._packages.provide)
         if lacking is not None:
             return Verdict(suite=work.suite, failures=(lacking,), error=lacking.error_message)
-        environment = work.bench.environment
+        environment = work.session.environment
         verdict = await self._tried(tests_changed)
         # Nobody pays for a fix of what was not the code's fault.
-        if not verdict.success and await work.bench.heal(environment):
+        if not verdict.success and await work.session.heal(environment):
             self._passing_on_a_stub.clear()
             verdict = await self._tried(tests_changed)
         work.emit(EvidenceGathered(work.attempt, verdict.evidence))
@@ -123,10 +123,10 @@ class Trials:
             runs = tested(suite, tell), blind
             return accepted, runs, callee.id, watch.outcomes(redaction) if watch else ()
 
-        return await work.bench.work_with_two(job)
+        return await work.session.work_with_two(job)
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
-        sample = await run_on_sample(self._work.bench, program, self._work.request.samples, self._work.redaction)
+        sample = await run_on_sample(self._work.session, program, self._work.request.samples, self._work.redaction)
         return sample, await self._stub_passes(program)
 
     async def _stub_passes(self, program: Program) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class Trials:
 
     async def _module_passes(self, program: Program, module: TestSuite) -> tuple[str, ...]:
         if module.source not in self._passing_on_a_stub:
-            passing = await vacuous_tests(self._work.bench, self._work.plan, program, module)
+            passing = await vacuous_tests(self._work.session, self._work.plan, program, module)
             self._passing_on_a_stub[module.source] = passing
         return self._passing_on_a_stub[module.source]
 
@@ -148,10 +148,10 @@ class Trials:
         """The sample once more, the person's checks and contracts, and the constraints."""
         work, samples, redaction = self._work, self._work.request.samples, self._work.redaction
         seen_by = {callee, first.worker} if first else {callee}
-        sample = await run_again(work.bench, program, samples, first, redaction, other_than=seen_by)
+        sample = await run_again(work.session, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
         values, promised = await judged_on_sample(work.request.contracts, sample, redaction, self._secrets)
-        own = await run_checks(work.bench, work.request.checks, program, samples, values, redaction=redaction)
-        stated = await work.constraints.evaluate(work.bench, values, samples, show_values=redaction.shows_values)
+        own = await run_checks(work.session, work.request.checks, program, samples, values, redaction=redaction)
+        stated = await work.constraints.evaluate(work.session, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised), stated

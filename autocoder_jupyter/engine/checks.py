@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
@@ -39,7 +39,7 @@ def run(**values):
 
 
 async def run_checks(
-    bench: Workbench,
+    session: SandboxSession,
     checks: Sequence[str],
     program: Program,
     samples: Mapping[str, Any],
@@ -68,7 +68,7 @@ async def run_checks(
     )
     arguments = {name: value for name, (_, value) in known.items()}
     try:
-        outcome = await bench.work(lambda worker: worker.call(checker, arguments))
+        outcome = await session.work(lambda worker: worker.call(checker, arguments))
     except PROGRAM_FAILURES as error:
         return tuple(CheckOutcome(name=check, passed=False, message=redaction.error(error)) for check in checks)
     return tuple(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import extended, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.figures import how_to_draw
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
+from autocoder_jupyter.engine.prompt import extended, plan_text, question
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan

@@ -50,7 +50,7 @@ async def _outputs(work: Work, earlier: Earlier, values: Mapping[str, Any]) -> t
         return None
     now = work.program()
     program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
-    run = await run_on_sample(work.bench, program, work.request.samples, work.redaction)
+    run = await run_on_sample(work.session, program, work.request.samples, work.redaction)
     if run is None or run.error is not None:
         return None
     shows = work.redaction.shows_values

@@ -18,11 +18,11 @@ from autocoder_jupyter.data.constraints import (
     read_constraints,
     tables_of,
 )
-from autocoder_jupyter.engine.brief import DATA_RULE
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.patterns import matches
-from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.engine.prompt import DATA_RULE
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CheckOutcome, CodePlan
 from autocoder_jupyter.versions.keys import content_key
@@ -82,12 +82,12 @@ class Constraints:
         self._unread = reading.unread
 
     async def evaluate(
-        self, bench: Workbench, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
+        self, session: SandboxSession, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
     ) -> tuple[CheckOutcome, ...]:
         """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function.
 
         Args:
-            bench: where patterns are applied.
+            session: where patterns are applied.
             values: the outputs by name.
             samples: the inputs by name.
             show_values: whether messages, which the model will see, may hold values of the data.
@@ -97,19 +97,21 @@ class Constraints:
         }
         return tuple(
             [
-                await _outcome(bench, check, tables, show_values)
+                await _outcome(session, check, tables, show_values)
                 for check in self._checks
                 if check.target in self._tables.outputs and check.target in tables
             ]
         )
 
 
-async def _outcome(bench: Workbench, check: ColumnCheck, tables: Mapping[str, Any], show_values: bool) -> CheckOutcome:
+async def _outcome(
+    session: SandboxSession, check: ColumnCheck, tables: Mapping[str, Any], show_values: bool
+) -> CheckOutcome:
     match: Match | None = None
     table = tables[check.target]
     texts = texts_of(check, table) if check.kind == "regex" else None
     if texts is not None:
-        found = await matches(bench, check.pattern or "", texts)
+        found = await matches(session, check.pattern or "", texts)
         if isinstance(found, str):
             return CheckOutcome(name=check.sentence or check.kind, passed=False, message=found)
         match = lambda _pattern, present: found.set_axis(present.index)  # noqa: E731

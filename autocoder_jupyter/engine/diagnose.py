@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
+from autocoder_jupyter.engine.prompt import block, plan_text, question
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import Request

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocoder_jupyter.engine.brief import plan_text
+from autocoder_jupyter.engine.prompt import plan_text
 from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.types import Evidence
 

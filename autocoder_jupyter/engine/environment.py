@@ -47,7 +47,7 @@ class Packages:
         await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self.of_the_base(), ())
         self._based.set()
-        self._work.bench.warm(count=3)  # for the tests, for what they call, and for the sample
+        self._work.session.warm(count=3)  # for the tests, for what they call, and for the sample
 
     async def based(self) -> None:
         """Wait until the base environment is there, where it is on its way."""
@@ -89,7 +89,7 @@ class Packages:
 
     def learn(self, verdict: Verdict) -> bool:
         """Note the packages that failed imports ask for; False when there is none that is not here already."""
-        environment = self._work.bench.environment
+        environment = self._work.session.environment
         installed = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
         declared = self._work.plan.packages
         missing = missing_packages(verdict.complaints, declared)
@@ -128,7 +128,7 @@ class Packages:
     def _unknown_of_own_lock(self) -> tuple[str, ...]:
         """The packages of the person's lock that are neither well known nor agreed to: the file may be a stranger's."""
         agreed = {requirement_name(name) for name in (*self._approved, *self._work.config.base_packages)}
-        names = {requirement_name(pin_of(line)) for line in self._work.bench.pinned}
+        names = {requirement_name(pin_of(line)) for line in self._work.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
 
     def _needs(self, sources: tuple[str, ...]) -> PackageNeeds:
@@ -157,11 +157,11 @@ class Packages:
 
     async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
         """Make the environment, from the recorded lock where that is no way to install what nobody agreed to."""
-        bench = self._work.bench
-        lock = bench.recorded_lock(packages, system_packages)
+        session = self._work.session
+        lock = session.recorded_lock(packages, system_packages)
         if lock and not await self._may_install(lock, packages):
             lock = ()
-        await bench.provide(packages, system_packages, lock)
+        await session.provide(packages, system_packages, lock)
 
     async def _may_install(self, lock: tuple[str, ...], packages: tuple[str, ...]) -> bool:
         """Whether each package of a recorded lock is well known, agreed to or needed by those that are.
@@ -172,7 +172,7 @@ class Packages:
         strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
         if strange:
             self._unwanted |= {name for name in strange if likely_meant(name)}
-            strange -= await self._work.bench.resolved_names(packages)
+            strange -= await self._work.session.resolved_names(packages)
         if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
             return True
         self._unwanted |= strange

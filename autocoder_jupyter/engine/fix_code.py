@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.patches import PatchError, add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engine.prompt import block, plan_text, question
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request

@@ -12,9 +12,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.engine.brief import block, plan_text, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import PatchError, excerpt, replace_tests
+from autocoder_jupyter.engine.prompt import block, plan_text, question
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 

@@ -103,7 +103,7 @@ class _Generation:
         """All of it, as soon as no other kernel works on the same request: the second one finds what the first made."""
         work = self._work
         work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
-        work.bench.pinned = work.prepared.pinned
+        work.session.pinned = work.prepared.pinned
         if work.config.cache == "disable":
             return await self._generated()
         journal, key = work.services.journal, work.prepared.key.id
@@ -213,7 +213,7 @@ class _Generation:
         """What the model is told about the environment: what it was told before, where that is in the journal."""
         work, key = self._work, self._work.prepared.key.id
         before = surroundings.recalled(work.services.journal, key) if work.config.cache == "auto" else ""
-        lock = work.prepared.pinned or work.bench.recorded_lock(self._packages.of_the_base(), ())
+        lock = work.prepared.pinned or work.session.recorded_lock(self._packages.of_the_base(), ())
         return before or surroundings.versions(work.config, lock)
 
     async def _make_draft(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
@@ -21,11 +21,11 @@ def run(texts):
 """
 
 
-async def matches(bench: Workbench, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
+async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
     """Whether a pattern is found at the start of each text, as `re.match` says; or why that cannot be said.
 
     Args:
-        bench: runs it, within the time and the memory of a call.
+        session: runs it, within the time and the memory of a call.
         pattern: a regular expression.
         texts: without missing values, labelled 0, 1, ….
     """
@@ -37,7 +37,7 @@ async def matches(bench: Workbench, pattern: str, texts: pd.Series[Any]) -> pd.S
         outputs=(OutputSpec(name="found", type="Series"),),
     )
     try:
-        outcome = await bench.work(lambda worker: worker.call(program, {"texts": texts}))
+        outcome = await session.work(lambda worker: worker.call(program, {"texts": texts}))
     except PROGRAM_FAILURES as error:
         return f"its pattern could not be applied: {error.what}"
     found: pd.Series[Any] = outcome.values["found"]

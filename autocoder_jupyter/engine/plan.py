@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from autocoder_jupyter.engine.brief import extended, question, request_text
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.earlier import plan_addition
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engine.prompt import extended, question, request_text
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, InputSpec
 

@@ -88,7 +88,7 @@ def build_report(
     """
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
     plan = getattr(work, "plan", None)
-    environment, context = work.bench.environment, work.prepared.context
+    environment, context = work.session.environment, work.prepared.context
     code = best.code if best else work.code
     run = best.verdict.run if best else None
     success = best is not None and best.verdict.success
@@ -120,7 +120,7 @@ def build_report(
         detected_packages=packages.of_the_code() if plan else (),
         detected_system_packages=system_packages,
         lock=environment.lock if environment else (),
-        python_version=work.bench.python_version,
+        python_version=work.session.python_version,
         image=environment.image if environment else None,
         sandbox=work.services.sandbox.name,
         sandbox_tier=work.services.tier,

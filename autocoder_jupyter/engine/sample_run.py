@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocoder_jupyter.engine.diagnose import told_by_program
-from autocoder_jupyter.engine.workbench import Workbench
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import (
     OutOfMemory,
     OutputRefused,
@@ -55,7 +55,7 @@ class SampleRun:
 
 
 async def run_on_sample(
-    bench: Workbench, program: Program, samples: Mapping[str, Any], redaction: Redaction
+    session: SandboxSession, program: Program, samples: Mapping[str, Any], redaction: Redaction
 ) -> SampleRun | None:
     """Run the function on the real sample.
 
@@ -65,7 +65,7 @@ async def run_on_sample(
     if any(spec.required and spec.name not in samples for spec in program.inputs):
         return None
     try:
-        outcome, worker = await bench.work(
+        outcome, worker = await session.work(
             lambda worker: (worker.call(program, _arguments(program, samples), watch_inputs=True), worker.id)
         )
     except PROGRAM_FAILURES as error:
@@ -80,7 +80,7 @@ async def run_on_sample(
 
 
 async def run_again(
-    bench: Workbench,
+    session: SandboxSession,
     program: Program,
     samples: Mapping[str, Any],
     first: SampleRun | None,
@@ -94,7 +94,7 @@ async def run_again(
     in the hash seed and in what they draw, so an answer that hangs on chance or on the order of a set shows.
 
     Args:
-        bench: the way to the sandbox.
+        session: the way to the sandbox.
         program: the function.
         samples: what it runs on.
         first: the run to compare with.
@@ -104,7 +104,7 @@ async def run_again(
     if first is None or first.error is not None:
         return first
     try:
-        second = await bench.work(
+        second = await session.work(
             lambda worker: worker.call(program, _arguments(program, samples)),
             other_than=other_than,
             unlike=[first.worker],

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from autocoder_jupyter.engine.brief import block
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.packages import requirement_name
+from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
 

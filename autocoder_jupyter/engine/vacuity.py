@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CodePlan, OutputSpec
@@ -33,8 +33,8 @@ def _default_lines(name: str, output: OutputSpec) -> list[str]:
     return [line.format(name=name) for line in KINDS[output.type].stub]
 
 
-async def vacuous_tests(bench: Workbench, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
+async def vacuous_tests(session: SandboxSession, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
     """The tests that pass on a stub of type-correct defaults: they prove nothing by themselves. Of one module."""
     stub = stub_program(plan, program)
-    run = await bench.work(lambda worker: worker.test(stub, suite.source, suite.ids, callee=None))
+    run = await session.work(lambda worker: worker.test(stub, suite.source, suite.ids, callee=None))
     return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

@@ -14,12 +14,12 @@ from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.events import Emit, SourceWritten, Stage, StageFinished, StageStarted
 from autocoder_jupyter.engine.own_tests import for_judges
 from autocoder_jupyter.engine.prepare import Prepared
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
 from autocoder_jupyter.engine.start import Start
 from autocoder_jupyter.engine.surroundings import with_versions
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.timeline import Timeline
-from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.words import Redaction
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
@@ -59,7 +59,7 @@ class Work:
         self.budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
         self.talk = Conversation(services.model, self.budget, services.emit)
         self.second_talk = Conversation(services.second_model or services.model, self.budget, services.emit)
-        self.bench = Workbench(services, config)
+        self.session = SandboxSession(services, config)
         self.attempt = 1
         unguided = config.skip_tests and not request.has_acceptance
         self.attempts_allowed = 1 if unguided else config.max_iterations

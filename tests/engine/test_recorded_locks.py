@@ -52,8 +52,8 @@ class Folder:
         work.plan, work.code = CodePlan(description="", approach=""), "import pandas"
         assert await Packages(work).provide() is None
         self.asked = [event.packages for event in events if isinstance(event, ApprovalNeeded)]
-        assert work.bench.environment is not None
-        return [pin_of(line) for line in work.bench.environment.lock]
+        assert work.session.environment is not None
+        return [pin_of(line) for line in work.session.environment.lock]
 
     def record(self, change: Any) -> None:
         """Change the recorded lock, as whoever made the folder can."""
@@ -157,12 +157,12 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
     services = Services(None, LocalSandbox(), NoWorkers(), journal, lambda event: None, approve)  # type: ignore[arg-type]
     work = Work(Request("growth", "p"), AgentConfig(), services)
     work.plan = CodePlan(description="", approach="")
-    work.bench.pinned = tuple(line for line in resolved if line.startswith("unheard"))
+    work.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
     if consent:
         await Packages(work).provide_base()
-        assert work.bench.environment is not None and set(work.bench.pinned) <= set(work.bench.environment.lock)
+        assert work.session.environment is not None and set(work.session.pinned) <= set(work.session.environment.lock)
     else:
         with pytest.raises(PackageRefused, match="unheard may not be installed"):
             await Packages(work).provide_base()
-        assert work.bench.environment is None
+        assert work.session.environment is None
     assert asked == [("unheard",)]

@@ -23,7 +23,7 @@ class Words:
         return str(error)
 
 
-class Bench:
+class PlayedSession:
     """Hands out one worker that answers with `digest`, and keeps how it was asked."""
 
     def __init__(self, digest: str) -> None:
@@ -48,10 +48,10 @@ class Bench:
     ("digest", "words"), [("digest", ""), ("other", "y differs between two runs"), ("error", "the sky fell")]
 )
 async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_function(digest: str, words: str) -> None:
-    bench = Bench(digest)
-    run = await run_again(bench, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
-    assert bench.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
-    assert bench.unlike == [FIRST.worker]  # of another hash seed, or the order of a set would show in neither
+    session = PlayedSession(digest)
+    run = await run_again(session, PROGRAM, {"x": 3}, FIRST, Words(), other_than={"first", "callee"})  # type: ignore[arg-type]
+    assert session.asked == [{"first", "callee"}, (PROGRAM, {"x": 3}, {})]
+    assert session.unlike == [FIRST.worker]  # of another hash seed, or the order of a set would show in neither
     assert run is not None
     (check,) = run.checks
     assert (check.name, check.passed) == (AGREES, not words)
@@ -59,7 +59,7 @@ async def test_the_last_run_is_a_plain_call_in_a_worker_that_has_not_run_the_fun
 
 
 async def test_what_did_not_run_once_is_not_run_again() -> None:
-    bench = Bench("digest")
+    session = PlayedSession("digest")
     failed = SampleRun((), error=SolutionError("no"))
-    assert await run_again(bench, PROGRAM, {}, failed, Words(), other_than=()) is failed  # type: ignore[arg-type]
-    assert not bench.asked
+    assert await run_again(session, PROGRAM, {}, failed, Words(), other_than=()) is failed  # type: ignore[arg-type]
+    assert not session.asked

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.prompt import block, question
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Reading

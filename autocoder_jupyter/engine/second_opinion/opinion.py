@@ -109,7 +109,7 @@ class Adviser:
             self._without(f"No second solution was written. {error.what}")
             return None
         work = self._work
-        outcome = await try_both(work.bench, work.program(), second, work.request.samples)
+        outcome = await try_both(work.session, work.program(), second, work.request.samples)
         found = Findings(outcome, work.plan.outputs, work.redaction.shows_values)
         opinion = SecondOpinion(
             code=second.code,

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
-from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
@@ -97,7 +97,7 @@ class TrialOutcome(BaseModel):
 
 
 async def try_both(
-    bench: Workbench,
+    session: SandboxSession,
     program: Program,
     second: SecondSolution,
     samples: Mapping[str, Any],
@@ -105,7 +105,7 @@ async def try_both(
     """Run the function and the second solution on the sample and its variations.
 
     Args:
-        bench: the way to the sandbox.
+        session: the way to the sandbox.
         program: the function.
         second: the other.
         samples: the sample, by input name.
@@ -127,7 +127,7 @@ async def try_both(
     trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
     given = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
     try:
-        outcome = await bench.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
+        outcome = await session.work(lambda worker: worker.call(trial, given, seed=0, seconds=SECONDS))
         found = TrialOutcome.model_validate(outcome.values["found"])
     except SandboxError as error:
         return TrialOutcome(failed=f"both could not be run side by side: {error.what}", not_compared=missing)

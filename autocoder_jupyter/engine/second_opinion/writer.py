@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocoder_jupyter.engine.brief import block, question
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import entry_problem, without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, annotated
+from autocoder_jupyter.engine.prompt import block, question
 from autocoder_jupyter.engine.type_words import meant_type
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.request import Request

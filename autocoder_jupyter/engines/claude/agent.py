@@ -50,7 +50,7 @@ class Agent:
         self._packages = packages
         self._model = model
         self._changed = changed
-        self._workspace = Workspace(work.bench.command)  # until there is something to do in it
+        self._workspace = Workspace(work.session.command)  # until there is something to do in it
         self._provided: object = None
         self._running: tuple[Gateway, Toolbox, Session] | None = None
         self.watch = SuiteWatch()
@@ -98,7 +98,7 @@ class Agent:
         """
         work = self._work
         given = await call_blocking(lambda: given_files(work))
-        self._workspace = Workspace(work.bench.command, given=given, most_seconds=work.config.timeout)
+        self._workspace = Workspace(work.session.command, given=given, most_seconds=work.config.timeout)
         if code:
             await self._workspace.write(SOLUTION, code)
         if tests:
@@ -215,7 +215,7 @@ class Agent:
         if problem := self._missing():
             return Observation(f"The tests were not run: {problem}.", ok=False)
         suite, program = read_suite(self.tests), self._work.program()
-        run = await self._work.bench.work_with_two(
+        run = await self._work.session.work_with_two(
             lambda worker, callee: worker.test(program, suite.source, suite.ids, callee=callee)
         )
         return Observation(told_of(run, suite), ok=run.passed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocoder_jupyter.engine.brief import plan_text, question
 from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.fix_code import told
+from autocoder_jupyter.engine.prompt import plan_text, question
 from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import TestFailure
 

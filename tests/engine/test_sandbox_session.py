@@ -1,4 +1,4 @@
-"""The engine's way to the sandbox."""
+"""The sandbox session of a generation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.workbench import Workbench
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment
 from autocoder_jupyter.types import Secret
@@ -37,14 +37,14 @@ def pool() -> LendingPool:
     return LendingPool()
 
 
-def bench(pool: LendingPool, config: AgentConfig) -> Workbench:
-    made = Workbench(cast(Services, SimpleNamespace(pool=pool)), config)
+def session(pool: LendingPool, config: AgentConfig) -> SandboxSession:
+    made = SandboxSession(cast(Services, SimpleNamespace(pool=pool)), config)
     made.environment = Environment("key", "image", (), (3, 11))
     return made
 
 
 async def test_a_command_has_no_network_where_the_function_may_have_one(pool: LendingPool) -> None:
-    with_network = bench(pool, AgentConfig(block_network=False))
+    with_network = session(pool, AgentConfig(block_network=False))
     await with_network.command("ls", {}, 5.0)
     await with_network.work(lambda worker: worker.id)
     assert pool.networks == [False, True]
@@ -52,5 +52,5 @@ async def test_a_command_has_no_network_where_the_function_may_have_one(pool: Le
 
 async def test_what_a_command_says_holds_no_secret(pool: LendingPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOOR", "sesame-4711")
-    outcome = await bench(pool, AgentConfig(secrets=(Secret(key="DOOR"),))).command("ls", {}, 5.0)
+    outcome = await session(pool, AgentConfig(secrets=(Secret(key="DOOR"),))).command("ls", {}, 5.0)
     assert outcome.output == "ls: <DOOR>"

@@ -1,4 +1,4 @@
-"""The engine's way to the sandbox: environments and workers, awaited and cancellable, with retries where they help."""
+"""The sandbox of one generation: builds environments and runs work in their workers, awaited, cancellable, retried."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def limits_of(config: AgentConfig) -> Limits:
     return Limits(cpu=config.resources.cpu, memory=parse_memory(config.resources.memory), seconds=config.timeout)
 
 
-class Workbench:
-    """Builds environments and runs work in them.
+class SandboxSession:
+    """Builds the environments of one generation and runs work in the current one.
 
     Args:
         services: sandbox, pool and journal.
@@ -59,7 +59,7 @@ class Workbench:
     def recorded_lock(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> tuple[str, ...]:
         """The lock that the journal has for these packages; () when it has none, or one without hashes.
 
-        The journal may be a stranger's, and so may each name in it.
+        The journal may come from somebody else, and so may each name in it.
         """
         recorded = self._services.journal.find_step("environment", self._key(packages, system_packages)) or {}
         lock = recorded.get("lock")
@@ -106,13 +106,14 @@ class Workbench:
         return environment
 
     async def heal(self, environment: Environment | None) -> bool:
-        """Look at an environment, because something failed in it; what is damaged is built anew.
+        """Examine an environment because something failed in it, and build it anew if it is damaged.
 
-        Whoever gets True tries again: what was seen before may have been the environment's fault.
+        Returns:
+            Whether it was damaged. If so, try again: the failure may have been the environment's fault.
         """
         async with self._healing:
             if environment is None or environment != self.environment:
-                return environment is not None  # somebody beside us has it healed already
+                return environment is not None  # another task has healed it already
             found = await call_blocking(lambda: self._services.sandbox.examine(environment))
             if found:
                 self.environment = await self._build(self._packages, environment.system_packages, environment.lock)
@@ -170,7 +171,7 @@ class Workbench:
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
         """Run a command of a shell on these files; see `work`.
 
-        It has no network, also where the function that is made may have one: nobody has read it.
+        It has no network, even if the function may have one: nobody has reviewed the command.
         """
         return await self._work(1, lambda workers: workers[0].command(command, files, seconds=seconds), network=False)
 
