@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json)
 
-.PHONY: setup demo examples test test-pythons test-kernel quick check check-python check-labextension docs release format bench labextension without-node lock clean
+.PHONY: setup demo examples test test-pythons test-kernel quick coverage check check-python check-labextension docs release format bench labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -48,6 +48,15 @@ test-kernel: $(STAMP)
 # All that needs neither a kernel nor a sandbox nor a browser.
 quick: $(STAMP)
 	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
+
+# The same tests, with the lines and branches that they reach: a table of the files, the total last. It is also written to
+# artifacts/coverage, as text and as pages. The tests with a kernel, a sandbox or a browser reach more; they are not counted.
+coverage: $(STAMP)
+	mkdir -p artifacts/coverage
+	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m coverage html --quiet --directory artifacts/coverage/html
+	$(BIN)/python -m coverage report >artifacts/coverage/report.txt
+	tail -n 3 artifacts/coverage/report.txt
 
 check: check-python $(if $(NODE),check-labextension,without-node)
 
