@@ -56,9 +56,9 @@ def build_request(
     )
     if not contracts:
         return request
-    from autocoder_jupyter.contracts.applying import settled
+    from autocoder_jupyter.contracts.applying import with_checked_samples
 
-    return settled(request)
+    return with_checked_samples(request)
 
 
 def _contracts(parameter: str, declared: Mapping[str, Any] | None, *, is_output: bool) -> dict[str, Contract]:
@@ -86,7 +86,7 @@ def _own_tests(source: str, name: str) -> str:
 
 
 def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple[Example, ...]:
-    from autocoder_jupyter.data.capture import held
+    from autocoder_jupyter.data.capture import captured_value
     from autocoder_jupyter.data.differences import is_comparable
 
     found = []
@@ -100,8 +100,8 @@ def _examples(examples: Iterable[tuple[Mapping[str, Any], Any]] | None) -> tuple
         outputs = expected.items() if isinstance(expected, Mapping) else [("", expected)]
         if not all(is_comparable(value) for _, value in outputs):
             raise InvalidRequest(f"examples: what comes out of example {number} cannot be compared by values.")
-        kept = tuple((str(name), held(value)) for name, value in given.items())
-        found.append(Example(f"{number}", kept, tuple((str(name), held(value)) for name, value in outputs)))
+        kept = tuple((str(name), captured_value(value)) for name, value in given.items())
+        found.append(Example(f"{number}", kept, tuple((str(name), captured_value(value)) for name, value in outputs)))
     return tuple(found)
 
 

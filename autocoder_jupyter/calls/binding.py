@@ -91,9 +91,9 @@ def _as_agreed(function: Function, name: str, value: Any) -> Any:
     """The table as its contract gives it back. The sample is so already."""
     if value is function.samples.get(name):
         return value
-    from autocoder_jupyter.contracts.applying import given
+    from autocoder_jupyter.contracts.applying import checked_input
 
-    return given(name, function.contracts[name], value)
+    return checked_input(name, function.contracts[name], value)
 
 
 def _samples_left(function: Function) -> str:
@@ -106,7 +106,7 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
     if shape is None or value is function.samples.get(name):
         return value
     from autocoder_jupyter.data.columns_read import columns_read
-    from autocoder_jupyter.data.drift import as_built, check_drift, has_shape, unread_drift
+    from autocoder_jupyter.data.drift import check_drift, has_shape, restore_dtypes, unread_drift
 
     if has_shape(value, shape):
         return value
@@ -119,7 +119,7 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
         return value
     if notes is not None and (note := unread_drift(name, value, shape, reads)):
         notes.append(f"{function.name}: {note}")
-    return as_built(value, shape, reads)
+    return restore_dtypes(value, shape, reads)
 
 
 def _of_a_group(function: Function, value: Any) -> tuple[str, str]:

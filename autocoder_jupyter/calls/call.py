@@ -82,10 +82,10 @@ async def call(
 
 def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
     """The outputs, with tables of the library that the first table given is of, or the first sample was of."""
-    from autocoder_jupyter.data.foreign import came_as, is_table, kind_of, restored
+    from autocoder_jupyter.data.foreign import is_table, kind_of, original_kind, restored
 
     tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
-    kind = (came_as(tables[0]) or kind_of(tables[0])) if tables else ""
+    kind = (original_kind(tables[0]) or kind_of(tables[0])) if tables else ""
     return {name: restored(value, kind) for name, value in values.items()}
 
 
@@ -128,10 +128,10 @@ class _Call:
         """The outputs as the contracts give them back."""
         if not self._function.contracts:
             return values
-        from autocoder_jupyter.contracts.applying import returned
+        from autocoder_jupyter.contracts.applying import checked_outputs
 
         self.doing = "checking the outputs"
-        return returned(self._function.name, self._function.contracts, values)
+        return checked_outputs(self._function.name, self._function.contracts, values)
 
     def _remembered_or_computed(self) -> Mapping[str, Any]:
         if self._options.cache == "disable":

@@ -43,10 +43,10 @@ def _table(value: Any) -> Any:
 
 
 def _located(spec: InputSpec, value: File | Dir) -> File | Dir:
-    from autocoder_jupyter.data.capture import located
+    from autocoder_jupyter.data.capture import with_absolute_path
 
     try:
-        return located(value)
+        return with_absolute_path(value)
     except InvalidRequest as error:
         raise InvalidRequest(f"{spec.name}: {error.what}", hint=error.hint) from None
 

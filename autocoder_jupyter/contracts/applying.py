@@ -19,7 +19,7 @@ from autocoder_jupyter.contracts.describing import check_record, check_text
 from autocoder_jupyter.contracts.library import pandera
 from autocoder_jupyter.contracts.reading import built, kind_of
 from autocoder_jupyter.data.cells import cell_text, is_null, label_literal, shorten
-from autocoder_jupyter.data.foreign import came_as, remembered
+from autocoder_jupyter.data.foreign import original_kind, with_original_kind
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 
@@ -104,7 +104,7 @@ class Breach:
         )
 
 
-def applied(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
+def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
     """Hold a table to a contract.
 
     Args:
@@ -126,7 +126,7 @@ def applied(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | No
         return table, Breach(name, contract.title, len(table), _violations(schema, cases, contract), cases)
     except Exception as error:
         return table, _raised(name, contract, table, error)
-    return remembered(accepted, came_as(table)), None
+    return with_original_kind(accepted, original_kind(table)), None
 
 
 def _raised(name: str, contract: Contract, table: Any, error: Exception) -> Breach:
@@ -194,7 +194,7 @@ def _cell(value: Any) -> str:
 # Requests and calls
 
 
-def settled(request: Request) -> Request:
+def with_checked_samples(request: Request) -> Request:
     """A request whose contracts fit what it declares, with samples that satisfy theirs and are as these give them back.
 
     Raises:
@@ -211,7 +211,7 @@ def settled(request: Request) -> Request:
     samples = dict(request.samples)
     for name, contract in request.contracts.items():
         if name in samples:
-            samples[name] = given(name, contract, samples[name])
+            samples[name] = checked_input(name, contract, samples[name])
     return replace(request, samples=samples)
 
 
@@ -230,13 +230,13 @@ def _require_fit(name: str, kind: str, kinds: Mapping[str, str]) -> None:
         )
 
 
-def given(name: str, contract: Contract, table: Any) -> Any:
+def checked_input(name: str, contract: Contract, table: Any) -> Any:
     """An input as its contract gives it back.
 
     Raises:
         ContractBroken: it does not satisfy it; nothing ran.
     """
-    accepted, breach = applied(name, contract, table)
+    accepted, breach = apply_contract(name, contract, table)
     if breach is not None:
         raise breach.error(
             f"The input {name} does not satisfy {contract.title}; nothing was run.",
@@ -245,7 +245,7 @@ def given(name: str, contract: Contract, table: Any) -> Any:
     return accepted
 
 
-def returned(function: str, contracts: Mapping[str, Contract], values: Mapping[str, Any]) -> dict[str, Any]:
+def checked_outputs(function: str, contracts: Mapping[str, Contract], values: Mapping[str, Any]) -> dict[str, Any]:
     """The outputs of a call as their contracts give them back.
 
     Raises:
@@ -253,7 +253,7 @@ def returned(function: str, contracts: Mapping[str, Contract], values: Mapping[s
     """
     result = dict(values)
     for name in (name for name in values if name in contracts):
-        result[name], breach = applied(name, contracts[name], values[name])
+        result[name], breach = apply_contract(name, contracts[name], values[name])
         if breach is not None:
             raise breach.error(
                 f"{function} ran, and its output {name} does not satisfy {contracts[name].title}.",

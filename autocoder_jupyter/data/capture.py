@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.foreign import came_as, converted, remembered
+from autocoder_jupyter.data.foreign import converted, original_kind, with_original_kind
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
@@ -32,9 +32,9 @@ def capture(value: Any) -> Any:
         InvalidRequest: anything else, or a path where there is no such file or folder.
     """
     if isinstance(value, pd.DataFrame | pd.Series):
-        return remembered(value.copy(deep=not _copy_on_write()), came_as(value))
+        return with_original_kind(value.copy(deep=not _copy_on_write()), original_kind(value))
     if isinstance(value, File | Dir):
-        return located(value)
+        return with_absolute_path(value)
     if (table := converted(value)) is not None:
         return table
     raise InvalidRequest(
@@ -63,7 +63,7 @@ def require_plain(name: str, value: Any) -> None:
     )
 
 
-def held(value: Any) -> Any:
+def captured_value(value: Any) -> Any:
     """A private hold on a value of an example: data as samples are captured, plain values copied.
 
     Raises:
@@ -74,7 +74,7 @@ def held(value: Any) -> Any:
     return capture(value) if is_data or converts else copy.deepcopy(value)
 
 
-def located(value: File | Dir) -> File | Dir:
+def with_absolute_path(value: File | Dir) -> File | Dir:
     """The same file or folder by its absolute path, so that it stays the same when the working folder changes.
 
     A link that a person names is followed, for they mean what it points at; links inside a `Dir` are refused later,

@@ -12,7 +12,7 @@ from autocoder_jupyter.data.checks import ColumnCheck, Undecided, evaluate
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.examples import examples_text
 from autocoder_jupyter.data.files import describe_path
-from autocoder_jupyter.data.foreign import came_as
+from autocoder_jupyter.data.foreign import original_kind
 from autocoder_jupyter.data.keys import Link, find_links, find_parts
 from autocoder_jupyter.data.mentions import mentioned
 from autocoder_jupyter.data.path_text import PathText
@@ -20,7 +20,7 @@ from autocoder_jupyter.data.profile import as_frame, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.data.text_formats import percent
-from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, KeptBack, Withheld
+from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, Withheld
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
@@ -140,7 +140,7 @@ def _section(
     masker: Masker,
     checks: Sequence[ColumnCheck],
     request: str,
-    kept_back: KeptBack,
+    kept_back: TableWithholding,
 ) -> _Section:
     if isinstance(value, File | Dir):
         return PathText(describe_path(value), share, masker, max_rows, request)
@@ -149,7 +149,11 @@ def _section(
         rows = sample_rows(frame, max_rows) if share == "rows" else None
         quotes = share == "rows" and not kept_back
         remarks = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
-        origin = f"came as a {came_as(value)}, and is handed over as this table of pandas" if came_as(value) else ""
+        origin = (
+            f"came as a {original_kind(value)}, and is handed over as this table of pandas"
+            if original_kind(value)
+            else ""
+        )
         said = (*filter(None, [origin]), *map(neutral, kept_back.notes), *(remarks if share != "schema" else ()))
         profile = kept_back.profile(profile_frame(value, named=mentioned(frame.columns, request)))
         view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)

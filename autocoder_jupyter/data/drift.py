@@ -160,7 +160,7 @@ def _family(dtype: str) -> str:
     return next((family for prefixes, family in families if text.startswith(prefixes)), text)
 
 
-def as_built(frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN) -> pd.DataFrame:
+def restore_dtypes(frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN) -> pd.DataFrame:
     """The frame with the dtypes that the function was built on, where only their form differs and nothing is lost.
 
     Numbers, truth values and times in an `object` column or a category, and whole numbers as floats without gaps. The

@@ -36,7 +36,7 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint="Convert it yourself, then hand over the pandas DataFrame.",
         ) from error
-    return None if table is None else remembered(table, kind_of(value))
+    return None if table is None else with_original_kind(table, kind_of(value))
 
 
 def is_table(value: object) -> bool:
@@ -53,13 +53,13 @@ def kind_of(value: object) -> str:
     return f"{type(value).__module__.partition('.')[0]} {type(value).__name__}"
 
 
-def came_as(table: object) -> str:
+def original_kind(table: object) -> str:
     """What a pandas table was before `converted` made it; "" when it always was one."""
     return _kinds.get(id(table), "")
 
 
-def remembered(table: Table, kind: str) -> Table:
-    """The same pandas table, of which `came_as` will say that it came as this."""
+def with_original_kind(table: Table, kind: str) -> Table:
+    """The same pandas table, of which `original_kind` will say that it came as this."""
     if kind:
         _kinds[id(table)] = kind
         weakref.finalize(table, _kinds.pop, id(table), None)

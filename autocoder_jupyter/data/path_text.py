@@ -9,7 +9,7 @@ from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import sample_rows
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.redaction.names import FileNames, suffixes_of
+from autocoder_jupyter.redaction.names import FilePlaceholders, suffixes_of
 from autocoder_jupyter.request import Share
 
 _LISTED = 40
@@ -27,7 +27,7 @@ class PathText:
         self._masker = masker
         self._max_rows = max_rows
         self._request = request
-        self._names = FileNames()
+        self._names = FilePlaceholders()
 
     def render(self, budget: int) -> Rendered:
         """The most detailed text that fits."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.foreign import came_as, remembered
+from autocoder_jupyter.data.foreign import original_kind, with_original_kind
 from autocoder_jupyter.data.profile import FrameProfile
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
@@ -112,13 +112,13 @@ class Withheld:
         """The samples without hidden columns."""
         return {name: self._without_hidden(value) for name, value in samples.items()}
 
-    def of_table(self, value: Any) -> KeptBack:
+    def of_table(self, value: Any) -> TableWithholding:
         """What of it concerns one sample."""
         if not isinstance(value, pd.DataFrame | pd.Series):
-            return KeptBack()
+            return TableWithholding()
         labels = list(map(str, _columns(value)))
         levels = [str(name) for name in value.index.names if name is not None]
-        return KeptBack(
+        return TableWithholding(
             hidden=sum(label in self.hidden for label in labels),
             masked=tuple(dict.fromkeys(name for name in (*labels, *levels) if name in self.masked)),
             index=any(level in self.masked for level in levels),
@@ -129,14 +129,14 @@ class Withheld:
         if not isinstance(value, pd.DataFrame):
             return value
         told = value.loc[:, [str(label) not in self.hidden for label in value.columns]]
-        return remembered(told, came_as(value))
+        return with_original_kind(told, original_kind(value))
 
 
 NOTHING_WITHHELD = Withheld()
 
 
 @dataclass(frozen=True)
-class KeptBack:
+class TableWithholding:
     """What is withheld of one table.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.contracts.applying import Breach, applied
+from autocoder_jupyter.contracts.applying import Breach, apply_contract
 from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.redaction.secrets import without_secrets
 from autocoder_jupyter.redaction.words import Redaction
@@ -30,13 +30,15 @@ class ContractWatch:
 
     def __call__(self, given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Take note of one call: its arguments, and what it returned."""
-        agreed = (applied(name, self._contracts[name], given[name])[1] for name in given if name in self._contracts)
+        agreed = (
+            apply_contract(name, self._contracts[name], given[name])[1] for name in given if name in self._contracts
+        )
         if any(breach is not None for breach in agreed):
             return
         for name in values:
             if name in self._contracts:
                 self._calls[name] = self._calls.get(name, 0) + 1
-                _, breach = applied(name, self._contracts[name], values[name])
+                _, breach = apply_contract(name, self._contracts[name], values[name])
                 if breach is not None:
                     self._broken.setdefault(name, []).append(breach)
 
@@ -68,7 +70,7 @@ async def judged_on_sample(
 
 
 def _application(name: str, contract: Contract, value: Any) -> Any:
-    return lambda: applied(name, contract, value)
+    return lambda: apply_contract(name, contract, value)
 
 
 def _outcome_of(

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.engine.recorded_lines import entry_of, lines_of, recorded_lines
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.models.sent import SentRequest
-from autocoder_jupyter.redaction.records import for_file
+from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Exchange, Report, Usage
 from autocoder_jupyter.untrusted.folder import Folder
@@ -158,7 +158,7 @@ class Journal:
         anew = self._grown or not self._run.holds_report()
         self.write_sources(report, anew=anew)
         if anew:
-            record = for_file(report.model_dump(mode="json", exclude={"conversation_history"}))
+            record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
     def write_draft(self, code: str, tests: str) -> None:

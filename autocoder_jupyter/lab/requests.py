@@ -12,10 +12,10 @@ from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.lab.messages import Outcome
 from autocoder_jupyter.magics.inserting import insertable
-from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
 from autocoder_jupyter.magics.suggestions import did_you_mean
+from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -127,7 +127,7 @@ def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 def _versions(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """The versions of a name as JSON, oldest first, each in words for a person under `number`, `state` …"""
-    rows = Keeper(notebook, name).rows()
+    rows = VersionManager(notebook, name).rows()
     return json.dumps([dict(zip(VERSION_KEYS, row, strict=True)) for row in rows])
 
 

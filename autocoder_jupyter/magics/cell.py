@@ -18,12 +18,12 @@ from autocoder_jupyter.magics.help import help_text
 from autocoder_jupyter.magics.launching import show_job, wait_for, waits
 from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.magics.permissions import notice
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.questions import ask_at_prompt
 from autocoder_jupyter.magics.references import collect_samples, hints, read_schema
 from autocoder_jupyter.magics.refinement import refined_request
 from autocoder_jupyter.magics.settings import Settings
-from autocoder_jupyter.magics.wishes import notice
 from autocoder_jupyter.request import ONLY_CLAUDE, AgentConfig, Backend, Request
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # nobody is there to answer
-    launch(notebook, request, config, waits=waits(notebook, settings), said=(*to_know, *notice(notebook, settings)))
+    launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))
 
 
 def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
@@ -123,18 +123,18 @@ def launch(
     config: AgentConfig,
     *,
     waits: bool,
-    said: tuple[str, ...] = (),
+    notices: tuple[str, ...] = (),
     draft: Draft | None = None,
     views: tuple[View[CardState], ...] | None = None,
 ) -> None:
-    """Start a job, bind its name to the pending result at once, and show its card, with what is to be said before.
+    """Start a job, bind its name to the pending result at once, and show its card, with the notices.
 
     Args:
         notebook: where it is started.
         request: what to build.
         config: how.
         waits: whether the cell waits for the end.
-        said: what the person should know before.
+        notices: what the person should know before.
         draft: what to start from in place of what is kept.
         views: show the card, in place of an output of the cell.
 
@@ -145,13 +145,13 @@ def launch(
     wish = request.wishes[-1] if request.wishes and draft is None else ""
     backend = "" if config.backend == AgentConfig.backend else config.backend
     state = CardState(
-        request.name, config.max_cost, notice=() if notebook.is_terminal else said, wish=wish, backend=backend
+        request.name, config.max_cost, notice=() if notebook.is_terminal else notices, wish=wish, backend=backend
     )
     card = LiveCard(
         state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
     )
     job = notebook.jobs.submit(request, config, journal_root=root, listeners=(card,), draft=draft)
-    started = show_job(notebook, job, card, said=said, views=views)
+    started = show_job(notebook, job, card, notices=notices, views=views)
     if waits:
         wait_for(notebook, started, TerminalProgress(card), lambda: ask_at_prompt(job))
 
@@ -171,15 +171,15 @@ def read_sent(journal_root: Path, name: str, run_id: str) -> str:
     return f"{' · '.join(facts)}\n\n{sent.get('text', '')}"
 
 
-def show_preview(notebook: Notebook, request: Request, config: AgentConfig, said: tuple[str, ...] = ()) -> None:
-    """Show the exact bytes that would be sent to the model, below what is to be said before. Nothing is sent."""
+def show_preview(notebook: Notebook, request: Request, config: AgentConfig, notices: tuple[str, ...] = ()) -> None:
+    """Show the exact bytes that would be sent to the model, below the notices. Nothing is sent."""
     from autocoder_jupyter import engine
 
-    show_unsent(notebook, engine.preview(request, config), said)
+    show_unsent(notebook, engine.preview(request, config), notices)
 
 
-def show_unsent(notebook: Notebook, text: str, said: tuple[str, ...] = ()) -> None:
-    """Show a text that would be sent, below what is to be said before."""
-    lines = ("Nothing was sent.", *said)
+def show_unsent(notebook: Notebook, text: str, notices: tuple[str, ...] = ()) -> None:
+    """Show a text that would be sent, below the notices."""
+    lines = ("Nothing was sent.", *notices)
     head = "".join(f"<div>{markup.text(line)}</div>" for line in lines)
     notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")

@@ -127,7 +127,7 @@ def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
 
         return _all(tool_names(notebook.namespace), "function")
     if option.name == "continue":
-        from autocoder_jupyter.magics.codemode.continuing import conversations
+        from autocoder_jupyter.magics.codemode.continuation import conversations
 
         return _all(conversations(notebook), "conversation")
     return _all(option.choices, "value")

@@ -27,13 +27,13 @@ def with_contracts(request: Request, command: CellCommand, namespace: Mapping[st
     contracts = dict(request.contracts) if command.refine else {}
     outputs = {spec.name for spec in request.outputs}
     for place, name, variable in _named(request, command, namespace):
-        value = looked_up(place, variable, namespace)
+        value = look_up(place, variable, namespace)
         contracts[name] = contract_of(place, name, value, is_output=name in outputs)
     if not contracts:
         return request
-    from autocoder_jupyter.contracts.applying import settled
+    from autocoder_jupyter.contracts.applying import with_checked_samples
 
-    return settled(replace(request, contracts=contracts))
+    return with_checked_samples(replace(request, contracts=contracts))
 
 
 def schema_names(namespace: Mapping[str, Any]) -> list[str]:
@@ -50,7 +50,7 @@ def names_a_schema(text: str | None, namespace: Mapping[str, Any]) -> bool:
     return bool(found["input"]) or "." in found["variable"] or bool(backend_of(value))
 
 
-def looked_up(place: str, variable: str, namespace: Mapping[str, Any]) -> Any:
+def look_up(place: str, variable: str, namespace: Mapping[str, Any]) -> Any:
     """The value of a variable, or of an attribute of a module or class.
 
     Raises:
@@ -91,7 +91,7 @@ def _named(request: Request, command: CellCommand, namespace: Mapping[str, Any])
 
 def _only_input(place: str, variable: str, request: Request, namespace: Mapping[str, Any]) -> str:
     """The input that a schema without a name is about: there must be one that it can be."""
-    schema = looked_up(place, variable, namespace)
+    schema = look_up(place, variable, namespace)
     kinds = {spec.name: spec.type for spec in request.inputs}
     kinds |= {name: type(value).__name__ for name, value in request.samples.items()}  # type: ignore[misc]
     fitting = [name for name, kind in kinds.items() if kind == kind_of(schema)]

@@ -131,14 +131,18 @@ def _model(settings: Settings) -> Iterable[Row]:
 
 def _folder(settings: Settings) -> Iterable[Row]:
     place = visible(settings.folder)
-    if not settings.wishes:
+    if not settings.permissions:
         yield ("folder", "asks for nothing", place)
     elif not settings.waiting:
         yield ("folder", "what it asks for is agreed to, or set by you", place)
     else:
         yield ("folder", "not trusted: %autocode trust asks you", place)
-        for wish in settings.waiting:
-            yield (f"  {wish.name}", f"pyproject.toml asks for {visible(wish.value)}", f"then {visible(wish.why)}")
+        for permission in settings.waiting:
+            yield (
+                f"  {permission.name}",
+                f"pyproject.toml asks for {visible(permission.value)}",
+                f"then {visible(permission.why)}",
+            )
 
 
 def _versions() -> Iterable[Row]:

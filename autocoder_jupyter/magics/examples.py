@@ -104,9 +104,9 @@ def _expected(option: ExampleOption, expression: str, namespace: Mapping[str, An
 
 
 def _held(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:
-    from autocoder_jupyter.data.capture import held
+    from autocoder_jupyter.data.capture import captured_value
 
-    return held(_evaluated(option, expression, namespace))
+    return captured_value(_evaluated(option, expression, namespace))
 
 
 def _evaluated(option: ExampleOption, expression: str, namespace: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Editor, Keeper
+    from autocoder_jupyter.display.inspector.subject import Editor, VersionManager
     from autocoder_jupyter.display.inspector.widget import Inspector
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
@@ -146,7 +146,7 @@ class Inspectors:
         result: CodeGenEvalResult,
         namespace: Mapping[str, Any],
         editor: Editor | None = None,
-        keeper: Keeper | None = None,
+        version_manager: VersionManager | None = None,
     ) -> Inspector:
         """The inspector of a result; the one of an older result of that name is frozen.
 
@@ -154,20 +154,20 @@ class Inspectors:
             result: that is done.
             namespace: of the notebook.
             editor: the way to test what a person writes.
-            keeper: the versions of its name.
+            version_manager: the versions of its name.
 
         Raises:
             ImportError: ipywidgets is not installed.
         """
         with self._lock:  # a result that was awaited is shown from a thread of its own
-            return self._of(result, namespace, editor, keeper)
+            return self._of(result, namespace, editor, version_manager)
 
     def _of(
         self,
         result: CodeGenEvalResult,
         namespace: Mapping[str, Any],
         editor: Editor | None,
-        keeper: Keeper | None,
+        version_manager: VersionManager | None,
     ) -> Inspector:
         from autocoder_jupyter.display.inspector.widget import Inspector
 
@@ -179,7 +179,12 @@ class Inspectors:
                 known[1].freeze()
             caller = NotebookCaller(result, namespace) if result.success else None
             editor = editor if result.plan and result.solution else None
-            inspector = Inspector(subject_of(result), caller, editor, keeper if keeper and keeper.rows() else None)
+            inspector = Inspector(
+                subject_of(result),
+                caller,
+                editor,
+                version_manager if version_manager and version_manager.rows() else None,
+            )
         self._open[result.name] = result, inspector
         while len(self._open) > MAX_OPEN:
             self._open.pop(next(iter(self._open)))[1].freeze()

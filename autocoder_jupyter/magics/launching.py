@@ -24,7 +24,7 @@ def show_job(
     job: Job,
     card: LiveCard[Any],
     *,
-    said: tuple[str, ...] = (),
+    notices: tuple[str, ...] = (),
     views: tuple[View[Any], ...] | None = None,
 ) -> Launch:
     """Bind the name of a job to its result and show its card.
@@ -33,7 +33,7 @@ def show_job(
         notebook: where it was started.
         job: of that name.
         card: listens to it already.
-        said: what the person should know before; a card has it as its notice.
+        notices: what the person should know before; a card has it as its notice.
         views: show the card, in place of an output of the cell.
     """
     notebook.namespace[job.name] = job.result
@@ -43,7 +43,7 @@ def show_job(
         card.add_view(view)
     card.start()
     if notebook.is_terminal:  # before it waits, not with the card at the end
-        print("\n".join(said), end="\n" * bool(said))
+        print("\n".join(notices), end="\n" * bool(notices))
     return started
 
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
-from autocoder_jupyter.trust import Wish
+from autocoder_jupyter.trust import Permission
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_toml import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -22,7 +22,7 @@ from autocoder_jupyter.untrusted.visible import visible
 NAME = "pyproject.toml"
 
 PART = "settings"
-"""The part of a folder that these wishes are."""
+"""The part of a folder that these permissions are."""
 
 MOST_BYTES = 2**19
 """A larger file is refused unread."""
@@ -45,14 +45,14 @@ class Project:
     folder: Path
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    def wishes(self, defaults: Mapping[str, Any]) -> tuple[Wish, ...]:
+    def permissions(self, defaults: Mapping[str, Any]) -> tuple[Permission, ...]:
         """What of it nobody may have without a person's yes; the same on every machine, whatever its person set.
 
         Args:
             defaults: what holds when nobody says anything; what allows no more than that needs no yes.
         """
         return tuple(
-            _wish(SETTINGS[name], value, self.values)
+            _permission(SETTINGS[name], value, self.values)
             for name, value in sorted(self.values.items())
             if _asks(SETTINGS[name], value, defaults[name])
         )
@@ -113,13 +113,13 @@ def _asks(option: Option, value: Any, default: Any) -> bool:
     return option.rule != "free"
 
 
-def _wish(option: Option, value: Any, values: Mapping[str, Any]) -> Wish:
+def _permission(option: Option, value: Any, values: Mapping[str, Any]) -> Permission:
     shown, risk = _shown(value), option.risk
     if option.name == "api_key":
         risk = _risk_of_key(value, values)
     elif option.name == "api_base":
         risk = f"{risk}, to {_machine(value)}"
-    return Wish(PART, option.name, shown, risk, hidden=json.dumps(value, sort_keys=True, default=str))
+    return Permission(PART, option.name, shown, risk, hidden=json.dumps(value, sort_keys=True, default=str))
 
 
 def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:

@@ -8,9 +8,9 @@ from typing import TypeVar
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import with_contracts
+from autocoder_jupyter.magics.current_version import CurrentVersion, earlier_of, find_current_version
 from autocoder_jupyter.magics.examples import collect_example
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.present import Present, earlier_of, present
 from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -26,7 +26,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     Raises:
         InvalidRequest: there is no function of that name, or none that can be trusted.
     """
-    found = present(notebook, command.name, good=True)
+    found = find_current_version(notebook, command.name, good=True)
     if found is None:
         raise _nothing_to_refine(notebook, command.name)
     base = _with_wish(found, command.prompt.strip(), Versions(notebook.journal_root, command.name))
@@ -58,7 +58,7 @@ def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:
     )
 
 
-def _with_wish(found: Present, wish: str, versions: Versions) -> Request:
+def _with_wish(found: CurrentVersion, wish: str, versions: Versions) -> Request:
     """The request with the wish as its last; of one that was granted on the way here, the request from then."""
     request, report = found.request, found.report
     if wish not in request.wishes:

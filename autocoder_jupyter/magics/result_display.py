@@ -9,8 +9,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.magics.inspection import Inspectors, subject_of
-from autocoder_jupyter.magics.keeping import Keeper
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.version_manager import VersionManager
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.widget import Inspector
@@ -76,8 +76,10 @@ class ResultDisplay:
             return None
         with contextlib.suppress(ImportError):  # without ipywidgets the static form is all there is
             notebook = self._notebook
-            keeper = Keeper(notebook, result.name) if result.journal_root == notebook.journal_root else None
-            return self._inspectors.of(result, notebook.namespace, NotebookEditor(notebook, result), keeper)
+            version_manager = (
+                VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
+            )
+            return self._inspectors.of(result, notebook.namespace, NotebookEditor(notebook, result), version_manager)
         return None
 
     def close(self) -> None:

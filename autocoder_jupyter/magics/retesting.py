@@ -8,9 +8,9 @@ from autocoder_jupyter.display.live import View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.cell import launch
+from autocoder_jupyter.magics.current_version import CurrentVersion, find_current_version
 from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.present import Present, present
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
@@ -38,7 +38,7 @@ def retest(
     """
     from autocoder_jupyter.engine.start import edited_draft
 
-    found = present(notebook, name, good=False)
+    found = find_current_version(notebook, name, good=False)
     if found is None:
         raise InvalidRequest(f"There is no function named {name!r} to test.", hint=f"Run %%autocode {name} first.")
     draft = edited_draft(_edit(notebook, found, code, tests))
@@ -57,7 +57,7 @@ def sources(notebook: Notebook, report: Report) -> tuple[str, str]:
     return (edit.code, edit.tests) if edit else (report.solution.code if report.solution else "", report.tests)
 
 
-def _edit(notebook: Notebook, found: Present, code: str | None, tests: str | None) -> Edit:
+def _edit(notebook: Notebook, found: CurrentVersion, code: str | None, tests: str | None) -> Edit:
     versions = Versions(notebook.journal_root, found.request.name)
     report = found.report
     version = versions.get(report.run_id) or Version(report.run_id, 0, report)

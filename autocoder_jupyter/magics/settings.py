@@ -17,7 +17,7 @@ from autocoder_jupyter.magics.project import NAME, read_project
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.settings.tiers import SandboxMinimum
-from autocoder_jupyter.trust import Wish, trust_in
+from autocoder_jupyter.trust import Permission, trust_in
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -82,15 +82,15 @@ class Settings:
         origins: where each value comes from: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
             `default`.
         folder: which holds the pyproject.toml.
-        wishes: what that file asks for and no folder has without the person's yes.
+        permissions: what that file asks for and no folder has without the person's yes.
         waiting: those of them that would hold now, had the person agreed.
     """
 
     values: Mapping[str, Any]
     origins: Mapping[str, str]
     folder: Path
-    wishes: tuple[Wish, ...] = ()
-    waiting: tuple[Wish, ...] = ()
+    permissions: tuple[Permission, ...] = ()
+    waiting: tuple[Permission, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -166,8 +166,8 @@ def resolve(
     otherwise = _merged(("default", default), ("environment", read_environment(environ)), ("JupyterLab", lab or {}))
     first = _merged(("%config", traits), ("flag", flags))
     project = read_project(folder)
-    wishes = project.wishes(default)
-    agreed = not wishes or trust_in(project.folder).covers(wishes)
+    permissions = project.permissions(default)
+    agreed = not permissions or trust_in(project.folder).covers(permissions)
     values, origins, waiting = {}, {}, set()
     for name, option in SETTINGS.items():
         origin, value = otherwise[name]
@@ -178,7 +178,13 @@ def resolve(
             elif standing == "waits" and name not in first:
                 waiting.add(name)
         origins[name], values[name] = first.get(name, (origin, value))
-    return Settings(values, origins, project.folder, wishes, tuple(wish for wish in wishes if wish.name in waiting))
+    return Settings(
+        values,
+        origins,
+        project.folder,
+        permissions,
+        tuple(permission for permission in permissions if permission.name in waiting),
+    )
 
 
 def _merged(*layers: tuple[str, Mapping[str, Any]]) -> dict[str, tuple[str, Any]]:

@@ -19,7 +19,7 @@ def suffixes_of(name: str) -> str:
     return "".join(plain if len(plain) == 2 and plain[1] in known else plain[-1:])
 
 
-class FileNames:
+class FilePlaceholders:
     """Placeholders for the paths of a folder: `folder-1/file-2.csv`, the same one for the same name."""
 
     def __init__(self) -> None:

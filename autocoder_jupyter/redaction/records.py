@@ -20,7 +20,7 @@ LONGEST = 100_000
 """Characters of one such text that are kept."""
 
 
-def for_file(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
+def redacted_record(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
     """A record of JSON values as it may be written down; equal records give equal ones.
 
     Args:
@@ -30,7 +30,7 @@ def for_file(record: Any, masker: Masker | None = None, *, said: bool = False) -
     """
     masker = masker or Masker()
     if isinstance(record, dict):
-        return {key: for_file(value, masker, said=said or key in _SAID) for key, value in record.items()}
+        return {key: redacted_record(value, masker, said=said or key in _SAID) for key, value in record.items()}
     if isinstance(record, list):
-        return [for_file(item, masker, said=said) for item in record]
+        return [redacted_record(item, masker, said=said) for item in record]
     return masker.mask(record[:LONGEST]) if said and isinstance(record, str) else record

@@ -1,19 +1,19 @@
-"""Trust in a folder that somebody else may have written: what it asks for, and what the person agreed to.
+"""Trust in a folder that somebody else may have written: the permissions that it asks for, and those that were granted.
 
-What a folder can do without harm, it does. Each thing beyond that is a `Wish`: an address, a variable, a package, an
-index. A person agrees to them with `%autocode trust`. The yes is kept outside of the folder, in the person's own
-configuration, for that folder and exactly these wishes: when one of them changes, it no longer holds.
+Settings that can do no harm are used at once. Everything else is a `Permission`: an address, a variable, a package or
+an index. The user grants them with `%autocode trust`. The grant is stored outside of the folder, in the user's own
+configuration. It is valid for that folder and for exactly these permissions: it ends when one of them changes.
 
-    wishes = [Wish("lock of growth", "package", "left-pad==1.0", "it is installed into the sandbox")]
-    if trust_in(folder).covers(wishes):  # True for no wishes; False until a person said yes to exactly these
+    permissions = [Permission("lock of growth", "package", "left-pad==1.0", "it is installed into the sandbox")]
+    if trust_in(folder).covers(permissions):  # True if there are none, or if exactly these were granted
         ...
 
-Whoever finds wishes of a new kind names them in `magics/wishes.py`, for the card and `%autocode trust`.
+A new kind of permission is added in `magics/permissions.py`, so that the card and `%autocode trust` show it.
 """
 
 from __future__ import annotations
 
+from autocoder_jupyter.trust.permissions import FolderTrust, Permission
 from autocoder_jupyter.trust.record import agree, trust_in, withdraw
-from autocoder_jupyter.trust.wishes import FolderTrust, Wish
 
-__all__ = ["FolderTrust", "Wish", "agree", "trust_in", "withdraw"]
+__all__ = ["FolderTrust", "Permission", "agree", "trust_in", "withdraw"]

@@ -1,4 +1,4 @@
-"""The record of what a person agreed to: one small JSON file in their own configuration, for no one else to write."""
+"""The record of granted permissions: one small JSON file in the user's configuration, writable only by that user."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.trust.wishes import FolderTrust, Wish, digests
+from autocoder_jupyter.trust.permissions import FolderTrust, Permission, digests
 
 FILE_BYTES = 4 * 2**20
-"""A larger record is not ours."""
+"""A larger file was not written by us and is ignored."""
 
 _FORMAT = 1
 
 _Folders = dict[str, dict[str, str]]
-"""By the real path of a folder, what was agreed to: by part, the digest of its wishes."""
+"""The real path of a folder, then the name of a part, to the digest of the permissions that were granted."""
 
 
 def record_path() -> Path:
-    """Where the record is, there or not. It follows `XDG_CONFIG_HOME` where the system does."""
+    """The path of the record; the file may not exist. On Linux it follows `XDG_CONFIG_HOME`."""
     import platformdirs
 
     return platformdirs.user_config_path("autocoder-jupyter") / "trusted.json"
 
 
 def trust_in(folder: Path) -> FolderTrust:
-    """What the person agreed to in a folder. A record that is damaged, or that others can write, says nothing."""
+    """The permissions that were granted to a folder. A record that is damaged, or writable by others, is ignored."""
     real = folder.resolve()
     if _brings_the_record(real):
         return FolderTrust(real)
     return FolderTrust(real, _read().get(str(real), {}))
 
 
-def agree(folder: Path, wishes: Iterable[Wish]) -> None:
-    """Note that the person agrees to these wishes of a folder, all of their parts. Other parts stay as they are.
+def agree(folder: Path, permissions: Iterable[Permission]) -> None:
+    """Grant these permissions to a folder. They must be all permissions of their parts; other parts do not change.
 
     Raises:
-        InvalidRequest: the record cannot be written, or would lie in that folder.
+        InvalidRequest: the record cannot be written, or it would be inside that folder.
     """
     real = folder.resolve()
     if _brings_the_record(real):
@@ -51,11 +51,11 @@ def agree(folder: Path, wishes: Iterable[Wish]) -> None:
             hint="Set what you want of it yourself, with %config Autocode.… or AUTOCODE_… variables.",
         )
     with _changed() as folders:
-        folders[str(real)] = {**folders.get(str(real), {}), **digests(wishes)}
+        folders[str(real)] = {**folders.get(str(real), {}), **digests(permissions)}
 
 
 def withdraw(folder: Path) -> bool:
-    """Forget what the person agreed to in a folder; whether there was anything.
+    """Withdraw all permissions of a folder. Returns whether there were any.
 
     Raises:
         InvalidRequest: the record cannot be written.
@@ -68,7 +68,7 @@ def withdraw(folder: Path) -> bool:
 
 
 def _brings_the_record(folder: Path) -> bool:
-    """Whether the record would lie in the folder itself, as where a cloned repository is the home of its reader."""
+    """Whether the record would be inside the folder, for example if a repository was cloned as the home directory."""
     return record_path().resolve().is_relative_to(folder)
 
 
@@ -85,7 +85,7 @@ def _read() -> _Folders:
 
 
 def _is_ones_own(status: os.stat_result) -> bool:
-    """Whether it is a plain file that nobody else can write."""
+    """Whether it is a regular file that no other user can write."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
@@ -104,7 +104,7 @@ def _checked(record: object) -> _Folders:
 
 @contextlib.contextmanager
 def _changed() -> Iterator[_Folders]:
-    """The record, to be changed; written in one step at the end. Two kernels take turns."""
+    """The record, open for changes; it is written atomically at the end. A file lock serializes kernels."""
     from filelock import FileLock
 
     path = record_path()

@@ -13,7 +13,7 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.contracts.applying import applied, returned
+from autocoder_jupyter.contracts.applying import apply_contract, checked_outputs
 from autocoder_jupyter.contracts.reading import backend_of, contract_of
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Contract, Request
@@ -53,7 +53,7 @@ def contract(value: Any = Monthly, *, is_output: bool = True) -> Contract:
 
 
 def words(table: Any, value: Any = Monthly, *, values: bool = True) -> str:
-    _, breach = applied("monthly", contract(value), table)
+    _, breach = apply_contract("monthly", contract(value), table)
     return breach.words(values=values) if breach else ""
 
 
@@ -98,11 +98,11 @@ def test_a_check_that_raises_is_a_rule_that_fails() -> None:
 def test_coerce_strict_and_index_count_as_pandera_means_them() -> None:
     levels = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["x", "y"])
     table = pd.DataFrame({"month": ["2024-01", "2024-02"], "n": ["1", "2"]}, index=levels)
-    accepted, breach = applied("monthly", contract(PLAIN), table)
+    accepted, breach = apply_contract("monthly", contract(PLAIN), table)
     assert breach is None and accepted["n"].dtype == "int64" and table["n"].dtype != "int64"
     assert words(table.reset_index(drop=True), PLAIN) == "the MultiIndex is another one"
     assert words(table[["n", "month"]], PLAIN) == "column_ordered: n, month"
-    filtered, breach = applied(
+    filtered, breach = apply_contract(
         "m", contract(pa.DataFrameSchema({"a": pa.Column(int)}, strict="filter")), pd.DataFrame({"a": [1], "b": [2]})
     )
     assert breach is None and list(filtered) == ["a"]
@@ -117,7 +117,7 @@ def test_pandera_switched_off_is_switched_on_for_evidence(monkeypatch: pytest.Mo
 
 def test_the_error_of_a_call_shows_all_to_the_person() -> None:
     with pytest.raises(ContractBroken) as raised:
-        returned("growth", {"monthly": contract()}, {"monthly": BAD, "n": 1})
+        checked_outputs("growth", {"monthly": contract()}, {"monthly": BAD, "n": 1})
     error = raised.value
     assert error.what == "growth ran, and its output monthly does not satisfy Monthly."
     assert (
@@ -157,7 +157,7 @@ def test_a_schema_for_polars_says_that_it_is_not_supported() -> None:
 
 def test_a_contract_of_an_input_may_drop_rows() -> None:
     schema = pa.DataFrameSchema({"a": pa.Column(int, pa.Check.gt(0))}, drop_invalid_rows=True)
-    accepted, breach = applied("sales", contract(schema, is_output=False), pd.DataFrame({"a": [1, -1]}))
+    accepted, breach = apply_contract("sales", contract(schema, is_output=False), pd.DataFrame({"a": [1, -1]}))
     assert breach is None and len(accepted) == 1
 
 

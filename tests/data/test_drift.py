@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.columns_read import ColumnsRead
-from autocoder_jupyter.data.drift import as_built, check_drift, shape_of, unread_drift
+from autocoder_jupyter.data.drift import check_drift, restore_dtypes, shape_of, unread_drift
 
 BASE = pd.DataFrame({"n": [1, 2], "x": [1.5, 2.5], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"])})
 
@@ -114,7 +114,7 @@ def test_what_changed_in_columns_that_are_not_read_is_said_apart() -> None:
 def test_a_difference_of_form_alone_is_taken_away_without_touching_the_frame(form: Any) -> None:
     given = BASE.astype(form)
     before = given.copy()
-    made = as_built(given, shape_of(BASE))
+    made = restore_dtypes(given, shape_of(BASE))
     assert list(made.dtypes.iloc[:2]) == list(BASE.dtypes.iloc[:2]) and made["t"].dtype.kind == "M"
     assert made["n"].tolist() == [1, 2]
     pd.testing.assert_frame_equal(given, before)
@@ -122,11 +122,11 @@ def test_a_difference_of_form_alone_is_taken_away_without_touching_the_frame(for
 
 def test_what_would_lose_something_stays_as_it_is() -> None:
     for other in (BASE.assign(n=[1.0, np.nan]), BASE.assign(n=[1e300, 1.0]), BASE.assign(s=pd.Categorical(["a", "b"]))):
-        assert as_built(other, shape_of(BASE)) is other
+        assert restore_dtypes(other, shape_of(BASE)) is other
     assert check_drift("t", BASE.assign(n=[1, "x"]), shape_of(BASE)) is not None
 
 
 def test_columns_that_are_not_read_stay_as_they_are() -> None:
     given = BASE.astype(object)
-    made = as_built(given, shape_of(BASE), ColumnsRead(all=False, names=frozenset({"x"})))
+    made = restore_dtypes(given, shape_of(BASE), ColumnsRead(all=False, names=frozenset({"x"})))
     assert made["n"].dtype == object and made["x"].dtype == float

@@ -10,7 +10,7 @@ import pytest
 
 from autocoder_jupyter.data.capture import capture
 from autocoder_jupyter.data.context import build_context
-from autocoder_jupyter.data.foreign import came_as, converted, restored
+from autocoder_jupyter.data.foreign import converted, original_kind, restored
 from autocoder_jupyter.data.overview import overview
 from autocoder_jupyter.errors import InvalidRequest
 
@@ -75,7 +75,7 @@ class Broken:
 
 def test_any_library_with_the_interchange_protocol_is_taken() -> None:
     frame = capture(OnlyInterchange())
-    assert frame["n"][0] == BIG and came_as(frame).endswith("OnlyInterchange")
+    assert frame["n"][0] == BIG and original_kind(frame).endswith("OnlyInterchange")
 
 
 def test_a_library_that_fails_is_quoted() -> None:
@@ -97,8 +97,8 @@ def test_what_a_table_came_as_is_told_to_the_person_and_to_the_model() -> None:
     assert "came as a polars DataFrame, and is handed over as this table of pandas" in text
     assert "came as a polars DataFrame" in build_context({"sales": frame}, share="schema").text
     assert "came as a polars DataFrame" in overview(frame).summary
-    assert came_as(capture(frame)) == came_as(frame)  # who captures twice has not forgotten it
-    assert came_as(frame.copy()) == came_as(capture(pd.DataFrame({"a": [1]}))) == ""
+    assert original_kind(capture(frame)) == original_kind(frame)  # who captures twice has not forgotten it
+    assert original_kind(frame.copy()) == original_kind(capture(pd.DataFrame({"a": [1]}))) == ""
 
 
 def test_a_table_is_given_back_as_what_another_was() -> None:

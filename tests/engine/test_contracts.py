@@ -9,7 +9,7 @@ import pandas as pd
 import pandera.pandas as pa
 import pytest
 
-from autocoder_jupyter.contracts.applying import settled
+from autocoder_jupyter.contracts.applying import with_checked_samples
 from autocoder_jupyter.contracts.reading import contract_of
 from autocoder_jupyter.contracts.sample_schema import schema_of
 from autocoder_jupyter.errors import InvalidRequest
@@ -176,7 +176,7 @@ async def test_the_schema_of_a_sample_runs_and_holds_what_the_constraints_became
 )
 def test_a_contract_for_what_is_no_such_table_is_refused(outputs: Any, given: Any, what: str) -> None:
     with pytest.raises(InvalidRequest, match=what):
-        settled(Request("growth", "…", outputs=outputs, contracts=contracts(**given)))
+        with_checked_samples(Request("growth", "…", outputs=outputs, contracts=contracts(**given)))
 
 
 @pytest.mark.parametrize(

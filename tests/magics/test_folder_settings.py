@@ -70,11 +70,11 @@ def settings(folder: Path, lab: dict[str, Any] | None = None, flags: dict[str, A
 
 
 def agree_to_all(folder: Path) -> None:
-    agree(folder, settings(folder).wishes)
+    agree(folder, settings(folder).permissions)
 
 
 def waiting(settings: Settings) -> list[str]:
-    return [wish.name for wish in settings.waiting]
+    return [permission.name for permission in settings.waiting]
 
 
 def test_every_setting_says_what_a_folder_may_do_with_it_and_why_not() -> None:
@@ -195,27 +195,29 @@ def test_a_key_within_the_parameters_is_not_shown_and_counts_nevertheless(tmp_pa
         }
 
     write(tmp_path, parameters("sk-1"))
-    (wish,) = settings(tmp_path).wishes
-    assert "sk-1" not in wish.value
-    assert '"top_p": 0.5' in wish.value and '"max_tokens": 9' in wish.value and "not shown" in wish.value
+    (permission,) = settings(tmp_path).permissions
+    assert "sk-1" not in permission.value
+    assert (
+        '"top_p": 0.5' in permission.value and '"max_tokens": 9' in permission.value and "not shown" in permission.value
+    )
     agree_to_all(tmp_path)
     assert waiting(settings(tmp_path)) == []
     write(tmp_path, parameters("sk-2"))
     assert waiting(settings(tmp_path)) == ["litellm_params"]
     write(tmp_path, parameters("os.environ/DATABASE_PASSWORD"))
-    assert "os.environ/DATABASE_PASSWORD" in settings(tmp_path).wishes[0].value
+    assert "os.environ/DATABASE_PASSWORD" in settings(tmp_path).permissions[0].value
 
 
-def test_the_wish_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: Path) -> None:
+def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: Path) -> None:
     write(tmp_path, {"api_key": "DATABASE_PASSWORD", "api_base": "https://evil.example"})
-    assert "to the address in api_base" in settings(tmp_path).wishes[1].why
-    assert "belongs to no provider" in settings(tmp_path).wishes[1].why
+    assert "to the address in api_base" in settings(tmp_path).permissions[1].why
+    assert "belongs to no provider" in settings(tmp_path).permissions[1].why
     for elsewhere in ("api_base", "base_url"):
         write(tmp_path, {"api_key": "OPENAI_API_KEY", "litellm_params": {elsewhere: "https://evil.example"}})
-        assert "to the address in litellm_params" in settings(tmp_path).wishes[0].why
+        assert "to the address in litellm_params" in settings(tmp_path).permissions[0].why
     write(tmp_path, {"api_key": "ANTHROPIC_API_KEY"})
-    assert "to the service of the model" in settings(tmp_path).wishes[0].why
-    assert "no provider" not in settings(tmp_path).wishes[0].why
+    assert "to the service of the model" in settings(tmp_path).permissions[0].why
+    assert "no provider" not in settings(tmp_path).permissions[0].why
 
 
 @pytest.mark.parametrize(
@@ -231,9 +233,9 @@ def test_the_wish_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: P
         ("http://[::1/", "an address that cannot be read"),
     ],
 )
-def test_the_wish_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
+def test_the_permission_for_an_address_says_which_machine_it_is(tmp_path: Path, address: str, machine: str) -> None:
     write(tmp_path, {"api_base": address})
-    assert machine in settings(tmp_path).wishes[0].why
+    assert machine in settings(tmp_path).permissions[0].why
 
 
 @pytest.mark.parametrize(
@@ -262,9 +264,9 @@ def test_trust_is_in_the_folder_of_the_file_and_not_in_those_around_it(tmp_path:
     inner = tmp_path / "notebooks"
     inner.mkdir()
     write(tmp_path, {"api_base": "https://one.example"})
-    agree(inner, settings(inner).wishes)
+    agree(inner, settings(inner).permissions)
     assert waiting(settings(inner)) == ["api_base"]
-    agree(tmp_path, settings(inner).wishes)
+    agree(tmp_path, settings(inner).permissions)
     assert waiting(settings(inner)) == []
     write(inner, {"api_base": "https://one.example"})
     (inner / "deeper").mkdir()

@@ -43,7 +43,7 @@ def test_the_nearest_setting_wins(
     origin: str,
 ) -> None:
     write(tmp_path, toml)
-    agree(tmp_path, resolve({}, {}, tmp_path, {}).wishes)
+    agree(tmp_path, resolve({}, {}, tmp_path, {}).permissions)
     settings = resolve(flags, traits, tmp_path, environ)
     assert (settings["model"], settings.origins["model"]) == (value, origin)
 

@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter import magics
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.sandbox.environments.uv import index_wishes
+from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.trust import trust_in
 from autocoder_jupyter.trust.record import record_path
 from tests.scripted_model import Answer, ScriptedModel
@@ -266,10 +266,10 @@ def test_a_package_index_of_the_folder_is_asked_about_in_the_same_way(
     jobs.ending = lambda job: job.end()
     shell.run("%%autocode one --wait\nWords")
     assert "https://index.evil.example/simple: packages are installed from there" in last_card(shell)["text/plain"]
-    assert not trust_in(here).covers(index_wishes(here))
+    assert not trust_in(here).covers(index_permissions(here))
     answers("yes")
     shell.run("%autocode trust")
-    assert trust_in(here).covers(index_wishes(here))
+    assert trust_in(here).covers(index_permissions(here))
     shell.run("%%autocode two --wait\nWords")
     assert "trust" not in last_card(shell)["text/plain"]
 

@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
-from autocoder_jupyter.magics.keeping import HEADINGS, Keeper
+from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
@@ -243,7 +243,7 @@ def test_a_record_that_cannot_be_used_asks_for_the_cell(shell: Any, here: Path, 
 
 def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[str]) -> None:
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
-    page = VersionsPage(Keeper(notebook, "growth"))
+    page = VersionsPage(VersionManager(notebook, "growth"))
     table, act, compare, told = page.widget.children
     assert all(version in table.value for version in three) and "ready, counts" in table.value
     version, restore, pin, let_go, remove = act.children

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.errors import OutputRefused, SandboxCrash, SandboxTimeout, SolutionError, WrongType
-from autocoder_jupyter.redaction.names import FileNames, suffixes_of
-from autocoder_jupyter.redaction.records import for_file
+from autocoder_jupyter.redaction.names import FilePlaceholders, suffixes_of
+from autocoder_jupyter.redaction.records import redacted_record
 from autocoder_jupyter.redaction.secrets import hidden_values, without_secrets
 from autocoder_jupyter.redaction.words import Redaction
 
@@ -108,8 +108,11 @@ def test_what_was_said_in_a_report_is_masked_on_its_way_to_a_file() -> None:
         "error": "of alice@example.com",
         "history": [{"evidence": {"checks": [{"message": "4111 1111 1111 1111"}]}}],
     }
-    assert for_file(said) == {"error": "of <email-1>", "history": [{"evidence": {"checks": [{"message": "<card-1>"}]}}]}
-    assert for_file({"solution": {"code": "x = 'alice@example.com'"}}) == {
+    assert redacted_record(said) == {
+        "error": "of <email-1>",
+        "history": [{"evidence": {"checks": [{"message": "<card-1>"}]}}],
+    }
+    assert redacted_record({"solution": {"code": "x = 'alice@example.com'"}}) == {
         "solution": {"code": "x = 'alice@example.com'"}
     }
 
@@ -130,7 +133,7 @@ def test_of_a_files_name_only_its_ending_is_told(name: str, suffix: str) -> None
 
 
 def test_names_of_a_folder_have_stable_placeholders() -> None:
-    names = FileNames()
+    names = FilePlaceholders()
     assert [names.of(path) for path in ("smith/a.csv", "smith/b.json", "smith/a.csv", "c.csv")] == [
         "folder-1/file-1.csv", "folder-1/file-2.json", "folder-1/file-1.csv", "file-3.csv",
     ]  # fmt: skip

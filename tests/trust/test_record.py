@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.trust import FolderTrust, Wish, agree, trust_in, withdraw
+from autocoder_jupyter.trust import FolderTrust, Permission, agree, trust_in, withdraw
 from autocoder_jupyter.trust.record import FILE_BYTES, record_path
 
-ADDRESS = Wish("settings", "api_base", "https://one.example/v1", "all goes there")
-KEY = Wish("settings", "api_key", "ONE_API_KEY", "it is sent")
-PACKAGE = Wish("lock of growth", "package", "left-pad==1.0", "it is installed")
+ADDRESS = Permission("settings", "api_base", "https://one.example/v1", "all goes there")
+KEY = Permission("settings", "api_key", "ONE_API_KEY", "it is sent")
+PACKAGE = Permission("lock of growth", "package", "left-pad==1.0", "it is installed")
 
 
 @pytest.fixture(autouse=True)
@@ -40,32 +40,34 @@ def test_nothing_is_agreed_to_at_first_and_nothing_needs_no_yes(folder: Path, co
     assert not config.exists()  # looking writes nothing
 
 
-def test_a_yes_holds_for_exactly_these_wishes_of_exactly_this_folder(folder: Path) -> None:
+def test_a_yes_holds_for_exactly_these_permissions_of_exactly_this_folder(folder: Path) -> None:
     agree(folder, [ADDRESS, KEY])
     assert trust_in(folder).covers([KEY, ADDRESS])
     assert not trust_in(folder).covers([KEY]), "a key without its address goes elsewhere"
     assert not trust_in(folder).covers([ADDRESS])
-    assert not trust_in(folder).covers([ADDRESS, KEY, Wish("settings", "share", "rows", "")])
+    assert not trust_in(folder).covers([ADDRESS, KEY, Permission("settings", "share", "rows", "")])
     assert not trust_in(folder.parent).covers([ADDRESS, KEY])
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param(Wish("settings", "api_base", "https://two.example/v1", "all goes there"), id="value"),
-        pytest.param(Wish("settings", "model", "https://one.example/v1", "all goes there"), id="name"),
-        pytest.param(Wish("indexes", "api_base", "https://one.example/v1", "all goes there"), id="part"),
-        pytest.param(Wish("settings", "api_base", "https://one.example/v1", "all goes there", "x"), id="hidden"),
+        pytest.param(Permission("settings", "api_base", "https://two.example/v1", "all goes there"), id="value"),
+        pytest.param(Permission("settings", "model", "https://one.example/v1", "all goes there"), id="name"),
+        pytest.param(Permission("indexes", "api_base", "https://one.example/v1", "all goes there"), id="part"),
+        pytest.param(Permission("settings", "api_base", "https://one.example/v1", "all goes there", "x"), id="hidden"),
     ],
 )
-def test_a_wish_that_changed_was_not_agreed_to(folder: Path, changed: Wish) -> None:
+def test_a_permission_that_changed_was_not_agreed_to(folder: Path, changed: Permission) -> None:
     agree(folder, [ADDRESS])
     assert not trust_in(folder).covers([changed])
 
 
-def test_other_words_for_the_same_wish_withdraw_nothing(folder: Path) -> None:
+def test_other_words_for_the_same_permission_withdraw_nothing(folder: Path) -> None:
     agree(folder, [ADDRESS])
-    assert trust_in(folder).covers([Wish("settings", "api_base", "https://one.example/v1", "said in another way")])
+    assert trust_in(folder).covers(
+        [Permission("settings", "api_base", "https://one.example/v1", "said in another way")]
+    )
 
 
 def test_parts_are_agreed_to_one_by_one(folder: Path) -> None:
@@ -96,12 +98,12 @@ def test_a_link_to_a_folder_is_that_folder(folder: Path) -> None:
 
 
 def test_the_record_is_the_persons_alone_and_holds_no_value(folder: Path) -> None:
-    agree(folder, [Wish("settings", "litellm_params", "api_key: not shown", "", hidden="sk-hidden")])
+    agree(folder, [Permission("settings", "litellm_params", "api_key: not shown", "", hidden="sk-hidden")])
     assert stat.S_IMODE(record_path().stat().st_mode) == 0o600
     text = record_path().read_text()
     assert str(folder) in text
     assert "sk-hidden" not in text
-    assert "sk-hidden" not in repr(Wish("a", "b", "c", "d", hidden="sk-hidden"))
+    assert "sk-hidden" not in repr(Permission("a", "b", "c", "d", hidden="sk-hidden"))
 
 
 @pytest.mark.parametrize(
@@ -169,9 +171,9 @@ def test_two_kernels_agree_at_once_and_both_are_kept(folder: Path, config: Path)
     program = (
         "import sys, pathlib, platformdirs\n"
         f"platformdirs.user_config_path = lambda name: pathlib.Path({str(config)!r}) / name\n"
-        "from autocoder_jupyter.trust import Wish, agree\n"
+        "from autocoder_jupyter.trust import Permission, agree\n"
         "for number in range(5):\n"
-        f"    agree(pathlib.Path({str(folder)!r}), [Wish(f'{{sys.argv[1]}}{{number}}', 'n', 'v', '')])\n"
+        f"    agree(pathlib.Path({str(folder)!r}), [Permission(f'{{sys.argv[1]}}{{number}}', 'n', 'v', '')])\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("a", "b")]
     assert [process.wait(60) for process in both] == [0, 0]

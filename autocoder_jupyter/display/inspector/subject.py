@@ -76,7 +76,7 @@ class Editor(Protocol):
         ...
 
 
-class Keeper(Protocol):
+class VersionManager(Protocol):
     """The versions of a name, as a person sees and steers them. Each but `rows` may raise an AutocodeError."""
 
     def rows(self) -> Sequence[tuple[str, ...]]:

@@ -11,22 +11,22 @@ from autocoder_jupyter.display.inspector.outputs import error_html
 from autocoder_jupyter.errors import AutocodeError
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Keeper
+    from autocoder_jupyter.display.inspector.subject import VersionManager
 
 
 class VersionsPage:
     """The table and the buttons. `widget` is what to show.
 
     Args:
-        keeper: of the name.
+        version_manager: of the name.
 
     Raises:
         ImportError: ipywidgets is not installed.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, version_manager: VersionManager) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
-        self._keeper = keeper
+        self._version_manager = version_manager
         self._table, self._said = (ipywidgets.HTML(layout={"flex": "none"}) for _ in range(2))
         self._version, self._other = (
             ipywidgets.Dropdown(
@@ -35,10 +35,10 @@ class VersionsPage:
             for words, tooltip in (("Version", "What the buttons are about"), ("with", "What it is compared with"))
         )
         buttons = (
-            ("Restore", "It counts again, and the name is bound to it", lambda: keeper.restore(self._chosen)),
-            ("Pin", "Hold on to it, whatever the request says", lambda: keeper.pin(self._chosen)),
-            ("Let go", "The cell says again which version counts", keeper.unpin),
-            ("Remove", "From disk", lambda: keeper.remove(self._chosen)),
+            ("Restore", "It counts again, and the name is bound to it", lambda: version_manager.restore(self._chosen)),
+            ("Pin", "Hold on to it, whatever the request says", lambda: version_manager.pin(self._chosen)),
+            ("Let go", "The cell says again which version counts", version_manager.unpin),
+            ("Remove", "From disk", lambda: version_manager.remove(self._chosen)),
         )
         made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
         compare = ipywidgets.Button(
@@ -54,8 +54,8 @@ class VersionsPage:
 
     def refresh(self) -> None:
         """Look at what there is now."""
-        numbers = [row[0] for row in self._keeper.rows()]
-        self._table.value = f'<div style="{markup.FONT};overflow-x:auto">{self._keeper.table()}</div>'
+        numbers = [row[0] for row in self._version_manager.rows()]
+        self._table.value = f'<div style="{markup.FONT};overflow-x:auto">{self._version_manager.table()}</div>'
         for dropdown, place in ((self._version, -1), (self._other, -2)):
             chosen = dropdown.value
             dropdown.options = numbers
@@ -63,7 +63,7 @@ class VersionsPage:
                 dropdown.value = chosen if chosen in numbers else numbers[max(place, -len(numbers))]
 
     def _difference(self) -> str:
-        return self._keeper.difference(str(self._other.value or ""), self._chosen)
+        return self._version_manager.difference(str(self._other.value or ""), self._chosen)
 
     @property
     def _chosen(self) -> str:

@@ -31,7 +31,7 @@ from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.display.tool_calls import CLASSES
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Keeper, Subject
+    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager
 
 HEIGHT = "34em"
 """Of every page; what is longer scrolls."""
@@ -44,14 +44,18 @@ class Inspector:
         subject: the result.
         caller: the way to the function; None when there is none that can be called.
         editor: the way to test what a person writes; None where there is nothing to edit.
-        keeper: the versions of the name; None where none are recorded.
+        version_manager: the versions of the name; None where none are recorded.
 
     Raises:
         ImportError: ipywidgets is not installed.
     """
 
     def __init__(
-        self, subject: Subject, caller: Caller | None, editor: Editor | None = None, keeper: Keeper | None = None
+        self,
+        subject: Subject,
+        caller: Caller | None,
+        editor: Editor | None = None,
+        version_manager: VersionManager | None = None,
     ) -> None:
         self._ipywidgets: Any = importlib.import_module("ipywidgets")
         self.subject = subject
@@ -72,8 +76,8 @@ class Inspector:
             sections["Run"] = self._run
         if editor is not None:
             sections["Edit"] = lambda: (EditForm(editor).widget,)
-        if keeper is not None:
-            sections["Versions"] = lambda: (VersionsPage(keeper).widget,)
+        if version_manager is not None:
+            sections["Versions"] = lambda: (VersionsPage(version_manager).widget,)
         self._makers = list(sections.values())
         pages = [self._ipywidgets.VBox(layout={"height": HEIGHT, "overflow": "auto"}) for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)

@@ -10,7 +10,7 @@ from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeRequest, agent_of
-from autocoder_jupyter.magics.codemode.continuing import earlier_of, found_again
+from autocoder_jupyter.magics.codemode.continuation import earlier_of, restored_context
 from autocoder_jupyter.magics.codemode.outcome import completed
 from autocoder_jupyter.magics.codemode.progress import CodeProgress, ask_consent_at_prompt
 from autocoder_jupyter.magics.codemode.settings import agent_settings
@@ -32,7 +32,7 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
         InvalidRequest: a tool, a frame or the conversation is not there, or cannot be used.
     """
     earlier = earlier_of(notebook, command.continues)
-    before = found_again(notebook, earlier)
+    before = restored_context(notebook, earlier)
     given = find_tools(command.tools, notebook.namespace)
     named = {**before.named, **{option.alias: option.name for option in command.tools}}
     callables = {**before.tools, **before.functions, **given}
@@ -57,8 +57,8 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
     return request
 
 
-def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, said: tuple[str, ...] = ()) -> None:
-    """Start a run, bind its name to the pending result at once, and show its card, with what is to be said before.
+def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, notices: tuple[str, ...] = ()) -> None:
+    """Start a run, bind its name to the pending result at once, and show its card, with the notices.
 
     Raises:
         InvalidRequest: code mode cannot work with what the request holds.
@@ -68,13 +68,13 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, sa
         CodeState(
             request.name,
             request.settings.get("max_cost"),
-            notice=() if notebook.is_terminal else said,
+            notice=() if notebook.is_terminal else notices,
             continues=request.earlier.name if request.earlier else "",
         ),
         complete=lambda last: completed(last, job, notebook.journal_root),
     )
     job = notebook.jobs.submit_code(request, journal_root=notebook.journal_root, listeners=(card,))
-    started = show_job(notebook, job, card, said=said)
+    started = show_job(notebook, job, card, notices=notices)
     if waits(notebook, settings):
         wait_for(
             notebook, started, CodeProgress(card), lambda: ask_consent_at_prompt(job), NO_ANSWER, asks_consent=True
@@ -82,7 +82,7 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, sa
 
 
 def preview_code(request: CodeRequest) -> str:
-    """What the first question to the model says, after what was said before."""
+    """What the first question to the model says, after the conversation so far."""
     before = "" if request.earlier is None else f"[what was said in {request.earlier.name}]\n\n"
     agent = agent_of(request)
     asked = "\n\n".join(filter(None, (request.message, agent.described(request.frames))))

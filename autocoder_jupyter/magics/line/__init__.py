@@ -148,10 +148,10 @@ _ALL = (
             _flag("runs", "with prune: runs of this folder that gave no function, too"),
         ),
     ),
-    Subcommand("models", "surroundings", "[PROVIDER]", "models that can be asked", 0, 1),
-    Subcommand("doctor", "surroundings", "", "which sandbox and model will be used, and why"),
-    Subcommand("config", "surroundings", "", "every setting, and where its value comes from"),
-    Subcommand("help", "surroundings", "", "all options and subcommands"),
+    Subcommand("models", "information", "[PROVIDER]", "models that can be asked", 0, 1),
+    Subcommand("doctor", "information", "", "which sandbox and model will be used, and why"),
+    Subcommand("config", "information", "", "every setting, and where its value comes from"),
+    Subcommand("help", "information", "", "all options and subcommands"),
 )
 
 SUBCOMMANDS: dict[str, Subcommand] = {command.name: command for command in _ALL}

@@ -12,10 +12,10 @@ from autocoder_jupyter.jobs.code_record import CodeRecord, load_record
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.codemode.cell import launch_code, retried
 from autocoder_jupyter.magics.codemode.outcome import read_sent_messages, state_of
-from autocoder_jupyter.magics.keeping import require_no_work
 from autocoder_jupyter.magics.line.control import cancel, wait
 from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result
+from autocoder_jupyter.magics.version_manager import require_idle
 
 LONGEST = 160
 """Of a message, in a table."""
@@ -121,7 +121,7 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     name, *words = arguments.positional
     if words or not arguments.given.get("all"):
         raise InvalidRequest(f"{name} has no versions.", hint=f"%autocode remove {name} --all removes its record.")
-    require_no_work(notebook, name)
+    require_idle(notebook, name)
     record = load_record(notebook.journal_root, name)
     versions_of(notebook, name).remove_all()
     kept = record.conversation if record is not None and record.conversation != name else ""

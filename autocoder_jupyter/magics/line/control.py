@@ -13,7 +13,7 @@ from autocoder_jupyter.jobs.code_record import load_record
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.cell import launch, refuse_to_shadow
 from autocoder_jupyter.magics.launching import waits
-from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, in_work_elsewhere, last_run, versions_of
+from autocoder_jupyter.magics.line.lookup import find_job, find_waiting, is_running_elsewhere, last_run, versions_of
 from autocoder_jupyter.magics.notebook import Job, Notebook
 from autocoder_jupyter.magics.questions import ask_at_prompt, read_answers
 from autocoder_jupyter.request import Backend
@@ -45,7 +45,7 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             continue
         versions = versions_of(notebook, name)
         if interrupted := versions.interrupted():
-            if in_work_elsewhere(notebook, name, interrupted[-1]):
+            if is_running_elsewhere(notebook, name, interrupted[-1]):
                 yield name, "running", "in another kernel", interrupted[-1]
             else:
                 yield name, "interrupted", f"%autocode retry {name} goes on", interrupted[-1]
@@ -86,14 +86,14 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     if not run:
         find_job(notebook, name)
     refuse_to_shadow(notebook, name, replace=False)
-    from autocoder_jupyter.magics.present import recorded_request
+    from autocoder_jupyter.magics.current_version import recorded_request
 
     versions = versions_of(notebook, name)
     request = recorded_request(versions, _begun(versions, run), notebook.namespace)
     config = notebook.settings().agent_config()
     if run not in versions.interrupted():
         config = dataclasses.replace(config, cache="override")
-    launch(notebook, request, config, waits=waiting, said=_other_backend(versions.request(run), config.backend))
+    launch(notebook, request, config, waits=waiting, notices=_other_backend(versions.request(run), config.backend))
 
 
 def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ...]:

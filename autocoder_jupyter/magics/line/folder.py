@@ -6,7 +6,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.magics.wishes import FolderWishes, collected, rows
+from autocoder_jupyter.magics.permissions import FolderPermissions, collected, rows
 from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -41,17 +41,17 @@ def _withdraw(notebook: Notebook) -> None:
         print("You had agreed to nothing here.")
 
 
-def _show(notebook: Notebook, asking: FolderWishes) -> None:
+def _show(notebook: Notebook, asking: FolderPermissions) -> None:
     how = "You agreed to this:" if asking.agreed else "You have not agreed to this; it does not hold:"
     title = f"{visible(asking.folder)} asks for more than a folder may have by itself. {how}"
-    shown = rows(asking.wishes)
+    shown = rows(asking.permissions)
     notebook.show(
         f"<div>{markup.text(title)}</div>{markup.table(('asks for', 'value', 'if you agree'), shown)}",
         f"{markup.plain(title)}\n{markup.columns(shown)}",
     )
 
 
-def _ask(notebook: Notebook, asking: FolderWishes) -> None:
+def _ask(notebook: Notebook, asking: FolderPermissions) -> None:
     if notebook.is_headless:
         raise InvalidRequest(
             "Nobody is here to agree.",
@@ -65,5 +65,5 @@ def _ask(notebook: Notebook, asking: FolderWishes) -> None:
     if answer.strip().casefold() != YES:
         print("Nothing was agreed to.")
         return
-    agree(asking.folder, asking.wishes)
+    agree(asking.folder, asking.permissions)
     print("Agreed, until one of these changes. %autocode trust --withdraw takes it back.")

@@ -106,7 +106,7 @@ def last_run(notebook: Notebook, name: str) -> str:
     return (interrupted or finished or [""])[-1]
 
 
-def in_work_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
+def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
     """Whether another kernel of this machine works on a run that was begun."""
     from autocoder_jupyter.sandbox.environments.locking import cache_folder
     from autocoder_jupyter.versions.turns import is_taken, lock_of

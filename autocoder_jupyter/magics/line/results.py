@@ -15,9 +15,9 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
-from autocoder_jupyter.magics.keeping import asked_otherwise
 from autocoder_jupyter.magics.line.lookup import find_callable, find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.version_manager import asked_otherwise
 
 _PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 

@@ -7,16 +7,16 @@ import keyword
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
-from autocoder_jupyter.magics.keeping import HEADINGS, Keeper, bind, require_no_work
 from autocoder_jupyter.magics.line.lookup import find_result, versions_of
 from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.version_manager import HEADINGS, VersionManager, bind, require_idle
 from autocoder_jupyter.untrusted.visible import visible
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:
     """The versions of a name, oldest first: who made them, why, what they rest on, what was asked, what it cost."""
     name = arguments.positional[0]
-    rows = Keeper(notebook, name).rows()
+    rows = VersionManager(notebook, name).rows()
     if not rows:
         find_result(notebook, name)
         print(f"The journal holds no finished run of {name}.")
@@ -27,7 +27,7 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
 def restore(notebook: Notebook, arguments: Arguments) -> None:
     """Let an earlier version count again, and bind the name to it."""
     name, word = arguments.positional
-    print(Keeper(notebook, name).restore(word))
+    print(VersionManager(notebook, name).restore(word))
 
 
 def pin(notebook: Notebook, arguments: Arguments) -> None:
@@ -36,9 +36,9 @@ def pin(notebook: Notebook, arguments: Arguments) -> None:
     if arguments.given.get("off"):
         if words:
             raise InvalidRequest("--off takes no version.", hint=f"Write %autocode pin {name} --off.")
-        print(Keeper(notebook, name).unpin())
+        print(VersionManager(notebook, name).unpin())
     else:
-        print(Keeper(notebook, name).pin(*words))
+        print(VersionManager(notebook, name).pin(*words))
 
 
 def rename(notebook: Notebook, arguments: Arguments) -> None:
@@ -52,7 +52,7 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
         raise InvalidRequest(f"{visible(new)!r} cannot be the name of a variable.")
     if new in notebook.namespace and not is_result(notebook.namespace[new]):
         raise InvalidRequest(f"{new!r} is already a variable of the notebook.", hint="Choose another name.")
-    require_no_work(notebook, old)
+    require_idle(notebook, old)
     versions.rename(new)
     notebook.jobs.forget(old)
     notebook.launched.pop(old, None)
@@ -70,9 +70,9 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
     if everything == bool(words):
         raise InvalidRequest(f"Write %autocode remove {name} VERSION, or %autocode remove {name} --all.")
     if not everything:
-        print(Keeper(notebook, name).remove(words[0]))
+        print(VersionManager(notebook, name).remove(words[0]))
         return
-    require_no_work(notebook, name)
+    require_idle(notebook, name)
     versions = versions_of(notebook, name)
     if not versions.folders():
         find_result(notebook, name)

@@ -74,7 +74,7 @@ def read_lock(printed: str) -> tuple[str, ...]:
             raise PackageError(
                 f"The package index names no SHA-256 for the files of {pin}.",
                 why="Without one, nobody can tell whether what is installed is what was tested.",
-                hint="Use another index, or ask its keeper.",
+                hint="Use another index, or ask its version_manager.",
                 package=name_of(pin),
             )
     return tuple(lines)

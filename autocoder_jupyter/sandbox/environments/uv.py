@@ -5,7 +5,7 @@ subprocess with its own environment variables: nothing of the notebook's process
 
 uv reads settings (indexes, versions of Python and more) from the folder that it runs in and those above. A stranger may
 have written them, so it runs in the topmost folder; the person's own settings and the machine's are read as ever. What
-the notebook's folder wants is a wish that the person can agree to (`index_wishes`).
+the notebook's folder wants is a permission that the person can agree to (`index_permissions`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from autocoder_jupyter.sandbox.environments.package_index import (
     uv_settings,
     without_credentials,
 )
-from autocoder_jupyter.trust import Wish, trust_in
+from autocoder_jupyter.trust import Permission, trust_in
 
 _NETWORK_SIGNS = (
     "failed to fetch",
@@ -180,9 +180,9 @@ def find_uv() -> str:
     return found
 
 
-def index_wishes(folder: Path) -> tuple[Wish, ...]:
+def index_permissions(folder: Path) -> tuple[Permission, ...]:
     """Where the folder wants packages from, for a person to agree to."""
-    return _wishes(folder_indexes(folder))
+    return _permissions(folder_indexes(folder))
 
 
 def index_identity() -> str:
@@ -202,7 +202,7 @@ def _told() -> tuple[dict[str, str], UvSettings]:
     """The environment variables of uv, and what else it is told."""
     here = Path.cwd()
     wanted = folder_indexes(here)
-    is_agreed = bool(wanted) and trust_in(here).covers(_wishes(wanted))
+    is_agreed = bool(wanted) and trust_in(here).covers(_permissions(wanted))
     settings = uv_settings(os.environ, wanted if is_agreed else ())
     variables = {
         **os.environ,
@@ -221,9 +221,9 @@ def _told() -> tuple[dict[str, str], UvSettings]:
     return variables, settings
 
 
-def _wishes(addresses: Sequence[Address]) -> tuple[Wish, ...]:
+def _permissions(addresses: Sequence[Address]) -> tuple[Permission, ...]:
     return tuple(
-        Wish(
+        Permission(
             part="package index",
             name=kind,
             value=without_credentials(where),

@@ -260,7 +260,7 @@ def test_the_index_of_a_strangers_folder_is_not_used_until_the_person_agrees(
     monkeypatch.chdir(project)
     usual = uv.index_identity()
     assert "alpha==2.0" in pins(_spec("alpha"))
-    agree(project, uv.index_wishes(project))
+    agree(project, uv.index_permissions(project))
     assert "alpha==6.6.6" in pins(_spec("alpha"))
     assert uv.index_identity() != usual
     (project / file).write_text((project / file).read_text().replace(str(theirs), str(wheelhouse)))

@@ -15,7 +15,7 @@ from autocoder_jupyter.versions import Version, Versions
 
 
 @dataclass(frozen=True)
-class Present:
+class CurrentVersion:
     """A function, and the request that it was made for.
 
     Args:
@@ -27,7 +27,7 @@ class Present:
     report: Report
 
 
-def present(notebook: Notebook, name: str, *, good: bool) -> Present | None:
+def find_current_version(notebook: Notebook, name: str, *, good: bool) -> CurrentVersion | None:
     """The version of a name that counts here: that of this kernel, else the newest on disk. None when there is none.
 
     Waits for one that is in the making.
@@ -42,12 +42,12 @@ def present(notebook: Notebook, name: str, *, good: bool) -> Present | None:
     """
     job = notebook.jobs.current(name)
     if job is not None and (job.result.success or not good) and job.result.report.plan is not None:
-        return Present(replace(job.request, answers=job.result.report.answers), job.result.report)
+        return CurrentVersion(replace(job.request, answers=job.result.report.answers), job.result.report)
     versions = Versions(notebook.journal_root, name)
     version = versions.last_good() if good else next(iter(reversed(versions.all())), None)
     if version is None or version.report.plan is None:
         return None
-    return Present(recorded_request(versions, version, notebook.namespace), version.report)
+    return CurrentVersion(recorded_request(versions, version, notebook.namespace), version.report)
 
 
 def recorded_request(versions: Versions, version: Version, namespace: Mapping[str, Any]) -> Request:

@@ -18,7 +18,7 @@ from autocoder_jupyter.untrusted.folder import Folder
 
 
 @dataclass(frozen=True)
-class Before:
+class ConversationContext:
     """What a conversation has so far; the fields are those of `CodeRequest`."""
 
     conversation: str = ""
@@ -58,32 +58,32 @@ def conversations(notebook: Notebook) -> list[str]:
     return list(dict.fromkeys([*held, *recorded]))
 
 
-def found_again(notebook: Notebook, earlier: Earlier | None) -> Before:
+def restored_context(notebook: Notebook, earlier: Earlier | None) -> ConversationContext:
     """What it has so far: as it was given in this kernel, or the notebook's variables of the recorded names.
 
     Raises:
         InvalidRequest: a variable of it is not there any more.
     """
     if earlier is None:
-        return Before()
+        return ConversationContext()
     job = notebook.jobs.current(earlier.name)
     if isinstance(job, CodeJob):
         request = job.request
-        return Before(job.conversation, request.tools, request.functions, request.named, request.frames)
+        return ConversationContext(job.conversation, request.tools, request.functions, request.named, request.frames)
     record = earlier.record
     if record is None:
-        return Before()
-    callables = _tools_again(notebook, earlier.name, record.tools)
-    return Before(
+        return ConversationContext()
+    callables = _restored_tools(notebook, earlier.name, record.tools)
+    return ConversationContext(
         record.conversation,
         {alias: value for alias, value in callables.items() if not is_result(value)},
         {alias: value for alias, value in callables.items() if is_result(value)},
         record.tools,
-        {name: _frame_again(notebook, earlier.name, name) for name in record.frames},
+        {name: _restored_frame(notebook, earlier.name, name) for name in record.frames},
     )
 
 
-def _tools_again(notebook: Notebook, conversation: str, recorded: Mapping[str, str]) -> Mapping[str, Any]:
+def _restored_tools(notebook: Notebook, conversation: str, recorded: Mapping[str, str]) -> Mapping[str, Any]:
     options = [ToolOption(alias, name) for alias, name in recorded.items()]
     try:
         return find_tools(options, notebook.namespace)
@@ -93,7 +93,7 @@ def _tools_again(notebook: Notebook, conversation: str, recorded: Mapping[str, s
         ) from None
 
 
-def _frame_again(notebook: Notebook, conversation: str, name: str) -> Any:
+def _restored_frame(notebook: Notebook, conversation: str, name: str) -> Any:
     from autocoder_jupyter.data.capture import capture
 
     value = notebook.namespace.get(name)

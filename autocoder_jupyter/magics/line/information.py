@@ -36,7 +36,9 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
     """Every setting: its value, and where that comes from."""
     settings = notebook.settings()
     refused = notebook.traits.refused
-    waiting = {wish.name: f"{NAME}, not trusted, asks for {visible(wish.value)}" for wish in settings.waiting}
+    waiting = {
+        permission.name: f"{NAME}, not trusted, asks for {visible(permission.value)}" for permission in settings.waiting
+    }
     rows = [
         (
             name,

@@ -20,7 +20,7 @@ HEADINGS = ("", "version", "started", "state", "by", "rests on", "spent", "why",
 _LONGEST = 60
 
 
-class Keeper:
+class VersionManager:
     """The versions of one name.
 
     Args:
@@ -55,7 +55,7 @@ class Keeper:
         Raises:
             InvalidRequest: it is none, never passed, or the name is in work.
         """
-        require_no_work(self._notebook, self._name)
+        require_idle(self._notebook, self._name)
         version = self._good(word)
         self._versions.restore(version)
         bind(self._notebook, self._name, version)
@@ -70,7 +70,7 @@ class Keeper:
         Raises:
             InvalidRequest: as `restore`.
         """
-        require_no_work(self._notebook, self._name)
+        require_idle(self._notebook, self._name)
         counting = self._versions.last_good()
         if not word and counting is None:
             find_result(self._notebook, self._name)
@@ -98,7 +98,7 @@ class Keeper:
         Raises:
             InvalidRequest: it is none, or the name is in work.
         """
-        require_no_work(self._notebook, self._name)
+        require_idle(self._notebook, self._name)
         version = find_version(self._notebook, self._name, word)
         self._versions.remove(version.id)
         return (
@@ -181,7 +181,7 @@ def bind(notebook: Notebook, name: str, version: Version) -> None:
     notebook.namespace[name] = result_of(version, notebook.journal_root, options, samples=samples, contracts=contracts)
 
 
-def require_no_work(notebook: Notebook, name: str) -> None:
+def require_idle(notebook: Notebook, name: str) -> None:
     """Leave alone what is in work.
 
     Raises:

@@ -1,0 +1,84 @@
+"""The permissions that the folder of a notebook asks for, as text for the card and for `%autocode trust`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.settings import Settings
+from autocoder_jupyter.trust import Permission, trust_in
+from autocoder_jupyter.trust.permissions import digests
+from autocoder_jupyter.untrusted.visible import visible
+
+LONGEST = 120
+"""Characters of a value on a card. `%autocode trust` shows the whole value."""
+
+
+@dataclass(frozen=True)
+class FolderPermissions:
+    """The permissions that one folder asks for.
+
+    Args:
+        folder: the folder.
+        permissions: all of them, granted or not; never empty.
+    """
+
+    folder: Path
+    permissions: tuple[Permission, ...]
+
+    @property
+    def agreed(self) -> bool:
+        """Whether exactly these were granted."""
+        return trust_in(self.folder).covers(self.permissions)
+
+
+def collected(notebook: Notebook) -> list[FolderPermissions]:
+    """The permissions of the folder with the pyproject.toml, and of the folder that holds `.autocode`."""
+    settings = notebook.settings()
+    beside = notebook.journal_root.parent
+    found: dict[Path, list[Permission]] = {settings.folder: list(settings.permissions)}
+    found.setdefault(beside, []).extend(_further(beside))
+    return [FolderPermissions(folder, tuple(permissions)) for folder, permissions in found.items() if permissions]
+
+
+def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
+    """Lines about permissions that were not granted: all of them once per kernel, later one line."""
+    beside = notebook.journal_root.parent
+    further = _further(beside)
+    waiting = (*settings.waiting, *(() if trust_in(beside).covers(further) else further))
+    if not waiting:
+        return ()
+    key = str(sorted(digests(waiting).items()))
+    if key in notebook.told:
+        names = ", ".join(visible(permission.name) for permission in waiting)
+        return (f"Without what this folder asks for and you have not agreed to: {names}. %autocode trust asks you.",)
+    notebook.told.add(key)
+    return (
+        f"{visible(settings.folder)} asks for what needs your yes. This run goes on without it.",
+        *(
+            f"{visible(permission.name)} = {_shortened(permission.value)}: {visible(permission.why)}."
+            for permission in waiting
+        ),
+        "%autocode trust asks you whether you agree. If somebody else wrote this folder, look first.",
+    )
+
+
+def _further(folder: Path) -> tuple[Permission, ...]:
+    """The permissions that files other than pyproject.toml ask for, in the folder that holds `.autocode`."""
+    from autocoder_jupyter.sandbox.environments.uv import index_permissions
+
+    return index_permissions(folder)
+
+
+def rows(permissions: Iterable[Permission]) -> list[tuple[str, str, str]]:
+    """For each permission its name, its value and the effect of granting it."""
+    return [
+        (visible(permission.name), visible(permission.value), visible(permission.why)) for permission in permissions
+    ]
+
+
+def _shortened(value: str) -> str:
+    shown = visible(value)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} …"
