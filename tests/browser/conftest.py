@@ -26,12 +26,46 @@ FLAGS = (
     "--disable-sync",
 )
 
+VIEWPORT: Any = {"width": 1100, "height": 900}
+
 Play = Callable[[Callable[[dict[str, Any]], "str | Answer"]], ScriptedModel]
 Open = Callable[..., NotebookPage]
 
 
+class Window:
+    """The window of a Chromium with a profile on disk: there it keeps JupyterLab's scripts compiled.
+
+    A window without one, which Playwright has for each test otherwise, compiles them for each page: two seconds of a
+    processor. What else it keeps is forgotten after each test.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        (self._blank,) = context.pages  # the browser ends with its last page
+        self._devtools = context.new_cdp_session(self._blank)
+
+    @property
+    def pages(self) -> list[Any]:
+        """The pages that tests opened."""
+        return [page for page in self._context.pages if page != self._blank]
+
+    def new_page(self) -> Any:
+        return self._context.new_page()
+
+    def clear(self, address: str, keep: Any) -> None:
+        """Close all pages but one, and forget what pages from this address stored here."""
+        for page in self.pages:
+            if page != keep:
+                page.close()
+        self._context.clear_permissions()
+        stored = {"origin": address, "storageTypes": "local_storage,indexeddb,cache_storage,service_workers"}
+        self._devtools.send("Storage.clearDataForOrigin", stored)
+        if keep is None:
+            self._context.clear_cookies()
+
+
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Any]:
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Chromium; without it the tests are skipped, except where CI promises it.
 
     Playwright keeps an event loop running in this thread as long as it lives, so it ends with this folder.
@@ -45,9 +79,17 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
-        yield started
-        started.close()
+        profile = tmp_path_factory.mktemp("chromium")
+        window = playwright.chromium.launch_persistent_context(
+            profile, executable_path=program, args=list(FLAGS), viewport=VIEWPORT
+        )
+        yield window.browser
+        window.close()
+
+
+@pytest.fixture(scope="package")
+def window(chromium: Any) -> Window:
+    return Window(chromium.contexts[0])
 
 
 @pytest.fixture(scope="package")
@@ -94,42 +136,41 @@ def play(model: ScriptedModel) -> Iterator[Play]:
 
 
 class Desk:
-    """The one page that is lent from test to test: to load JupyterLab takes four seconds of a processor."""
+    """The one page that is lent from test to test: to load JupyterLab takes three seconds of a processor."""
 
-    def __init__(self, chromium: Any) -> None:
-        self._chromium = chromium
+    def __init__(self, window: Window) -> None:
+        self._window = window
         self._page: Any = None
 
     def lend(self) -> tuple[Any, bool]:
         """A page, and whether JupyterLab is loaded in it."""
         if self._page is not None:
             return self._page, True
-        self._page = new_context(self._chromium).new_page()
+        self._page = self._window.new_page()
         return self._page, False
 
-    def clear(self, *, keep: bool) -> None:
-        """Close its notebooks; it is closed itself when it is not to be kept, or cannot be."""
+    def clear(self, *, keep: bool) -> Any:
+        """Close its notebooks; the page, or None when it is not to be kept, or cannot be."""
         if self._page is not None and not (keep and self._is_clear()):
-            self._page.context.close()
             self._page = None
+        return self._page
 
     def _is_clear(self) -> bool:
         """Whether the page could be put in order; not where a test closed it, or opened others beside it."""
-        return self._page.context.pages == [self._page] and bool(self._page.evaluate(CLOSE_NOTEBOOKS))
-
-
-def new_context(chromium: Any) -> Any:
-    """A window of its own."""
-    return chromium.new_context(viewport={"width": 1100, "height": 900})
+        if self._window.pages != [self._page]:
+            return False
+        self._page.set_viewport_size(VIEWPORT)
+        self._page.emulate_media(reduced_motion="null")
+        return bool(self._page.evaluate(CLOSE_NOTEBOOKS))
 
 
 @pytest.fixture(scope="package")
-def desk(chromium: Any) -> Desk:
-    return Desk(chromium)
+def desk(window: Window) -> Desk:
+    return Desk(window)
 
 
 @pytest.fixture
-def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
+def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`.
 
     Its kernel is one that others had before; marked `own_kernel` or `cold_kernel`, a test gets a new one. So is its
@@ -138,7 +179,6 @@ def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest
     cold = request.node.get_closest_marker("cold_kernel")
     own_kernel = cold or request.node.get_closest_marker("own_kernel")
     may_lend = request.node.get_closest_marker("lent_page") and not own_kernel
-    context = new_context(chromium)
     failures = request.session.testsfailed
     name = f"{request.node.name}.ipynb"
     opened: list[NotebookPage] = []
@@ -148,7 +188,7 @@ def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest
         if not opened and not own_kernel:
             lab.lend_kernel(name)
         lent = may_lend and not opened and not lab.own_settings
-        tab, loaded = desk.lend() if lent else (context.new_page(), False)
+        tab, loaded = desk.lend() if lent else (window.new_page(), False)
         page = NotebookPage(tab, lab, name, loaded=loaded)
         opened.append(page)
         if run_data:
@@ -161,6 +201,5 @@ def notebook(chromium: Any, desk: Desk, lab: Lab, request: pytest.FixtureRequest
     for page in opened:
         if not page.page.is_closed():
             page.page.screenshot(path=ARTIFACTS / f"{request.node.name}.png")
-    context.close()
-    desk.clear(keep=request.session.testsfailed == failures)
+    window.clear(lab.address, desk.clear(keep=request.session.testsfailed == failures))
     lab.take_back_kernels()

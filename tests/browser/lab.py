@@ -34,10 +34,12 @@ KERNEL_IS_IDLE = """() => {
 """What the page shows says "idle" before there is a kernel as well; who types then is asked which one to start."""
 
 CLOSE_NOTEBOOKS = """() => {
-    for (const widget of [...window.jupyterapp.shell.widgets("main")].filter(widget => widget.context)) {
+    const { shell } = window.jupyterapp;
+    for (const widget of [...shell.widgets("main")].filter(widget => widget.context)) {
         widget.context.model.dirty = false;  // or it asks whether to save
         widget.close();
     }
+    shell.collapseRight();  // where the panel is
     return document.querySelector(".jp-Dialog") === null;
 }"""
 """Whether the page could be used for another notebook then."""

@@ -143,8 +143,7 @@ def test_a_notebook_that_was_saved_in_the_middle_says_so_when_it_is_opened(
 def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, play: Play) -> None:
     release, script = holding("code")
     play(script)
-    page = notebook("1 + 1")
-    context = page.page.context
+    page = notebook(plays.CELL)
     open_sockets: list[WebSocketRoute] = []
     broken = threading.Event()
 
@@ -155,9 +154,10 @@ def test_a_connection_that_breaks_and_comes_back_loses_nothing(notebook: Open, p
             socket.connect_to_server()
             open_sockets.append(socket)
 
-    context.route_web_socket(re.compile("/channels"), connect)
-    page.page.close()
-    page = notebook(plays.CELL)
+    page.page.route_web_socket(re.compile("/channels"), connect)
+    page.page.reload()
+    page.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE)
+    page.wait_until_idle()
     page.run(1)
     wait_for_title(page, 1, "Writing code and tests")
     broken.set()

@@ -14,7 +14,7 @@ from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.plays import holding
 from tests.scripted_model import Answer
 
-pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox]
+pytestmark = [pytest.mark.browser, pytest.mark.lent_page, pytest.mark.local_sandbox]
 
 PATIENCE = 60_000
 

@@ -122,6 +122,7 @@ def shown_as_html(page: NotebookPage, number: int) -> None:
     expect(page.output(number).locator(".jupyter-widgets")).to_have_count(0)
 
 
+@pytest.mark.lent_page
 def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, play: Play, lab: Lab) -> None:
     release, script = holding("code")
     play(script)
@@ -198,6 +199,7 @@ def test_the_first_steps_lead_to_a_first_cell(notebook: Open, lab: Lab) -> None:
     has_source(page, 2, "%%autocode result\nRevenue of ")
 
 
+@pytest.mark.lent_page
 def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> None:
     page = notebook(f"{plays.CELL} Never right.")
     page.run(1)
@@ -231,6 +233,7 @@ def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, play: Play) -> No
     expect(page.cell(1).locator(".cm-content")).to_contain_text("# ", use_inner_text=True)
 
 
+@pytest.mark.lent_page
 def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -> None:
     release, script = holding("code")
     model = play(script)

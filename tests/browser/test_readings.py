@@ -14,7 +14,12 @@ from tests.browser.lab import expect
 from tests.browser.test_lab import wait_for_title
 from tests.scripted_model import prompt_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.lent_page,
+    pytest.mark.local_sandbox,
+    pytest.mark.usefixtures("extension"),
+]
 
 CELL = plays.CELL.replace("%%autocode growth", "%%autocode growth --second-opinion on")
 LINE = "Growth compares the revenue per order of a month with that of the month before."

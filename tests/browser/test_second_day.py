@@ -13,7 +13,12 @@ from tests.browser.lab import expect
 from tests.browser.test_panel import item
 from tests.scripted_model import prompt_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.lent_page,
+    pytest.mark.local_sandbox,
+    pytest.mark.usefixtures("extension"),
+]
 
 PATIENCE = 90_000
 
