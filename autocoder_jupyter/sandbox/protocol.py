@@ -351,3 +351,7 @@ class Sandbox(Protocol):
         It has another hash seed than the workers with the ids `unlike`.
         """
         ...
+
+    def affords_spare(self) -> bool:
+        """Whether a worker may be started ahead: starting takes long here, and there is memory. Cheap; never raises."""
+        ...

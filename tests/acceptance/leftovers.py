@@ -23,7 +23,7 @@ _TICK = 0.05
 def worker_roots(owner: int | None = None) -> list[int | str]:
     """The workers that a process holds: supervisors and forked workers by process id, containers by id."""
     own = owner or os.getpid()
-    return [*supervised(own, "sandbox.supervisor"), *forked(own), *containers(own)]
+    return [*supervised(own, "sandbox.local.supervisor"), *forked(own), *containers(own)]
 
 
 def supervised(owner: int, module: str) -> list[int]:
@@ -40,7 +40,7 @@ def supervised(owner: int, module: str) -> list[int]:
 
 def forked(owner: int) -> list[int]:
     """Process ids of the workers that were forked from the loading processes of a process."""
-    supervisors = supervised(owner, "sandbox.shared_supervisor")
+    supervisors = supervised(owner, "sandbox.local.shared_supervisor")
     loading = [child.pid for supervisor in supervisors for child in children(supervisor, recursive=False)]
     return [worker.pid for process in loading for worker in children(process, recursive=False)]
 

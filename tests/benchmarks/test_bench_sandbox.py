@@ -5,6 +5,9 @@ python -m pytest tests/benchmarks/test_bench_sandbox.py --benchmark-only --bench
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import process_tree, usage
 from autocoder_jupyter.sandbox.local import sandbox as local
@@ -63,6 +68,32 @@ def test_build_a_known_environment(benchmark: Any, sandbox: Sandbox, environment
 def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
     """The first of each local loading process is not counted: `test_start_a_worker_that_loads_for_itself` is."""
     measure_starts(benchmark, sandbox, environment)
+
+
+@pytest.mark.docker
+@pytest.mark.benchmark(group="start of a worker")
+@pytest.mark.parametrize("spare", [False, True], ids=["no spare", "a spare"])
+def test_a_worker_of_docker_in_the_place_of_one_that_died(
+    benchmark: Any, spare: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a spare it is the baseline; with one the time until the next spare is there is not counted."""
+    if not spare:
+        monkeypatch.setattr(DockerSandbox, "affords_spare", lambda _: False)
+    sandbox = open_sandbox("docker")
+    environment = sandbox.build(base_spec("docker"))
+
+    def die() -> None:
+        with pool.lease(environment, LIMITS) as worker:
+            worker.kill()
+        while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
+            time.sleep(0.01)
+
+    def lend() -> None:
+        with pool.lease(environment, LIMITS) as worker:
+            assert worker.alive
+
+    with contextlib.closing(Pool(sandbox, quiet_seconds=0)) as pool:
+        benchmark.pedantic(lend, setup=die, rounds=10)
 
 
 @pytest.mark.local_sandbox

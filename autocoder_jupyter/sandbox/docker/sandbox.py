@@ -130,6 +130,15 @@ class DockerSandbox:
 
         return start_within(start, limits)
 
+    def affords_spare(self) -> bool:
+        """Where the engine is on this machine and memory is not short; how it is elsewhere nobody knows from here."""
+        from autocoder_jupyter.sandbox.host.memory import enough_for_spare
+
+        try:
+            return self._connect().same_host and enough_for_spare()
+        except (SandboxUnavailable, EngineGone):
+            return False
+
     def _connect(self) -> Engine:
         with self._lock:
             if self._engine is None:

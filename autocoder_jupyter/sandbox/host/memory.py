@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
 from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
@@ -15,7 +16,21 @@ PLENTY = 256 << 20
 STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
 """Limits that are tried to find out which one would do."""
 
+FREE_FOR_SPARE = 1 << 30
+"""Bytes that a machine must have left before a worker is started that may not be needed; it holds a tenth of that."""
+
+_MEMORY = Path("/proc/meminfo")
+
 _NOTHING = Program("def run():\n    return 0\n", (), (OutputSpec(name="nothing", type="int"),))
+
+
+def enough_for_spare() -> bool:
+    """Whether this machine has memory for a worker that may not be needed. No, where it does not say."""
+    try:
+        fields = dict(line.split(":", 1) for line in _MEMORY.read_text("ascii").splitlines())
+        return int(fields["MemAvailable"].split()[0]) << 10 >= FREE_FOR_SPARE
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:

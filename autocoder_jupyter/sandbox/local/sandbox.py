@@ -135,6 +135,10 @@ class LocalSandbox:
 
         return start_within(start, limits)
 
+    def affords_spare(self) -> bool:
+        """No: workers are forked from a process that has loaded the libraries, which takes no time."""
+        return False
+
 
 def _start_trial(tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
     """Start the notebook's own interpreter in the sandbox."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -14,6 +15,16 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.reaper import PROCESS, ROLE
 from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+
+
+def pools_are_quiet(seconds: float = 30.0) -> bool:
+    """Whether all that pools of this process are starting ahead is there in time."""
+    deadline = time.monotonic() + seconds
+    while any(thread.name in ("autocode-spare", "autocode-warm") for thread in threading.enumerate()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +65,7 @@ def containers_of(engine: Engine) -> Callable[[int], list[str]]:
         finally:
             client.close()
 
+    assert pools_are_quiet()
     kept: set[str] = set()  # by a pool
     kept.update(find(os.getpid()))
     return find

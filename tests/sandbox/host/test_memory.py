@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxError, SandboxUnavailable
-from autocoder_jupyter.sandbox.host.memory import start_within
+from autocoder_jupyter.sandbox.host import memory
+from autocoder_jupyter.sandbox.host.memory import enough_for_spare, start_within
 from autocoder_jupyter.sandbox.protocol import Limits
 
 MEBIBYTE = 2**20
@@ -71,3 +73,22 @@ def test_enough_memory_is_none_of_its_business() -> None:
     machine = Machine(needs=100)
     assert start_within(machine.start, Limits()).limits == Limits()  # type: ignore[attr-defined]
     assert machine.living == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "enough"),
+    [
+        ("MemTotal: 8000000 kB\nMemFree: 10 kB\nMemAvailable: 1048576 kB\n", True),
+        ("MemTotal: 8000000 kB\nMemFree: 10 kB\nMemAvailable: 1048575 kB\n", False),
+        ("MemTotal: 8000000 kB\nMemFree: 8000000 kB\n", False),
+        ("", False),
+    ],
+    ids=["enough", "one less", "not said", "nothing said"],
+)
+def test_a_spare_is_for_machines_with_memory_left(
+    told: str, enough: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_MEMORY", tmp_path / "meminfo")
+    assert not enough_for_spare()
+    (tmp_path / "meminfo").write_text(told)
+    assert enough_for_spare() == enough

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool, shared_pool
 from autocoder_jupyter.sandbox.protocol import (
     Environment,
@@ -60,6 +62,7 @@ class CountingSandbox:
     may_start: threading.Event = field(default_factory=threading.Event)
     starting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     fails: bool = False
+    affords: bool = False
 
     def __post_init__(self) -> None:
         self.may_start.set()
@@ -72,6 +75,9 @@ class CountingSandbox:
 
     def build(self, spec: EnvironmentSpec, **_: object) -> Environment:
         return ENVIRONMENT
+
+    def affords_spare(self) -> bool:
+        return self.affords
 
     def start(
         self,
@@ -219,6 +225,167 @@ def test_an_idle_worker_is_ended_after_a_while(sandbox: CountingSandbox) -> None
     with pool.lease(ENVIRONMENT, LIMITS) as again:
         assert again.alive
     assert sandbox.started[1].dead.wait(5)
+
+
+@pytest.fixture
+def with_spare(sandbox: CountingSandbox) -> Pool:
+    """A pool whose first worker is lent and given back, and whose spare has been started."""
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0)
+    with pool.lease(ENVIRONMENT, LIMITS):
+        pass
+    assert spares_of(pool) == ["w1"]
+    return pool
+
+
+def spares_of(pool: Pool, patience: float = 5.0) -> list[str]:
+    """The spares that wait when those that are wanted have been started."""
+    deadline = time.monotonic() + patience
+    while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return [idle.worker.id for idle in pool._idle if idle.spare]
+
+
+def test_who_waited_for_a_start_leaves_a_spare_and_who_takes_it_another(with_spare: Pool) -> None:
+    with with_spare.lease(ENVIRONMENT, LIMITS) as used, with_spare.lease(ENVIRONMENT, LIMITS) as spare:
+        assert (used.id, spare.id) == ("w0", "w1")
+    assert spares_of(with_spare) == ["w2"]
+
+
+def test_what_ran_something_is_never_a_spare_again(with_spare: Pool, sandbox: CountingSandbox) -> None:
+    for _ in range(3):
+        with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS):
+            pass
+    assert spares_of(with_spare) == ["w2"]
+    assert len(sandbox.started) == 3
+
+
+def test_a_worker_that_has_died_is_replaced_while_others_are_at_work(sandbox: CountingSandbox) -> None:
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=60)
+    with pool.lease(ENVIRONMENT, LIMITS):
+        with pool.lease(ENVIRONMENT, LIMITS) as dying:
+            dying.kill()
+        assert spares_of(pool) == ["w2"]
+        with pytest.raises(KeyboardInterrupt), pool.lease(ENVIRONMENT, LIMITS) as spare:
+            assert spare.id == "w2"
+            raise KeyboardInterrupt
+        assert spares_of(pool) == ["w3"]
+
+
+def test_a_spare_is_not_started_while_somebody_is_at_work(sandbox: CountingSandbox) -> None:
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0)
+    with pool.lease(ENVIRONMENT, LIMITS):
+        assert sandbox.starting.acquire(timeout=5)
+        assert not sandbox.starting.acquire(timeout=0.2)
+    assert sandbox.starting.acquire(timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("environment", "limits", "network"),
+    [
+        (Environment("other", "/other", (), (3, 11)), LIMITS, False),
+        (ENVIRONMENT, Limits(memory=2**30), False),
+        (ENVIRONMENT, Limits(cpu=2), False),
+        (ENVIRONMENT, LIMITS, True),
+    ],
+    ids=["environment", "memory", "threads", "network"],
+)
+def test_a_spare_serves_nobody_who_wants_something_else(
+    with_spare: Pool, environment: Environment, limits: Limits, network: bool
+) -> None:
+    with with_spare.lease(environment, limits, network) as worker:
+        assert worker.id == "w2"
+
+
+def test_there_is_one_spare_of_the_kind_that_was_wanted_last(with_spare: Pool, sandbox: CountingSandbox) -> None:
+    with with_spare.lease(ENVIRONMENT, LIMITS, True):
+        pass
+    assert spares_of(with_spare) == ["w3"]
+    assert not sandbox.started[1].alive
+    with with_spare.lease(ENVIRONMENT, LIMITS, True), with_spare.lease(ENVIRONMENT, LIMITS, True) as spare:
+        assert spare.id == "w3"
+
+
+@pytest.mark.parametrize("how", ["dead", "damaged"])
+def test_a_spare_that_cannot_be_used_is_replaced_by_a_start(
+    with_spare: Pool, sandbox: CountingSandbox, how: str
+) -> None:
+    if how == "dead":
+        sandbox.started[1].kill()
+    else:
+        sandbox.started[1].damaged = True
+    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS) as worker:
+        assert worker.id == "w2"
+    assert not sandbox.started[1].alive
+
+
+def test_a_spare_that_does_not_start_harms_nobody(with_spare: Pool, sandbox: CountingSandbox) -> None:
+    sandbox.fails = True
+    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS) as spare:
+        assert spare.id == "w1"
+    assert spares_of(with_spare) == []
+    sandbox.fails = False
+    with with_spare.lease(ENVIRONMENT, LIMITS) as worker:
+        assert worker.alive
+
+
+def test_who_comes_while_the_spare_is_started_gets_it(sandbox: CountingSandbox) -> None:
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0)
+    with pool.lease(ENVIRONMENT, LIMITS) as first:
+        assert sandbox.starting.acquire(timeout=5)
+        sandbox.may_start.clear()
+        first.kill()
+    assert sandbox.starting.acquire(timeout=5)
+    threading.Timer(0.05, sandbox.may_start.set).start()
+    with pool.lease(ENVIRONMENT, LIMITS) as second:
+        assert second.id == "w1"
+    assert spares_of(pool) == ["w2"]
+
+
+def test_where_it_cannot_be_afforded_there_is_no_spare(sandbox: CountingSandbox) -> None:
+    pool = Pool(sandbox, quiet_seconds=0)
+    with pool.lease(ENVIRONMENT, LIMITS) as dying:
+        dying.kill()
+    assert spares_of(pool) == []
+    assert len(sandbox.started) == 1
+
+
+def test_a_spare_ends_after_a_while_and_a_worker_that_was_used_stays(sandbox: CountingSandbox) -> None:
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0, spare_seconds=0.05)
+    with pool.lease(ENVIRONMENT, LIMITS):
+        pass
+    assert spares_of(pool) in ([], ["w1"])
+    assert sandbox.started[1].dead.wait(5)
+    assert sandbox.started[0].alive
+
+
+def test_a_spare_ends_when_memory_gets_short(sandbox: CountingSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "LOOK_SECONDS", 0.01)
+    sandbox.affords = True
+    pool = Pool(sandbox, quiet_seconds=0)
+    with pool.lease(ENVIRONMENT, LIMITS):
+        pass
+    assert spares_of(pool) == ["w1"]
+    sandbox.affords = False
+    assert sandbox.started[1].dead.wait(5)
+    assert sandbox.started[0].alive
+
+
+def test_closing_ends_the_spare_and_one_that_is_being_started(with_spare: Pool, sandbox: CountingSandbox) -> None:
+    with with_spare.lease(ENVIRONMENT, LIMITS), with_spare.lease(ENVIRONMENT, LIMITS):
+        while sandbox.starting.acquire(blocking=False):
+            pass
+        sandbox.may_start.clear()
+    assert sandbox.starting.acquire(timeout=5)
+    with_spare.close()
+    sandbox.may_start.set()
+    assert spares_of(with_spare) == []
+    assert not any(worker.alive for worker in sandbox.started)
 
 
 def test_closing_ends_idle_workers_now_and_borrowed_ones_when_they_come_back(

@@ -1,0 +1,94 @@
+"""When a pool starts its spare: a worker in which no program has run, so that the next borrower need not wait."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Kind = TypeVar("Kind")
+
+QUIET_SECONDS = 1.0
+"""How long nobody is at work before a spare is started, so that it takes no processor from programs."""
+
+
+@dataclass(frozen=True)
+class _Wish(Generic[Kind]):
+    kind: Kind
+    at_once: bool
+
+
+class Spares(Generic[Kind]):
+    """Starts a spare when one is wanted; of several wishes the last one counts.
+
+    Args:
+        start: starts a spare of a kind and waits until it is there, unless there is one; never raises.
+        quiet_seconds: how long nobody must be at work before.
+    """
+
+    def __init__(self, start: Callable[[Kind], None], quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._start = start
+        self._quiet_seconds = quiet_seconds
+        self._changed = threading.Condition()
+        self._working = 0
+        self._quiet_since = -math.inf
+        self._wish: _Wish[Kind] | None = None
+        self._granting = False
+        self._closed = False
+
+    @contextmanager
+    def work(self) -> Iterator[None]:
+        """While somebody is at work."""
+        with self._changed:
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._quiet_since = time.monotonic()
+                self._changed.notify_all()
+
+    def want(self, kind: Kind, *, at_once: bool = False) -> None:
+        """Have a spare started in the background. Returns at once and never fails.
+
+        Args:
+            kind: of worker.
+            at_once: whether it is urgent, so that it is started while others are at work.
+        """
+        with self._changed:
+            if self._closed or (self._wish == _Wish(kind, True)):
+                return
+            self._wish = _Wish(kind, at_once)
+            self._changed.notify_all()
+            if not self._granting:
+                with suppress(RuntimeError):  # no thread starts any more when the process ends
+                    threading.Thread(target=self._grant, name="autocode-spare", daemon=True).start()
+                    self._granting = True
+
+    def close(self) -> None:
+        """Start none any more."""
+        with self._changed:
+            self._closed = True
+            self._wish = None
+            self._changed.notify_all()
+
+    def _grant(self) -> None:
+        """Start one after the other, until there is no wish."""
+        while True:
+            with self._changed:
+                while self._wish and not self._wish.at_once and (left := self._until_quiet()) > 0:
+                    self._changed.wait(None if math.isinf(left) else left)
+                wish, self._wish = self._wish, None
+                if wish is None:
+                    self._granting = False
+                    return
+            self._start(wish.kind)
+
+    def _until_quiet(self) -> float:
+        """Seconds until nobody has been at work for long enough, as it looks now."""
+        return math.inf if self._working else self._quiet_since + self._quiet_seconds - time.monotonic()
