@@ -17,15 +17,15 @@ from autocoder_jupyter.magics.result_display import ResultDisplay
 from autocoder_jupyter.untrusted.long_ints import pretty_int
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any]] = {}
-"""What `register` put into which shell, by the shell's id, to be taken out again."""
+"""What `register` added to each shell, by the shell's id. `unregister` removes it."""
 
 
 def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
-    """Put magics, `%config Autocode`, completion and the inspector of a result into a shell.
+    """Add the magics, `%config Autocode`, completion and the inspector of a result to a shell.
 
     Args:
         shell: IPython's.
-        jobs: takes the place of `autocoder_jupyter.jobs`.
+        jobs: used instead of `autocoder_jupyter.jobs`.
     """
     unregister(shell)
     magics = AutocodeMagics(shell, jobs)
@@ -51,7 +51,7 @@ def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
 
 
 def unregister(shell: Any) -> None:
-    """Take all of it out again, and cancel what runs."""
+    """Remove everything that `register` added, and cancel running jobs."""
     known = _registered.pop(id(shell), None)
     if known is None:
         return

@@ -1,4 +1,4 @@
-"""Words and flags of a magic line, before anybody knows what they mean."""
+"""Split a magic line into words, flags and values. The meaning of an option is not known here."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _WHOLLY_QUOTED = re.compile(_QUOTED, re.DOTALL)
 
 @dataclass(frozen=True)
 class Arguments:
-    """The words of a line, told apart.
+    """The words of a line, as positional words and options.
 
     Args:
-        positional: the words that belong to no flag, in order.
-        given: by option name, the value; a tuple of all values for a repeatable option.
+        positional: the words without a flag, in order.
+        given: the value by option name; for a repeatable option a tuple of all its values.
     """
 
     positional: tuple[str, ...]
@@ -30,10 +30,10 @@ class Arguments:
 
 
 def split_words(text: str) -> list[str]:
-    """Words of a line. A word in quotes loses them; quotes inside a word stay and protect blanks.
+    """The words of a line. Quotes around a word are removed; quotes inside a word stay and protect blanks.
 
-    So `-c "a b"` gives `a b`, and `-s logs=File("my logs.txt")` is one word and still an expression; a POSIX shell's
-    rules (`shlex`) would take that expression's quotes away.
+    So `-c "a b"` gives `a b`, and `-s logs=File("my logs.txt")` is one word and still an expression. `shlex` would
+    remove the quotes of that expression.
 
     Raises:
         InvalidRequest: a quote is not closed.
@@ -55,10 +55,10 @@ def split_words(text: str) -> list[str]:
 
 
 def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
-    """Tell positional words from flags and their values, and turn values into what they stand for.
+    """Separate positional words from flags, and convert the values of the flags.
 
     Raises:
-        InvalidRequest: an unknown or doubled flag, a value that is missing, unexpected or of the wrong kind.
+        InvalidRequest: a flag is unknown or repeated, or its value is missing, unexpected or of the wrong kind.
     """
     positional: list[str] = []
     given: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""`%%autocode NAME …`: from the text of the cell to a running job and a bound name."""
+"""Run a cell `%%autocode NAME …`: parse it, start a job, and bind the name to the pending result."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def run_cell(notebook: Notebook, line: str, body: str) -> None:
-    """Do what a cell says.
+    """Run a cell.
 
     Raises:
-        AutocodeError: the cell cannot be understood; or it waits, and the generation failed.
+        AutocodeError: the cell is not valid, or the cell waited and the generation failed.
     """
     command = parse_cell(line, body)
     if command.help:
@@ -54,12 +54,12 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
         return
     refuse_to_shadow(notebook, command.name, replace=settings["replace"])
     if notebook.is_headless:
-        config = dataclasses.replace(config, ask=False)  # nobody is there to answer
+        config = dataclasses.replace(config, ask=False)  # no user can answer
     launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))
 
 
 def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
-    """A sentence for each option of a cell that changes nothing with its backend.
+    """A sentence for each option of a cell that has no effect with its backend.
 
     Args:
         given: names of the options.
@@ -70,7 +70,7 @@ def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
 
 
 def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> None:
-    """Answer by code that calls functions of the notebook."""
+    """Run a cell with `--mode tools`."""
     from autocoder_jupyter.magics.codemode.cell import build_code_request, launch_code, preview_code
 
     request = build_code_request(command, notebook, settings)
@@ -84,7 +84,7 @@ def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> N
 
 
 def build_request(command: CellCommand, notebook: Notebook) -> Request:
-    """The request of a cell, its data captured as they are now."""
+    """The request of a cell. The data are captured as they are now."""
     if command.refine:
         return refined_request(command, notebook)
     request = Request(
@@ -103,17 +103,17 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
 
 
 def refuse_to_shadow(notebook: Notebook, name: str, *, replace: bool) -> None:
-    """Do not take a name that something else of the notebook has.
+    """Refuse a name that is already another variable of the notebook.
 
     Raises:
-        InvalidRequest: it has.
+        InvalidRequest: the name is taken.
     """
     if replace or name not in notebook.namespace or is_ours(notebook.namespace[name]):
         return
     kind = type(notebook.namespace[name]).__name__
     raise InvalidRequest(
         f"{name!r} is already a variable of the notebook ({kind}).",
-        hint="Choose another name, or say --replace.",
+        hint="Choose another name, or add --replace.",
     )
 
 
@@ -127,19 +127,19 @@ def launch(
     draft: Draft | None = None,
     views: tuple[View[CardState], ...] | None = None,
 ) -> None:
-    """Start a job, bind its name to the pending result at once, and show its card, with the notices.
+    """Start a job, bind its name to the pending result at once, and show its card with the notices.
 
     Args:
-        notebook: where it is started.
-        request: what to build.
-        config: how.
-        waits: whether the cell waits for the end.
-        notices: what the person should know before.
-        draft: what to start from in place of what is kept.
-        views: show the card, in place of an output of the cell.
+        notebook: the notebook of the cell.
+        request: what to generate.
+        config: the settings.
+        waits: whether the cell waits until the job has ended.
+        notices: messages to the user, shown above the card.
+        draft: code and tests to start from, instead of the recorded ones.
+        views: show the card here instead of in the output of the cell.
 
     Raises:
-        GenerationFailed, Cancelled: the cell waited, and that is how it ended.
+        GenerationFailed, Cancelled: the cell waited, and the job failed or was cancelled.
     """
     root = notebook.journal_root
     wish = request.wishes[-1] if request.wishes and draft is None else ""
@@ -157,7 +157,7 @@ def launch(
 
 
 def read_sent(journal_root: Path, name: str, run_id: str) -> str:
-    """What a run told the model about the data: a line of facts, then the text itself; empty when nothing was sent."""
+    """What a run sent to the model about the data: a line of facts, then the text. Empty if nothing was sent."""
     from autocoder_jupyter.engine.journal import sent_record
 
     sent = sent_record(journal_root, name, run_id)
@@ -172,14 +172,14 @@ def read_sent(journal_root: Path, name: str, run_id: str) -> str:
 
 
 def show_preview(notebook: Notebook, request: Request, config: AgentConfig, notices: tuple[str, ...] = ()) -> None:
-    """Show the exact bytes that would be sent to the model, below the notices. Nothing is sent."""
+    """Show the exact text that would be sent to the model, below the notices. Nothing is sent."""
     from autocoder_jupyter import engine
 
     show_unsent(notebook, engine.preview(request, config), notices)
 
 
 def show_unsent(notebook: Notebook, text: str, notices: tuple[str, ...] = ()) -> None:
-    """Show a text that would be sent, below the notices."""
+    """Show a text that would be sent to the model, below the notices."""
     lines = ("Nothing was sent.", *notices)
     head = "".join(f"<div>{markup.text(line)}</div>" for line in lines)
     notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")

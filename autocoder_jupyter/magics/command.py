@@ -1,4 +1,4 @@
-"""The text of a cell as one frozen object. Nothing is looked up and nothing happens here; that is `cell.py`'s."""
+"""Parse the text of a cell into a frozen `CellCommand`. No variable is looked up, and nothing is started."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
 
 @dataclass(frozen=True)
 class SampleOption:
-    """`-s name=expression`; without an expression it is the variable of that name."""
+    """`-s name=expression`; without an expression, the variable of that name."""
 
     name: str
     expression: str
@@ -39,23 +39,23 @@ class SampleOption:
 
 @dataclass(frozen=True)
 class CellCommand:
-    """One `%%autocode` cell, understood.
+    """One parsed `%%autocode` cell.
 
     Args:
         name: the variable to bind.
-        prompt: the request in words, as it was written.
-        outputs, inputs: the declared ones.
-        samples: what `-s` hands over.
+        prompt: the text of the request, as it was written.
+        outputs, inputs: the declared outputs and inputs.
+        samples: the data of `-s`.
         constraints, checks: as written.
-        refine: whether the prompt is a wish about the function that has the name.
-        examples: what `--example` says, not evaluated.
-        schema: free text, or `@name` of a variable that holds it, or a schema of pandera.
+        refine: whether the prompt is a change of the function that has the name.
+        examples: the expressions of `--example`, not evaluated.
+        schema: free text, or `@name` of a variable that holds text or a pandera schema.
         contracts: (input or output, name of the variable that holds its schema).
         mode: `function`, or `tools` for code that calls functions of the notebook.
         tools: those functions.
-        continues: the conversation of that kind that goes on.
-        settings: the options that are settings, by name; only those that the cell gives.
-        help: whether only the help text is wanted; then the rest is empty.
+        continues: the conversation to continue.
+        settings: the options of the cell that are settings, by name.
+        help: whether the cell asks for the help text; then the rest is empty.
     """
 
     name: str = ""
@@ -77,10 +77,10 @@ class CellCommand:
 
 
 def parse_cell(line: str, body: str) -> CellCommand:
-    """Understand a cell: its first line, option lines directly below it, and prose.
+    """Parse a cell: its first line, the option lines directly below it, and the text.
 
     Raises:
-        InvalidRequest: with one sentence about the first thing that is wrong.
+        InvalidRequest: the cell is not valid; the message describes the first error.
     """
     option_text, prompt = split_cell(line, body)
     words = split_words(option_text)
@@ -117,9 +117,9 @@ def parse_cell(line: str, body: str) -> CellCommand:
 
 
 def split_cell(line: str, body: str) -> tuple[str, str]:
-    """(text of the options, prose). A line directly below the first that begins with `-x` or `--word` is options.
+    """(options, text). Lines directly below the first line that begin with `-x` or `--word` are options.
 
-    `- a point` of a list, dash and blank, is prose.
+    A list item `- a point`, with a blank after the dash, is text.
     """
     lines = body.splitlines(keepends=True)
     count = 0

@@ -1,7 +1,7 @@
-"""Completion from the kernel, so that every front end has it: options, their values, `@frames`, subcommands, names.
+"""Completion in the kernel, for every front end: options, their values, `@frames`, subcommands and names.
 
-Beside each word a front end shows its type; that is all that IPython's protocol carries, so it says what a person wants
-to know: of a table its size and columns.
+A front end shows the type beside each word. IPython's protocol has no other field, so the type also contains the size
+and the columns of a table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REFERENCE = re.compile(r"(?<![\w@])@(?P<fragment>\w*)$")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]*")
 
 Offer = tuple[str, str]
-"""A word that can stand at the cursor, and its type."""
+"""A completion, and its type."""
 
 MOST_OFFERS = 200
 
@@ -42,16 +42,16 @@ class Completion:
 
 
 def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    """What can stand at the cursor.
+    """The completions at the cursor.
 
     Args:
         text: the whole cell.
-        row: line of the cursor, from 0.
+        row: line of the cursor, 0-based.
         before: that line up to the cursor.
-        notebook: whose variables and jobs are offered.
+        notebook: its variables and jobs are completed.
 
     Returns:
-        The fragment that is replaced, and what can take its place; nothing outside of our own cells.
+        The fragment that is replaced, and its completions; none in other cells.
     """
     if text.startswith("%%autocode"):
         return _in_cell(text, row, before, notebook)
@@ -134,10 +134,10 @@ def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
 
 
 def _models(fragment: str, notebook: Notebook) -> Iterator[Offer]:
-    """The model that is set and all providers; behind a provider's slash its models."""
+    """The configured model and all providers; after `PROVIDER/` the models of the provider."""
     from autocoder_jupyter.models.catalogue import known_models, known_providers
 
-    with contextlib.suppress(InvalidRequest):  # a broken pyproject.toml is the cell's to complain of
+    with contextlib.suppress(InvalidRequest):  # the cell reports a broken pyproject.toml
         yield notebook.settings()["model"], "model"
     provider, slash, _ = fragment.partition("/")
     if slash:

@@ -1,4 +1,4 @@
-"""`--contract monthly=@Model` and `--schema @Model`: schemas of pandera in variables of the notebook."""
+"""Read the pandera schemas of `--contract monthly=@Model` and `--schema @Model` from variables of the notebook."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.request import Request
 
 _OF_AN_INPUT = re.compile(r"(?:(?P<input>[^\W\d]\w*)\s*=\s*)?@(?P<variable>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
-"""`--schema @Model`, or `--schema sales=@Model`. All else is text."""
+"""`--schema @Model`, or `--schema sales=@Model`. Any other value is text."""
 
 
 def with_contracts(request: Request, command: CellCommand, namespace: Mapping[str, Any]) -> Request:
-    """The request with the schemas that the cell names; its samples satisfy theirs, and are as these give them back.
+    """The request with the schemas of the cell. The samples are validated, and are those that pandera returned.
 
     Raises:
-        InvalidRequest: a variable holds no schema, or it is not said, or wrongly, what it is about.
-        ContractBroken: a sample does not satisfy its own.
+        InvalidRequest: a variable holds no schema, or its input or output is missing or wrong.
+        ContractBroken: a sample does not satisfy its schema.
     """
     contracts = dict(request.contracts) if command.refine else {}
     outputs = {spec.name for spec in request.outputs}
@@ -37,12 +37,12 @@ def with_contracts(request: Request, command: CellCommand, namespace: Mapping[st
 
 
 def schema_names(namespace: Mapping[str, Any]) -> list[str]:
-    """The variables of the notebook that hold a schema of pandera."""
+    """The variables of the notebook that hold a pandera schema."""
     return [name for name, value in namespace.items() if not name.startswith("_") and backend_of(value)]
 
 
 def names_a_schema(text: str | None, namespace: Mapping[str, Any]) -> bool:
-    """Whether `--schema` says a schema of pandera, and no text."""
+    """Whether the value of `--schema` names a pandera schema, not text."""
     found = _OF_AN_INPUT.fullmatch((text or "").strip())
     if found is None:
         return False
@@ -54,7 +54,7 @@ def look_up(place: str, variable: str, namespace: Mapping[str, Any]) -> Any:
     """The value of a variable, or of an attribute of a module or class.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: it does not exist.
     """
     value = _found(variable, namespace)
     if value is _NOTHING:
@@ -75,7 +75,7 @@ def _found(variable: str, namespace: Mapping[str, Any]) -> Any:
 
 
 def _named(request: Request, command: CellCommand, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(where it is written, input or output, variable) of each schema."""
+    """For each schema: the option as written, the name of the input or output, the variable."""
     said = dict(command.contracts)
     if names_a_schema(command.schema, namespace):
         found = _OF_AN_INPUT.fullmatch((command.schema or "").strip())
@@ -90,7 +90,7 @@ def _named(request: Request, command: CellCommand, namespace: Mapping[str, Any])
 
 
 def _only_input(place: str, variable: str, request: Request, namespace: Mapping[str, Any]) -> str:
-    """The input that a schema without a name is about: there must be one that it can be."""
+    """The input of a schema that is given without a name: exactly one input must fit."""
     schema = look_up(place, variable, namespace)
     kinds = {spec.name: spec.type for spec in request.inputs}
     kinds |= {name: type(value).__name__ for name, value in request.samples.items()}  # type: ignore[misc]

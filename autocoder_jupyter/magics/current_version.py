@@ -1,4 +1,4 @@
-"""The function that a name has: what was asked for it and what came of it, of this kernel or as it is recorded."""
+"""Find the current version of a name, with its request and report, in this kernel or in the record on disk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from autocoder_jupyter.versions import Version, Versions
 
 @dataclass(frozen=True)
 class CurrentVersion:
-    """A function, and the request that it was made for.
+    """A version of a function, and its request.
 
     Args:
-        request: with data: that of this kernel's run, else the variables of the notebook that have the names.
-        report: of the version.
+        request: the request, with the samples of this kernel's run, or the variables that have their names now.
+        report: the report of the version.
     """
 
     request: Request
@@ -28,17 +28,17 @@ class CurrentVersion:
 
 
 def find_current_version(notebook: Notebook, name: str, *, good: bool) -> CurrentVersion | None:
-    """The version of a name that counts here: that of this kernel, else the newest on disk. None when there is none.
+    """The version of a name in this kernel, or else the newest on disk; None if there is none.
 
-    Waits for one that is in the making.
+    Waits for a running job of that name.
 
     Args:
-        notebook: where it is looked for.
-        name: of the function.
-        good: whether only one that passed will do; else the newest, which may be an attempt that failed.
+        notebook: the notebook.
+        name: the name of the function.
+        good: whether only a version that passed is accepted; otherwise the newest, which may have failed.
 
     Raises:
-        InvalidRequest: it was made on data that the notebook does not have.
+        InvalidRequest: the notebook does not have the data that it was generated for.
     """
     job = notebook.jobs.current(name)
     if job is not None and (job.result.success or not good) and job.result.report.plan is not None:
@@ -51,12 +51,12 @@ def find_current_version(notebook: Notebook, name: str, *, good: bool) -> Curren
 
 
 def recorded_request(versions: Versions, version: Version, namespace: Mapping[str, Any]) -> Request:
-    """What a version was asked for, on the variables that have the names of its samples now.
+    """The request of a version, with the variables that have the names of its samples now.
 
-    The record may be a stranger's: what is not as we write it is left out.
+    The record is not trusted: values that do not have the expected form are left out.
 
     Raises:
-        InvalidRequest: a variable is not there, or is no data.
+        InvalidRequest: a variable does not exist, or is not data.
     """
     from autocoder_jupyter.data.capture import capture
 
@@ -99,7 +99,7 @@ def recorded_request(versions: Versions, version: Version, namespace: Mapping[st
 
 
 def earlier_of(versions: Versions, version: str) -> Earlier | None:
-    """What the request of a version started from; None when it is gone."""
+    """The version that a refinement started from; None if it was removed."""
     recorded = versions.request(version).get("earlier")
     known = versions.get(recorded) if isinstance(recorded, str) else None
     return Earlier.of(known.report) if known is not None and known.is_good else None

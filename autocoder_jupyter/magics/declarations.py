@@ -1,4 +1,4 @@
-"""`-o "monthly: DataFrame"` and `-i "min_orders: int = 5"` as specs."""
+"""Parse the declarations `-o "monthly: DataFrame"` and `-i "min_orders: int = 5"`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
-"""Of a file's name, what the output of that name keeps."""
+"""The suffix of an output that is named like its file."""
 
 
 def parse_output(text: str) -> OutputSpec:
     """An output from `name: type`. A file may have its suffix in the name: `summary.csv: File`.
 
     Raises:
-        InvalidRequest: no such type, no name, or a default.
+        InvalidRequest: the type does not exist, the name is missing, or there is a default.
     """
     name, type_text, default = _parts("-o", text)
     if default is not None:
@@ -36,7 +36,7 @@ def parse_input(text: str) -> InputSpec:
     """An input from `name: type` or `name: type = default`. The default is a Python literal; times are ISO text.
 
     Raises:
-        InvalidRequest: no such type, no name, or a default of another type.
+        InvalidRequest: the type does not exist, the name is missing, or the default has another type.
     """
     name, type_text, default = _parts("-i", text)
     type_name, elements = _type("-i", name, type_text, INPUT_TYPE_NAMES)
@@ -64,7 +64,7 @@ def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
 
 
 def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tuple[TypeName, str]:
-    """A type, and what a list or dict holds."""
+    """The type, and the type of the elements of a list or dict."""
     bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
     elements = elements_of(bare)
     bare = bare.partition("[")[0] if elements else bare

@@ -1,4 +1,4 @@
-"""Looks at what a generation would use here: sandbox, model, versions, caches."""
+"""`%autocode doctor`: check the sandbox, the model, the versions and the caches that a generation would use."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
 
 Row = tuple[str, str, str]
-"""What was looked at, how it is, and why or what to do."""
+"""What was checked, its state, and the reason or the next step."""
 
 _SIZE_SECONDS = 1.0
-"""How long counting the files of one folder may take."""
+"""Time limit for measuring the size of one folder."""
 
 _VERSIONS = (
     "autocoder-jupyter",
@@ -40,7 +40,7 @@ _VERSIONS = (
 
 
 def examine(settings: Settings) -> list[Row]:
-    """All of it. One part that cannot be looked at says so, and hides no other."""
+    """All checks. If one fails with an exception, it has a row that says so, and the others still run."""
     parts: tuple[tuple[str, Callable[[], Iterable[Row]]], ...] = (
         ("sandbox", lambda: _sandboxes(settings)),
         ("model", lambda: _model(settings)),
@@ -93,7 +93,7 @@ def _sandboxes(settings: Settings) -> Iterable[Row]:
 
 
 def _engines(works: bool) -> Iterable[Row]:
-    """The programs that bring an engine: which are here, and how one that does not run is started."""
+    """The products that contain a container engine: which are installed, and how to start one that is stopped."""
     from autocoder_jupyter.sandbox.docker.products import Machine
 
     machine = Machine()
@@ -167,16 +167,16 @@ def _caches() -> Iterable[Row]:
 
 
 def _size(folder: Path, seconds: float = _SIZE_SECONDS) -> str:
-    """What the files below a folder take up, or for a folder with too many of them, at least do.
+    """The size of the files in a folder. If measuring takes too long, a lower bound.
 
-    Environments share files by hard links; each file counts once.
+    Environments share files by hard links, so each inode counts once.
     """
     deadline = time.monotonic() + seconds
     seen: set[tuple[int, int]] = set()
     size = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # gone meanwhile
+            with contextlib.suppress(OSError):  # removed in the meantime
                 about = Path(place, name).lstat()
                 if (about.st_dev, about.st_ino) not in seen:
                     seen.add((about.st_dev, about.st_ino))

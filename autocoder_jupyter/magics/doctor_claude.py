@@ -1,4 +1,4 @@
-"""Looks at what `--backend claude` would use here: the SDK, its program, the model and its key. Nothing is asked."""
+"""Check what `--backend claude` would use: the SDK, its program, the model and the key. The model is not asked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 200
 
 
 def claude_rows(settings: Settings) -> Iterator[Row]:
-    """The backend, then what it is made of: what was looked at, how it is, and what to do."""
+    """A row for the backend, then one for each of its parts: what was checked, its state, and the next step."""
     from autocoder_jupyter.engines.claude.installed import require_program
 
     try:
@@ -31,7 +31,7 @@ def claude_rows(settings: Settings) -> Iterator[Row]:
         yield ("claude backend", "cannot be used", f"{error.what} {error.hint}")
         return
     parts = [_program(program), _model(settings)]
-    if not parts[-1].fault:  # the key of another provider says nothing
+    if not parts[-1].fault:  # the key of another provider is irrelevant
         parts.append(_key(settings))
     if settings["backend"] != "claude":
         yield ("claude backend", "not in use", "--backend claude uses it")
@@ -44,7 +44,7 @@ def claude_rows(settings: Settings) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Something that the backend needs; `fault` says what is wrong with it and what to do."""
+    """Something that the backend needs. `fault` describes the problem and the next step."""
 
     name: str
     state: str
@@ -84,7 +84,7 @@ def _fault(look: Callable[[], None]) -> str:
 
 
 def _version_of(program: str) -> tuple[str, str]:
-    """What the program says of its version, started as a session starts it; or "", and why it does not."""
+    """The version that the program prints, and ""; or "" and the reason why it does not start."""
     from autocoder_jupyter.engines.claude.program import home
 
     try:

@@ -1,4 +1,4 @@
-"""`--example "orders=@few, min_orders=3 -> best='2024-03'"`: an input, and what must come out for it."""
+"""Parse and evaluate `--example "orders=@few, min_orders=3 -> best='2024-03'"`: inputs and the expected outputs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PIECES = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<arrow
 _SYNTAX = 'Write --example "@in -> @out", or with names: --example "orders=@few, min_orders=3 -> best=\'2024-03\'".'
 
 Values = tuple[tuple[str, str], ...]
-"""(name, expression), the name "" where none is said."""
+"""(name, expression) pairs; the name is "" if it is not given."""
 
 
 @dataclass(frozen=True)
 class ExampleOption:
-    """An example as it is written: expressions that nobody has evaluated."""
+    """An example as it is written. The expressions are not evaluated yet."""
 
     text: str
     given: Values
@@ -32,10 +32,10 @@ class ExampleOption:
 
 
 def parse_example(text: str) -> ExampleOption:
-    """Tell the two sides of an example apart. The at sign before a name may be left out.
+    """Parse both sides of an example. The `@` before a name is optional.
 
     Raises:
-        InvalidRequest: with one sentence about what is wrong.
+        InvalidRequest: the example is not valid.
     """
     sides, start = [""], 0
     for piece in _PIECES.finditer(text):
@@ -68,10 +68,10 @@ def _values(side: str, text: str) -> Values:
 
 
 def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Example:
-    """An example with its values, captured as they are now.
+    """Evaluate an example. The values are captured as they are now.
 
     Raises:
-        InvalidRequest: an expression fails, or its value cannot be given or expected.
+        InvalidRequest: an expression fails, or its value cannot be an input or an expected output.
     """
     given = tuple((name, _held(option, expression, namespace)) for name, expression in option.given)
     expected = tuple((name, _expected(option, expression, namespace)) for name, expression in option.expected)
@@ -79,10 +79,10 @@ def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Exam
 
 
 def require_fit(request: Request) -> None:
-    """See to it that examples fit what the cell declares, before anything is asked.
+    """Check that the examples fit the declared inputs and outputs, before the model is asked.
 
     Raises:
-        InvalidRequest: one does not.
+        InvalidRequest: one does not fit.
     """
     if request.examples:
         from autocoder_jupyter.engine.examples import check_examples

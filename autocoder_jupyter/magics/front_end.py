@@ -1,4 +1,4 @@
-"""What a front end that speaks to us adds to a notebook. Most do not, and then all of this is as it begins."""
+"""State that the JupyterLab extension adds to a notebook. Without the extension the defaults stay."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class FrontEnd:
-    """Filled in by the room `lab`, which is above this one.
+    """Set by `autocoder_jupyter.lab`, which may import this package; this package does not import it.
 
     Args:
-        settings: what the person set in JupyterLab's settings page, checked; by the setting's name.
-        views: shown every state of every job, beside the card.
-        has_page: whether a page of ours is there, which can render what only it knows.
-        say_settings: gives a page the chance to say its settings before a cell reads them; returns soon.
+        settings: the checked values of JupyterLab's settings page, by the setting's name.
+        views: they receive every state of every job, in addition to the card.
+        has_page: whether a page with the extension is connected, which can render the extension's mime types.
+        say_settings: processes settings that a page has sent, before a cell reads them; returns soon.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

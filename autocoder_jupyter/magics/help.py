@@ -1,4 +1,4 @@
-"""The help text, made from the tables of options and subcommands."""
+"""The help text, generated from the tables of options and subcommands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Then NAME.run(data) calls the function, NAME itself shows it, and %autocode SUBC
 
 
 def help_text() -> str:
-    """All of it: the cell, its options, the settings, the subcommands."""
+    """The help text: the syntax of a cell, its options, the settings and the subcommands."""
     options = [
         (_flags(option.flags, option.placeholder, option.choices), option.help) for option in OPTIONS if option.flags
     ]

@@ -1,4 +1,4 @@
-"""Code on its way into a cell of the notebook: it is what it looks like, and has the name of its result."""
+"""Prepare code for a new cell: hidden characters are escaped, and the function gets the name of its result."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ def insertable(code: str, name: str) -> str:
     """The code of a result as a cell: it defines `growth`, not `run`.
 
     Raises:
-        InvalidRequest: see `readable`.
+        InvalidRequest: as for `readable`.
     """
     return renamed(readable(code, name), name)
 
 
 def readable(code: str, name: str) -> str:
-    """Code that is what it looks like: in strings and comments, hidden characters become escapes of the same meaning.
+    """Code without hidden characters: in strings and comments they become escapes with the same meaning.
 
     Raises:
-        InvalidRequest: it would then be other code.
+        InvalidRequest: the escapes would change the code.
     """
     shown = visible_block(code)
     try:

@@ -1,4 +1,4 @@
-"""What the inspector of a result needs of this notebook, and which inspectors are open."""
+"""Connect the inspector of a result to this notebook, and keep track of the open inspectors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import Excerpt, Overview
 
 MAX_OPEN = 12
-"""Inspectors that are alive at a time; the one that was shown longest ago is frozen first."""
+"""Maximum number of live inspectors. The one that was shown longest ago is frozen first."""
 
 MAX_VARIABLES = 100
-"""Variables of one type that the form looks at."""
+"""Maximum number of variables of one type that the form checks."""
 
 
 def subject_of(result: CodeGenEvalResult) -> Subject:
-    """A result that is done."""
+    """The subject of an inspector for a result that is done."""
     from autocoder_jupyter.engine.journal import sent_record
 
     report = result.report
@@ -41,7 +41,7 @@ def subject_of(result: CodeGenEvalResult) -> Subject:
 
 
 def subject_of_report(report: Report, journal_root: Any) -> Subject:
-    """A run of which only the record is left."""
+    """The subject of an inspector for a run of which only the record exists."""
     from autocoder_jupyter.engine.journal import sent_record
 
     return Subject(
@@ -50,7 +50,7 @@ def subject_of_report(report: Report, journal_root: Any) -> Subject:
 
 
 class _Samples:
-    """The overviews of a result's samples, made once for each share."""
+    """The overviews of a result's samples, computed once for each sharing level."""
 
     def __init__(self, result: CodeGenEvalResult) -> None:
         self._result = result
@@ -66,11 +66,11 @@ class _Samples:
 
 
 class NotebookCaller:
-    """The way from the form to the function: the notebook's variables in, the outputs out.
+    """Calls the function from the inspector's form, with variables of the notebook.
 
     Args:
-        result: with a function that can be trusted.
-        namespace: of the notebook; it is only read.
+        result: a successful result.
+        namespace: of the notebook; it is not changed.
     """
 
     def __init__(self, result: CodeGenEvalResult, namespace: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ class NotebookCaller:
         self._namespace = namespace
 
     def variables(self, spec: InputSpec) -> Sequence[Variable]:
-        """The variables of the notebook that have the type of an input, and whether they fit."""
+        """The variables that have the type of an input, each with the reason why it does not fit, if any."""
         from autocoder_jupyter.magics.references import kind_of
 
         names = [
@@ -92,13 +92,13 @@ class NotebookCaller:
         from autocoder_jupyter.magics.references import kind_of
 
         value = self._namespace.get(name)
-        if kind_of(value) == "table":  # of another library: converted, and looked at, when it is used
+        if kind_of(value) == "table":  # a table of another library is converted and checked when it is used
             return Variable(name, type(value).__name__)
         why = self._result.misfit(spec.name, value)  # a sentence about the input; the variable's name stands before it
         return Variable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
 
     def sample(self, name: str) -> str:
-        """The size of the sample of an input; "" when there is none."""
+        """The size of the sample of an input; "" if there is none."""
         samples = self._result.original_samples
         return _size(samples[name]) if name in samples else ""
 
@@ -106,7 +106,7 @@ class NotebookCaller:
         """The value of a variable as it is now.
 
         Raises:
-            InvalidRequest: it is gone, or is no data any more.
+            InvalidRequest: it no longer exists, or is no longer data.
         """
         from autocoder_jupyter.data.capture import capture
 
@@ -115,7 +115,7 @@ class NotebookCaller:
         return capture(self._namespace[variable])
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the function; its outputs by name."""
+        """Run the function. Returns its outputs by name."""
         names = [spec.name for spec in self._result.declared_outputs]
         value = await self._result.run.aio(**arguments)
         return {names[0]: value} if len(names) == 1 else dict(zip(names, value, strict=True))
@@ -136,7 +136,7 @@ def _size(value: Any) -> str:
 
 @dataclass
 class Inspectors:
-    """The inspectors of this kernel: one for each result, and the newest result only of each name."""
+    """The inspectors of this kernel: one for the newest result of each name."""
 
     _open: dict[str, tuple[CodeGenEvalResult, Inspector]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -148,18 +148,18 @@ class Inspectors:
         editor: Editor | None = None,
         version_manager: VersionManager | None = None,
     ) -> Inspector:
-        """The inspector of a result; the one of an older result of that name is frozen.
+        """The inspector of a result. The inspector of an older result with that name is frozen.
 
         Args:
-            result: that is done.
+            result: a result that is done.
             namespace: of the notebook.
-            editor: the way to test what a person writes.
-            version_manager: the versions of its name.
+            editor: tests code and tests that the user has edited.
+            version_manager: manages the versions of its name.
 
         Raises:
             ImportError: ipywidgets is not installed.
         """
-        with self._lock:  # a result that was awaited is shown from a thread of its own
+        with self._lock:  # a pending result is shown from another thread
             return self._of(result, namespace, editor, version_manager)
 
     def _of(
@@ -191,7 +191,7 @@ class Inspectors:
         return inspector
 
     def freeze(self) -> None:
-        """Freeze all of them."""
+        """Freeze all inspectors."""
         with self._lock:
             for _, inspector in self._open.values():
                 inspector.freeze()

@@ -1,4 +1,4 @@
-"""From a job that was started to what a person sees of it: the bound name, the card, the strip, the waiting cell."""
+"""Show a started job: bind its name, show its card and its buttons, and wait in the cell where that is wanted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.waiting import NO_FUNCTION, Ending, wait_in_cell
 
 
 def waits(notebook: Notebook, settings: Settings) -> bool:
-    """Whether the cell itself waits: when told to, and by default where nobody could look later."""
+    """Whether the cell waits: as `wait` is set; by default in a terminal and in a run without a user."""
     if settings.origins["wait"] != "default":
         return bool(settings["wait"])
     return notebook.is_headless or notebook.is_terminal
@@ -30,11 +30,11 @@ def show_job(
     """Bind the name of a job to its result and show its card.
 
     Args:
-        notebook: where it was started.
-        job: of that name.
-        card: listens to it already.
-        notices: what the person should know before; a card has it as its notice.
-        views: show the card, in place of an output of the cell.
+        notebook: the notebook of the job.
+        job: the job.
+        card: its card, which already listens to its events.
+        notices: messages to the user. A terminal prints them; elsewhere the card shows them.
+        views: show the card here instead of in the output of the cell.
     """
     notebook.namespace[job.name] = job.result
     started = Launch(job, card, notebook.cell_id)
@@ -42,7 +42,7 @@ def show_job(
     for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
         card.add_view(view)
     card.start()
-    if notebook.is_terminal:  # before it waits, not with the card at the end
+    if notebook.is_terminal:  # printed before the cell waits, because the card comes at the end
         print("\n".join(notices), end="\n" * bool(notices))
     return started
 
@@ -59,20 +59,20 @@ def wait_for(
     """Wait in the cell until a job has ended.
 
     Args:
-        notebook: whose cell waits.
-        started: what to wait for.
-        tell: prints what is new, in a terminal.
-        ask: puts what the job asks to the person: no click reaches a kernel that is busy with the cell.
-        ending: how a failure is said.
-        asks_consent: whether `ask` asks for consent too; else it is said how to give it.
+        notebook: the notebook of the cell.
+        started: the job to wait for.
+        tell: prints the progress in a terminal.
+        ask: asks the user at a prompt, because clicks do not reach a kernel that runs a cell.
+        ending: the text of a failure.
+        asks_consent: whether `ask` also asks for consent. If not, a message explains how to give it.
 
     Raises:
-        GenerationFailed, Cancelled: that is how it ended.
+        GenerationFailed, Cancelled: the job failed or was cancelled.
     """
 
     def decline() -> None:
         if started.job.pending_approval is not None:
-            started.job.decline()  # nobody is there to be asked
+            started.job.decline()  # no user can be asked
 
     def tell_and_ask() -> None:
         if notebook.is_terminal:
@@ -84,7 +84,7 @@ def wait_for(
 
 
 def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
-    """The card, what a page adds, and the strip of buttons where somebody could click them; nothing in a terminal."""
+    """The views of a job: those of a page, the card, and the buttons if a user can click them. None in a terminal."""
     if notebook.is_terminal:
         return
     yield from notebook.front_end.views
@@ -96,5 +96,5 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
         return
     from autocoder_jupyter.display.controls import Controls
 
-    with contextlib.suppress(ImportError):  # without ipywidgets there is %autocode cancel
+    with contextlib.suppress(ImportError):  # without ipywidgets there are no buttons; %autocode cancel works
         yield Controls(started.job, started.card.state, for_page=has_page())

@@ -1,4 +1,4 @@
-"""`%%autocode`, `%autocode` and `%%autocode_test`: only the wiring. What they do is in `cell.py` and `line/`."""
+"""The magics `%%autocode`, `%autocode` and `%%autocode_test`; see `cell.py`, `line/` and `own_tests.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AutocodeMagics(Magics):
 
     Args:
         shell: IPython's.
-        jobs: takes the place of `autocoder_jupyter.jobs`.
+        jobs: used instead of `autocoder_jupyter.jobs`.
     """
 
     def __init__(self, shell: Any, jobs: Jobs | None = None) -> None:

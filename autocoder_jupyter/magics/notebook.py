@@ -1,4 +1,4 @@
-"""What the magics need of the place where they run."""
+"""The notebook as the magics see it: the shell, its settings, and the jobs that it started."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 _log = redacting_logger(__name__)
 
 RESULT_TYPE = ("autocoder_jupyter.result.handle", "CodeGenEvalResult")
-"""Module and name of the type that the magics bind; by name, so that nothing is imported to ask."""
+"""Module and name of the type that a cell binds. It is checked by name, so that its module need not be imported."""
 
 CODE_RESULT_TYPE = ("autocoder_jupyter.jobs.code_result", "CodeModeResult")
-"""The same of what a cell with `--mode tools` binds."""
+"""The same for a cell with `--mode tools`."""
 
 
 class Job(Protocol):
-    """A generation that runs, or ran; or a run of code mode.
+    """A generation or a run of code mode, running or ended.
 
     `request` is a `Request` or a `CodeRequest`, `result` a `CodeGenEvalResult` or a `CodeModeResult`.
     """
@@ -47,12 +47,12 @@ class Job(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name that the cell binds."""
         ...
 
     @property
     def run_id(self) -> str:
-        """Its folder in the journal; "" until there is one."""
+        """The name of its folder in the journal; "" until the folder exists."""
         ...
 
     @property
@@ -67,37 +67,37 @@ class Job(Protocol):
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
-        """The distributions, or the call of a tool, that it waits for."""
+        """The packages, or the tool call, whose approval it waits for."""
         ...
 
     @property
     def pending_questions(self) -> tuple[PlanQuestion, ...] | None:
-        """What its plan asks."""
+        """The questions of its plan to the user."""
         ...
 
     def answer(self, answers: Sequence[str]) -> bool:
-        """Answer that, one for each question."""
+        """Answer these questions, with one answer for each."""
         ...
 
     def obstacle(self) -> str:
-        """What only a person can take out of the way; "" when it goes on by itself."""
+        """What the job waits for and only the user can provide; "" if it waits for nothing."""
         ...
 
     def cancel(self) -> None:
-        """Stop it."""
+        """Cancel it."""
         ...
 
     def approve(self) -> bool:
-        """Allow what it waits for."""
+        """Approve what it waits for."""
         ...
 
     def decline(self) -> bool:
-        """Refuse what it waits for."""
+        """Decline what it waits for."""
         ...
 
 
 class Jobs(Protocol):
-    """The room that runs them; `autocoder_jupyter.jobs` is one."""
+    """Starts and finds jobs; `autocoder_jupyter.jobs` implements it."""
 
     def submit(
         self,
@@ -108,38 +108,38 @@ class Jobs(Protocol):
         listeners: Sequence[Emit] = (),
         draft: Draft | None = None,
     ) -> Job:
-        """Start one, from a draft where there is one; an older one of the same name gives way."""
+        """Start a generation, from a draft if one is given. An older job of the same name is cancelled."""
         ...
 
     def submit_code(self, request: CodeRequest, *, journal_root: Path, listeners: Sequence[Listener] = ()) -> CodeJob:
-        """Start a run of code mode; an older job of the same name gives way."""
+        """Start a run of code mode. An older job of the same name is cancelled."""
         ...
 
     def prepare(self, model: str) -> None:
-        """Import what the first question to a model needs; takes seconds."""
+        """Import the packages that the first question to a model needs. Takes seconds."""
         ...
 
     def current(self, name: str) -> Job | None:
-        """The newest of a name."""
+        """The newest job of a name."""
         ...
 
     def forget(self, name: str) -> None:
-        """Know nothing more of a name."""
+        """Forget the jobs of a name."""
         ...
 
     def all_jobs(self) -> Sequence[Job]:
-        """Those of this kernel."""
+        """All jobs of this kernel."""
         ...
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a cell started, and the card that shows it.
+    """A job that a cell started, and its card.
 
     Args:
-        job: the generation.
-        card: shows it, and holds its state.
-        cell_id: of the cell, where the front end says it.
+        job: the job.
+        card: shows the job, and holds its state.
+        cell_id: the id of the cell, if the front end sends it.
         started: seconds since 1970.
     """
 
@@ -151,17 +151,17 @@ class Launch:
 
 @dataclass(frozen=True)
 class Notebook:
-    """The shell, the traits, and what was started here, by name.
+    """The shell, the settings, and the jobs that were started here.
 
     Args:
         shell: IPython's.
         traits: the `%config` object.
-        given_jobs: takes the place of `autocoder_jupyter.jobs`.
-        launched: what was started here, the newest of each name.
-        front_end: what a page of ours adds.
-        prepared: whether somebody has begun to.
-        told: what the person was told in full already, and is reminded of in a line.
-        own_tests: the person's own tests by the function's name, then by cell.
+        given_jobs: used instead of `autocoder_jupyter.jobs`.
+        launched: the newest job that was started here, by name.
+        front_end: state that the JupyterLab extension adds.
+        prepared: set when `prepare` was called.
+        told: keys of messages that were shown in full; the next time they are shortened to one line.
+        own_tests: the user's own tests, by the function's name, then by cell.
     """
 
     shell: Any
@@ -175,7 +175,7 @@ class Notebook:
 
     @property
     def jobs(self) -> Jobs:
-        """The room that runs generations."""
+        """The module that runs the jobs."""
         room: Any = self.given_jobs or importlib.import_module("autocoder_jupyter.jobs")
         return room  # type: ignore[no-any-return]
 
@@ -197,25 +197,26 @@ class Notebook:
 
     @property
     def is_headless(self) -> bool:
-        """Whether nobody sits in front of it: nbclient, papermill and nbconvert allow no input."""
+        """Whether it runs without a user: nbclient, papermill and nbconvert do not allow input."""
         return not self.is_terminal and not getattr(self.shell.kernel, "_allow_stdin", True)
 
     @property
     def cell_id(self) -> str | None:
-        """The id of the cell that runs, where the front end says it; JupyterLab and VS Code do."""
+        """The id of the running cell, if the front end sends it. JupyterLab and VS Code do."""
         ask = getattr(self.shell, "get_parent", None)
         parent: Mapping[str, Any] = (ask() if ask else None) or {}
         found = (parent.get("metadata") or {}).get("cellId")
         return found if isinstance(found, str) else None
 
     def own_tests_of(self, name: str) -> str:
-        """All own tests of a function, one module; "" when there are none."""
+        """All own tests of a function as one module; "" if there are none."""
         return "\n\n\n".join(source.strip("\n") for source in self.own_tests.get(name, {}).values())
 
     def prepare(self) -> None:
-        """Have ready what the first generation needs, from a thread of its own; returns at once.
+        """Start to import what the first generation needs, in a separate thread. Returns at once.
 
-        For when a person writes a cell: that takes longer than the imports, which the first answer else waits for.
+        Called when the user begins to write a cell. Writing takes longer than the imports, so the first generation
+        does not wait for them.
         """
         if not self.prepared.is_set():
             self.prepared.set()
@@ -225,20 +226,20 @@ class Notebook:
     def _prepare(self) -> None:
         try:
             self.jobs.prepare(self.settings()["model"])
-        except Exception:  # a cell that runs says it to the person
+        except Exception:  # the cell will report the error when it runs
             _log.info("nothing could be prepared", exc_info=True)
 
     def settings(self, flags: Mapping[str, Any] | None = None) -> Settings:
-        """The settings that hold for a cell with these flags."""
+        """The effective settings of a cell with these flags."""
         return resolve(flags or {}, self.traits.given(), Path.cwd(), os.environ, self.front_end.settings)
 
     def config_again(self, job: Job) -> AgentConfig:
-        """How a run was done, for doing it again: with what is demanded of the sandbox by now, too."""
+        """The configuration of a job, to run it again. It also includes the sandbox minimum that is set now."""
         demanded = job.config.sandbox_minimum.narrowed_by(self.settings().sandbox_minimum)
         return dataclasses.replace(job.config, sandbox_minimum=demanded)
 
     def show(self, html: str, text: str) -> None:
-        """Put something static into the output of the cell that runs."""
+        """Show static content in the output of the running cell."""
         if self.is_terminal:
             print(text)
             return
@@ -246,17 +247,17 @@ class Notebook:
 
 
 def is_result(value: object) -> bool:
-    """Whether a value is a function that a cell binds."""
+    """Whether a value is the result of a cell that generates a function."""
     return _is_a(value, RESULT_TYPE)
 
 
 def is_code_result(value: object) -> bool:
-    """Whether a value is an answer that a cell with `--mode tools` binds."""
+    """Whether a value is the result of a cell with `--mode tools`."""
     return _is_a(value, CODE_RESULT_TYPE)
 
 
 def is_ours(value: object) -> bool:
-    """Whether a value is what a cell binds, of either kind."""
+    """Whether a value is the result of a cell of either kind."""
     return is_result(value) or is_code_result(value)
 
 

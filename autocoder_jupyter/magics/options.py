@@ -1,11 +1,11 @@
-"""Every option of `%%autocode`, said once.
+"""The table of all options of `%%autocode`.
 
 The parser, the `%config` traits, the settings file, the environment, completion and the help text are all made from
 `OPTIONS`. An option is either about *this function* (`-o`, `-c` …; only in a cell) or about *how* it is made
 (`--model`, `--share` …; also `%config Autocode.model`, `[tool.autocode] model`, `AUTOCODE_MODEL`). The latter stand
 with the settings of `AgentConfig` (`settings/config.py`), the rest here.
 
-The pyproject.toml of a folder may be a stranger's. What an option may do there, until the person agreed, is its `rule`.
+The pyproject.toml of a folder is not trusted until the user agrees. The `rule` of an option says what it may do there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FUNCTION = (
     ),
     Option(
         "sample",
-        "hand over data under a name; without an expression, the variable of that name",
+        "pass data under a name; without an expression, the variable of that name",
         flags=("-s", "--sample"),
         placeholder="NAME[=EXPRESSION]",
         repeatable=True,
@@ -64,7 +64,7 @@ _FUNCTION = (
     ),
     Option(
         "example",
-        "an input and what must come out for it, frames or values, compared by values",
+        "inputs and the expected outputs, as frames or values; compared by value",
         flags=("--example",),
         placeholder='"[NAME=]INPUT, … -> [NAME=]OUTPUT, …"',
         repeatable=True,
@@ -89,7 +89,7 @@ _FUNCTION = (
         example="monthly=@MonthlySchema",
     ),
 )
-"""What this function is."""
+"""Options that describe the function."""
 
 _CODE_MODE = (
     Option(
@@ -114,7 +114,7 @@ _CODE_MODE = (
     ),
     Option(
         "continue",
-        "go on with the conversation of this name: what was said, its tools, and what its code defined",
+        "continue the conversation of this name, with its messages, its tools, and what its code defined",
         flags=("--continue",),
         placeholder="NAME",
         is_setting=False,
@@ -122,7 +122,7 @@ _CODE_MODE = (
         example="rates",
     ),
 )
-"""Code that calls functions of the notebook."""
+"""Options of code mode."""
 
 _CELL = (
     Option(
@@ -135,7 +135,7 @@ _CELL = (
     ),
     Option(
         "refresh",
-        "ask the model anew although a function is kept; the same as --cache override",
+        "ask the model again although a function is recorded; the same as --cache override",
         flags=("--refresh",),
         kind="flag",
         is_setting=False,
@@ -153,7 +153,7 @@ _CELL = (
     ),
     Option(
         "refine",
-        "start from the function that has this name; the text below says what is to be otherwise",
+        "start from the existing function of this name; the text below says what to change",
         flags=("--refine",),
         kind="flag",
         is_setting=False,
@@ -170,7 +170,7 @@ _CELL = (
     ),
     Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False, modes=BOTH),
 )
-"""What the cell does."""
+"""Options that describe the cell."""
 
 OPTIONS: tuple[Option, ...] = (
     *_FUNCTION,

@@ -1,11 +1,11 @@
-"""The outputs of a call as the last line of a cell: each under its name, tables as tables, figures as pictures."""
+"""Show the outputs of a call as the last line of a cell: each under its name, as a table, a picture or text."""
 
 from __future__ import annotations
 
 from typing import Any
 
 OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
-"""Module and name of the type; by name, so that nothing is imported to ask."""
+"""Module and name of the type. It is checked by name, so that its module need not be imported."""
 
 
 def outputs_page(outputs: Any) -> str:
@@ -20,7 +20,7 @@ def outputs_page(outputs: Any) -> str:
 
 
 def _of_pandas(value: Any) -> Any:
-    """A table of another library as one of pandas, which can be shown; any other value as it is."""
+    """A table of another library converted to pandas, to show it. Any other value is returned unchanged."""
     from autocoder_jupyter.data.foreign import converted
 
     table = converted(value)

@@ -1,4 +1,4 @@
-"""`%%autocode_test NAME`: tests of the person's own, in cells before or after the one that asks for the function."""
+"""`%%autocode_test NAME`: the user's own tests, in cells before or after the cell of the function."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from autocoder_jupyter.magics.launching import waits
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.settings.option import Option
 
-_CLEAR = Option("clear", "forget all own tests of this function", flags=("--clear",), kind="flag")
+_CLEAR = Option("clear", "remove all own tests of this function", flags=("--clear",), kind="flag")
 _FLAGS: Mapping[str, Option] = dict.fromkeys(_CLEAR.flags, _CLEAR)
 _USAGE = "Write %%autocode_test NAME, then test functions as pytest knows them."
 
 
 def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
-    """Keep the tests of a cell, and verify against them what is there already under the name.
+    """Store the tests of a cell, and run them against the function if it exists already.
 
     Raises:
-        InvalidRequest: the cell cannot be understood.
+        InvalidRequest: the cell is not valid.
         AutocodeError: the cell waits, and the generation failed.
     """
     arguments = read_arguments(split_words(line), _FLAGS)
@@ -38,9 +38,9 @@ def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
 
 
 def _with_cell(cells: dict[str, str], cell_id: str | None, body: str, name: str) -> dict[str, str]:
-    """The tests with those of this cell, which take the place of what it said before.
+    """All tests of a function, with the new tests of this cell instead of its earlier ones.
 
-    Where a front end does not say which cell it is, a cell takes the place of those that define one of its names.
+    If the front end does not send the cell's id, the cell replaces those that define a test of the same name.
     """
     from autocoder_jupyter.engine.own_tests import check_own_tests, names_in
 
@@ -60,7 +60,7 @@ def _with_cell(cells: dict[str, str], cell_id: str | None, body: str, name: str)
 
 
 def _verify(notebook: Notebook, name: str) -> None:
-    """Run what was asked for under this name once more, if it was asked without these tests."""
+    """Run the request of this name again, if it was run without these tests."""
     source = notebook.own_tests_of(name)
     count = f"{_count(source)} of yours" if source else "no tests of yours"
     known = notebook.launched.get(name)
@@ -72,7 +72,7 @@ def _verify(notebook: Notebook, name: str) -> None:
         return
     request = dataclasses.replace(known.job.request, own_tests=source)
     config = notebook.config_again(known.job)
-    if config.cache == "override":  # it was asked anew once; what was answered then counts
+    if config.cache == "override":  # the run before asked the model again; its answers are used now
         config = dataclasses.replace(config, cache="auto")
     launch(notebook, request, config, waits=waits(notebook, notebook.settings()))
 

@@ -1,6 +1,6 @@
-"""What a result shows before it is finished: a line, in whose place the result appears when it is there.
+"""Show a pending result: a line that is replaced by the result when it is done.
 
-Who runs all cells at once reaches the cell that shows a result long before there is one.
+*Run All* executes the cell that shows a result long before the result is done.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _log = redacting_logger(__name__)
 
 
 class PendingDisplay:
-    """Shows results for IPython, in an output of its own that can be updated; a value of a cell cannot.
+    """Shows pending results in a separate output, because the output of a cell's value cannot be updated.
 
     Args:
-        notebook: where they are shown.
+        notebook: the notebook that shows them.
         finished: formats a result that is done.
     """
 
@@ -34,11 +34,11 @@ class PendingDisplay:
         self._finished = finished
 
     def __call__(self, result: CodeGenEvalResult | CodeModeResult) -> None:
-        """Show it, and return at once.
+        """Show a result, and return at once.
 
         Raises:
-            NotImplementedError: IPython's way to hear that the other formatters are to be asked: it is done, or
-                nobody sits there who could see it change.
+            NotImplementedError: tells IPython to use the other formatters. The result is done, or no user is there
+                to see the output change.
         """
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
@@ -53,7 +53,7 @@ class PendingDisplay:
         result.on_done(lambda: self._show_soon(result, handle))
 
     def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:
-        """What our page does for outputs whose updates do not reach it, as after it was loaded anew."""
+        """A mime type for pages with the extension: they update outputs themselves after the page was reloaded."""
         from autocoder_jupyter.display.bundles import result_to_come
 
         launch = self._notebook.launched.get(result.name)
@@ -62,8 +62,8 @@ class PendingDisplay:
         return result_to_come(result.name, launch.started)
 
     def _show_soon(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
-        # What ends a job must not wait for a display; and without a context of its own, the update would belong to
-        # the cell that ran when it was made.
+        # The thread that ends a job must not wait for a display. Without a new context, the update would be sent as
+        # output of the cell that ran when this was created.
         show = Context().run
         threading.Thread(target=show, args=(self._show, result, handle), name="autocode-result", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""How far a run is, in a terminal: lines that are printed while its cell waits."""
+"""Print the progress of a generation in a terminal while its cell waits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from autocoder_jupyter.display.state import CardState
 
 
 class TerminalProgress:
-    """Prints a line whenever a stage begins or an agent's tool call has ended, and the card at the end.
+    """Prints a line when a stage begins or a tool call of an agent has ended, and the card at the end.
 
-    Call it on the thread that waits, never from behind.
+    Call it only on the thread that waits.
 
     Args:
-        card: of the run.
+        card: the card of the run.
     """
 
     def __init__(self, card: LiveCard[CardState]) -> None:

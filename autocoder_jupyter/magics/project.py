@@ -1,4 +1,4 @@
-"""`[tool.autocode]` of the nearest pyproject.toml, which a stranger may have written; and what of it needs a yes."""
+"""Read `[tool.autocode]` of the nearest pyproject.toml. The file is not trusted: some settings need permission."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from autocoder_jupyter.untrusted.visible import visible
 NAME = "pyproject.toml"
 
 PART = "settings"
-"""The part of a folder that these permissions are."""
+"""The name of the part (`Permission.part`) for settings."""
 
 MOST_BYTES = 2**19
-"""A larger file is refused unread."""
+"""A larger file is refused without reading it."""
 
 _LONGEST_KEY = 60
 
@@ -38,18 +38,18 @@ class Project:
     """The settings of a folder.
 
     Args:
-        folder: which holds the pyproject.toml; where there is none, where the search for one began.
-        values: by setting, checked.
+        folder: the folder of the pyproject.toml; if there is none, the folder where the search began.
+        values: the checked values, by setting.
     """
 
     folder: Path
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def permissions(self, defaults: Mapping[str, Any]) -> tuple[Permission, ...]:
-        """What of it nobody may have without a person's yes; the same on every machine, whatever its person set.
+        """The settings that need the user's permission. They do not depend on the machine or on the user's settings.
 
         Args:
-            defaults: what holds when nobody says anything; what allows no more than that needs no yes.
+            defaults: the default values. A value that allows no more than its default needs no permission.
         """
         return tuple(
             _permission(SETTINGS[name], value, self.values)
@@ -59,11 +59,11 @@ class Project:
 
 
 def read_project(folder: Path) -> Project:
-    """The settings of the nearest pyproject.toml that can be reached upwards from a folder.
+    """The settings of the nearest pyproject.toml in a folder or its parents.
 
     Raises:
-        InvalidRequest: the file cannot be read or is not TOML, or a key or a value of the table is wrong. A misspelled
-            limit must not be a limit that silently does not hold.
+        InvalidRequest: the file cannot be read or is not TOML, or a key or a value of the table is wrong. Otherwise a
+            misspelled limit would be ignored silently.
     """
     place = next((place for place in (folder, *folder.parents) if _has_one(place)), None)
     if place is None:
@@ -78,7 +78,7 @@ def read_project(folder: Path) -> Project:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        real = path.resolve(strict=True)  # a link of a folder's file is followed, to a plain file
+        real = path.resolve(strict=True)  # a symbolic link is followed, but only to a regular file
         return parse(Folder(real.parent).read_text(real.name, MOST_BYTES))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else visible(error)
@@ -123,10 +123,10 @@ def _permission(option: Option, value: Any, values: Mapping[str, Any]) -> Permis
 
 
 def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
-    """Where the value of a variable would go, and whether it is meant for that."""
+    """The service to which the value of a variable would be sent, and whether the variable is a key of a provider."""
     from autocoder_jupyter.models.credentials import belongs_to_provider
 
-    if {"api_base", "base_url"} & values.get("litellm_params", {}).keys():  # these win
+    if {"api_base", "base_url"} & values.get("litellm_params", {}).keys():  # they override api_base
         where = "the address in litellm_params"
     else:
         where = "the address in api_base" if "api_base" in values else "the service of the model"
@@ -135,19 +135,19 @@ def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
 
 
 def _machine(address: str) -> str:
-    """Where an address leads, which may look like another: by a user's name before it, by letters of other scripts."""
+    """The host of an address. An address may hide its host by a user name, or by letters of other scripts."""
     try:
         host = urlsplit(address).hostname or ""
         name = host.encode("idna")
         is_clear = bool(host) and host in (name.decode("ascii"), name.decode("idna"))
     except ValueError:
         is_clear = False
-    # Of other letters, clients differ in what they make of them.
+    # HTTP clients convert other letters in different ways.
     return f"the machine {name.decode('ascii')}" if is_clear else "an address that cannot be read"
 
 
 def _shown(value: Any) -> str:
-    """A value in words; of what may be a key within it, only that there is one."""
+    """A value as text. Values in it that may be keys are replaced."""
     if isinstance(value, tuple | list):
         return ", ".join(str(item) for item in value) or "none"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Answering what a plan asks, in words: on a line, or asked one by one where a person sits at a prompt."""
+"""Answer the questions of a plan: with `%autocode answer`, or one after the other at a prompt."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def read_answers(questions: Sequence[PlanQuestion], words: Sequence[str]) -> tuple[str, ...]:
-    """An answer for each question: the option of a number, or the words as they are; "" and "-" leave it to the plan.
+    """One answer for each question: the option with a number, or the text itself; "" and "-" leave it to the plan.
 
     Raises:
-        InvalidRequest: there are more answers than questions, or a number has no option.
+        InvalidRequest: there are more answers than questions, or there is no option with a number.
     """
     if len(words) > len(questions):
         raise InvalidRequest(
@@ -45,7 +45,7 @@ def _answer(question: PlanQuestion, word: str) -> str:
 
 
 def ask_at_prompt(job: Job) -> None:
-    """Ask what the plan of a job asks, with `input`; the end of input leaves the rest to the plan."""
+    """Ask the questions of a job's plan with `input`. The end of input leaves the rest to the plan."""
     questions = job.pending_questions
     if questions is None:
         return

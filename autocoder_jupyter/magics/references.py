@@ -1,4 +1,4 @@
-"""`@name` in prose and `-s name=expression`: which values of the notebook a request is about."""
+"""Find the data of a request: `@name` in its text, and `-s name=expression`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.types import Dir, File
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
-"""Not in `me@example.org`, and not in `@@name`, which is how to write an at sign that refers to nothing."""
+"""It does not match `me@example.org`, nor `@@name`, which stands for the text `@name`."""
 
 _WORD = re.compile(r"(?<![\w@.])[A-Za-z_]\w+(?![\w@])")
-"""A word that could be a name: no single letter, no part of an address, nothing behind a dot."""
+"""A word that can be a variable: not a single letter, not part of an e-mail address, not after a dot."""
 
 WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
 
 
 def find_references(prose: str) -> tuple[str, ...]:
-    """The names behind an at sign, each once, in the order of first mention."""
+    """The names after an `@`, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(_REFERENCE.findall(prose)))
 
 
 def kind_of(value: object) -> str | None:
-    """`DataFrame`, `Series`, `File` or `Dir`, or `table` for another library's that converts; None for all else.
+    """`DataFrame`, `Series`, `File` or `Dir`; `table` for one of another library; None for other values.
 
-    Does not import pandas: who has a frame has it.
+    pandas is not imported: if there is a DataFrame, it is imported already.
     """
     if isinstance(value, File | Dir):
         return type(value).__name__
@@ -39,16 +39,16 @@ def kind_of(value: object) -> str | None:
         return "DataFrame"
     if pandas is not None and isinstance(value, pandas.Series):
         return "Series"
-    # Asked of the type: a proxy answers by doing work.
+    # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
     return "table" if converts and not isinstance(value, type) else None
 
 
 def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of a request, captured as it is now: `@name`s in order of mention, then what `-s` adds.
+    """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`.
 
     Raises:
-        InvalidRequest: a name is not there or is no data, or an expression fails.
+        InvalidRequest: a name does not exist or is not data, or an expression fails.
     """
     from autocoder_jupyter.data.capture import capture, require_plain
 
@@ -72,9 +72,9 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
 
 
 def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:
-    """A sentence for each frame or file that the prose names like any other word: perhaps an at sign was forgotten.
+    """A sentence for each frame or file that the text names without an `@`, because the `@` may be missing.
 
-    What the cell hands over or declares is known. A word that is a column of what is handed over may mean that.
+    Names that the cell passes or declares are left out, and so are words that are columns of the passed frames.
     """
     declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs)]
     handed = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
@@ -96,10 +96,10 @@ def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str
 
 
 def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
-    """Free text about the data; `@name` alone is the text in that variable; None where that is a schema of pandera.
+    """The text of `--schema`; `@name` means the text in that variable. None if the variable holds a pandera schema.
 
     Raises:
-        InvalidRequest: the variable is not there, or not text.
+        InvalidRequest: the variable does not exist, or is not text.
     """
     if names_a_schema(schema, namespace):
         return None
@@ -117,7 +117,7 @@ def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
 
 
 def data_names(namespace: Mapping[str, Any]) -> list[str]:
-    """The variables of the notebook that can be referred to."""
+    """The variables of the notebook that `@name` can refer to."""
     return [name for name, value in namespace.items() if not name.startswith("_") and kind_of(value) is not None]
 
 
@@ -179,7 +179,7 @@ def _refuse_other_types(samples: Mapping[str, Any], declared: Mapping[str, str])
 
 
 def _short(value: object) -> str:
-    """A value as source, if that is short."""
+    """A value as source code, if it is short."""
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "…"
     return text if len(text) <= 60 else "…"
 

@@ -1,4 +1,4 @@
-"""`%%autocode NAME --refine`: the request of the function that has the name, with one more wish."""
+"""Build the request of `%%autocode NAME --refine`: that of the existing function, with one more change."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from autocoder_jupyter.versions import Versions
 
 
 def refined_request(command: CellCommand, notebook: Notebook) -> Request:
-    """What a cell with `--refine` asks for: all that was asked before, its wish, and what its options add.
+    """The request of a cell with `--refine`: the existing request, the requested change, and the options of the cell.
 
-    Waits for a function that is in the making, so that a notebook can be run as a whole. A wish that is granted
-    already is not granted twice: the cell then asks for the version that was made for it.
+    Waits for a running job of that name, so that *Run All* works. A change that was made already is not made twice:
+    the request is then that of the version which has it.
 
     Raises:
-        InvalidRequest: there is no function of that name, or none that can be trusted.
+        InvalidRequest: there is no function of that name, or none that passed its tests.
     """
     found = find_current_version(notebook, command.name, good=True)
     if found is None:
@@ -59,7 +59,7 @@ def _nothing_to_refine(notebook: Notebook, name: str) -> InvalidRequest:
 
 
 def _with_wish(found: CurrentVersion, wish: str, versions: Versions) -> Request:
-    """The request with the wish as its last; of one that was granted on the way here, the request from then."""
+    """The request with this change as the last one, or the request of an earlier version that has the change."""
     request, report = found.request, found.report
     if wish not in request.wishes:
         return replace(request, wishes=(*request.wishes, wish), earlier=Earlier.of(report))
@@ -79,6 +79,6 @@ Spec = TypeVar("Spec", bound=InputSpec | OutputSpec)
 
 
 def _by_name(before: tuple[Spec, ...], added: tuple[Spec, ...]) -> tuple[Spec, ...]:
-    """What was declared, and what is declared now; of two with a name the later one."""
+    """The earlier and the new declarations. A new one replaces an earlier one of the same name."""
     again = {spec.name for spec in added}
     return (*(spec for spec in before if spec.name not in again), *added)

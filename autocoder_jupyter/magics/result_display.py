@@ -1,6 +1,6 @@
-"""What a result shows as the last line of a cell: the inspector where it lives, and the static form beside it.
+"""Show a result as the last line of a cell: the inspector as a widget, and the same as static HTML.
 
-The static form goes with every output: it is what a saved notebook, an export or another front end has.
+Every output contains the static HTML, for saved notebooks, exports and front ends without widgets.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class NotebookEditor:
-    """The way of what a person writes in an inspector to its test.
+    """Tests the code and tests that the user edits in an inspector.
 
     Args:
-        notebook: where it is tested.
-        result: whose code and tests are edited.
+        notebook: the notebook of the result.
+        result: the result that is edited.
     """
 
     def __init__(self, notebook: Notebook, result: CodeGenEvalResult) -> None:
@@ -38,7 +38,7 @@ class NotebookEditor:
         return sources(self._notebook, self._result.report)
 
     def retest(self, code: str, tests: str, view: View[CardState]) -> None:
-        """Begin to test them; the name is bound to the result."""
+        """Start to test them. The name is bound to the new result."""
         from autocoder_jupyter.magics.retesting import retest
 
         retest(self._notebook, self._result.name, code, tests, views=(view,))
@@ -48,7 +48,7 @@ class ResultDisplay:
     """Formats results for IPython.
 
     Args:
-        notebook: where they are shown.
+        notebook: the notebook that shows them.
     """
 
     def __init__(self, notebook: Notebook) -> None:
@@ -56,7 +56,7 @@ class ResultDisplay:
         self._inspectors = Inspectors()
 
     def __call__(self, result: CodeGenEvalResult, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """The bundle of a result, by mime type; IPython applies `include` and `exclude`. Never waits."""
+        """The mime bundle of a result; IPython applies `include` and `exclude`. Never waits."""
         words = {"text/plain": repr(result)}
         if self._notebook.is_terminal:
             return words
@@ -74,7 +74,7 @@ class ResultDisplay:
     def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
         if self._notebook.is_headless:
             return None
-        with contextlib.suppress(ImportError):  # without ipywidgets the static form is all there is
+        with contextlib.suppress(ImportError):  # without ipywidgets there is only the static HTML
             notebook = self._notebook
             version_manager = (
                 VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
@@ -83,5 +83,5 @@ class ResultDisplay:
         return None
 
     def close(self) -> None:
-        """Freeze what is open."""
+        """Freeze all open inspectors."""
         self._inspectors.freeze()

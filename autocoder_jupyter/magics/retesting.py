@@ -1,4 +1,4 @@
-"""Testing what a person wrote: the whole evidence in the sandbox, and no model."""
+"""Test code and tests that the user has edited, in the sandbox and without a model."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def retest(
     tests: str | None = None,
     views: tuple[View[CardState], ...] | None = None,
 ) -> None:
-    """Start the test of a person's code and tests; the name is bound to its result.
+    """Start to test the user's code and tests. The name is bound to the new result.
 
     Args:
-        notebook: where it is started.
-        name: of the function.
-        code: the module; what is on disk now by default.
-        tests: its tests; what is on disk now by default.
-        views: show it, in place of a card in the output of the cell.
+        notebook: the notebook.
+        name: the name of the function.
+        code: the module; by default the file on disk.
+        tests: its tests; by default the file on disk.
+        views: show the card here instead of in the output of the cell.
 
     Raises:
-        InvalidRequest: there is no such function, nothing was edited, or what was written cannot be tested at all.
+        InvalidRequest: there is no such function, nothing was edited, or the edited code cannot be tested.
     """
     from autocoder_jupyter.engine.start import edited_draft
 
@@ -45,13 +45,13 @@ def retest(
     job = notebook.jobs.current(name)
     settings = notebook.settings()
     config = notebook.config_again(job) if job is not None else settings.agent_config()
-    # `auto`: what is written is recorded, also where the run before was to ask anew.
+    # `auto`, also if the run before had `override`, so that the edited version is recorded.
     config = replace(config, cache="auto", ask=False)
     launch(notebook, found.request, config, waits=views is None and waits(notebook, settings), draft=draft, views=views)
 
 
 def sources(notebook: Notebook, report: Report) -> tuple[str, str]:
-    """Code and tests of a version as they are on disk now: what a person goes on editing."""
+    """Code and tests of a version as they are on disk now."""
     versions = Versions(notebook.journal_root, report.name)
     edit = edit_of(versions, Version(report.run_id, 0, report))
     return (edit.code, edit.tests) if edit else (report.solution.code if report.solution else "", report.tests)

@@ -1,4 +1,4 @@
-"""Where a setting comes from: flag, then `%config`, pyproject.toml, JupyterLab's page, environment, default."""
+"""Resolve the settings of a cell: flag, `%config`, pyproject.toml, JupyterLab's page, environment, default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Setting(TraitType[Any, Any]):
-    """A trait made from an option. None means *not set here*."""
+    """A trait that is generated from an option. None means *not set here*."""
 
     allow_none = True
     default_value = None
@@ -36,7 +36,7 @@ class _Setting(TraitType[Any, Any]):
         self.info_text = option.expects
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse what the option does not take, and remember it: `%config` reports a refusal in passing only."""
+        """Refuse an invalid value, and store it for `%autocode config`, because `%config` only prints a warning."""
         try:
             checked = self.option.check(value)
         except ValueError:
@@ -49,7 +49,7 @@ class _Setting(TraitType[Any, Any]):
 
 
 class AutocodeTraits(Configurable):
-    """Settings of %%autocode, for this notebook. None means that pyproject.toml, environment or default decide."""
+    """Settings of %%autocode for this notebook. None means that the setting is not set here."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.refused: dict[str, Any] = {}
@@ -70,20 +70,20 @@ Autocode: type[AutocodeTraits] = type(
         **{option.name: _Setting(option).tag(config=True) for option in SETTINGS.values()},
     },
 )
-"""One trait a setting, so that `%config Autocode.share = "stats"` works, and completes."""
+"""One trait per setting, so that `%config Autocode.share = "stats"` works and is completed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for one cell.
+    """The effective settings of one cell.
 
     Args:
-        values: by setting.
-        origins: where each value comes from: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
+        values: the values, by setting.
+        origins: the source of each value: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
             `default`.
-        folder: which holds the pyproject.toml.
-        permissions: what that file asks for and no folder has without the person's yes.
-        waiting: those of them that would hold now, had the person agreed.
+        folder: the folder of the pyproject.toml.
+        permissions: the settings of that file that need the user's permission.
+        waiting: those of them that are not used because the permission is missing.
     """
 
     values: Mapping[str, Any]
@@ -96,10 +96,10 @@ class Settings:
         return self.values[name]
 
     def agent_config(self) -> AgentConfig:
-        """The same as the engine takes it, checked as an agent's settings are.
+        """The settings as the `AgentConfig` of the engine, checked like those of `AutoCoderAgent`.
 
         Raises:
-            InvalidRequest: a value that a setting cannot have.
+            InvalidRequest: a setting has a value that is not allowed.
         """
         from autocoder_jupyter.agent.settings import agent_config
         from autocoder_jupyter.settings.parameters import SYSTEM
@@ -123,11 +123,11 @@ class Settings:
 
     @property
     def sandbox_minimum(self) -> SandboxMinimum:
-        """What is demanded of the sandbox, and where that is written."""
+        """The required minimum of the sandbox, and where it is set."""
         return SandboxMinimum(self.values["sandbox_minimum"], by=self._place_of("sandbox_minimum"))
 
     def _place_of(self, name: str) -> str:
-        """Where a setting is written, for a person who wants to change it."""
+        """A description of the place where a setting is set, for a user who wants to change it."""
         option = SETTINGS[name]
         places = {
             "flag": f"{option.flags[0] if option.flags else name} of the cell",
@@ -146,21 +146,21 @@ def resolve(
     environ: Mapping[str, str],
     lab: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings that hold.
+    """Resolve the effective settings.
 
-    A folder may be a stranger's. What its pyproject.toml sets holds as far as each option's rule goes; beyond that only
-    where the person agreed to it, and never where it allows more than they themselves do on JupyterLab's page or in the
-    environment. Flags and `%config` are theirs too, and win.
+    The folder is not trusted. A value of its pyproject.toml is used as far as the option's `rule` allows. Beyond that
+    it is used only with the user's permission, and never if it allows more than the user's own value on JupyterLab's
+    page or in the environment. Flags and `%config` are the user's and take precedence.
 
     Args:
-        flags: what the cell gives.
-        traits: what `%config` gives.
-        folder: where the search for the nearest pyproject.toml begins, upwards.
+        flags: the settings of the cell.
+        traits: the settings of `%config`.
+        folder: the folder where the search for pyproject.toml begins; it continues in the parents.
         environ: environment variables.
-        lab: what JupyterLab's settings page gives, checked.
+        lab: the checked settings of JupyterLab's settings page.
 
     Raises:
-        InvalidRequest: pyproject.toml or the environment give something that cannot be used.
+        InvalidRequest: pyproject.toml or the environment has a value that is not allowed.
     """
     default = defaults()
     otherwise = _merged(("default", default), ("environment", read_environment(environ)), ("JupyterLab", lab or {}))
@@ -188,18 +188,18 @@ def resolve(
 
 
 def _merged(*layers: tuple[str, Mapping[str, Any]]) -> dict[str, tuple[str, Any]]:
-    """By setting, where it comes from and its value; a later layer wins."""
+    """The source and the value of each setting. A later layer overrides an earlier one."""
     return {name: (origin, value) for origin, layer in layers for name, value in layer.items()}
 
 
 def _standing(option: Option, wanted: Any, otherwise: Any, *, own: bool) -> Literal["holds", "waits", "never"]:
-    """How it is with what a folder sets: it holds, it waits for the person's yes, or they have ruled it out.
+    """The status of a value of a folder: it is used, it waits for permission, or the user's own setting excludes it.
 
     Args:
         option: the setting.
-        wanted: what the folder sets.
-        otherwise: what holds else.
-        own: whether that is the person's own choice.
+        wanted: the value of the folder.
+        otherwise: the value that is used without the folder.
+        own: whether `otherwise` was set by the user.
     """
     if option.rule == "free":
         return "holds"
@@ -211,7 +211,7 @@ def _standing(option: Option, wanted: Any, otherwise: Any, *, own: bool) -> Lite
 
 
 def defaults() -> dict[str, Any]:
-    """What holds when nobody says anything; those of `AgentConfig`, and False for the rest."""
+    """The default values: those of `AgentConfig`, and False for the others."""
     from autocoder_jupyter.request import AgentConfig
 
     config = AgentConfig()
@@ -219,11 +219,11 @@ def defaults() -> dict[str, Any]:
 
 
 def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings that JupyterLab's settings page gives; None and "" give nothing.
+    """Check the settings of JupyterLab's settings page. None and "" mean *not set*.
 
     Returns:
-        What can be used, by name; and of what cannot, one sentence each. A page cannot be made to fail as a cell can,
-        and one wrong value must not take the others with it.
+        The valid settings by name, and one sentence for each invalid one. No exception is raised, because one wrong
+        value must not disable the others.
     """
     usable, refused = {}, {}
     for name, value in values.items():
@@ -241,10 +241,10 @@ def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that `AUTOCODE_…` variables give; an empty one gives nothing.
+    """Read the settings of `AUTOCODE_…` variables. An empty variable means *not set*.
 
     Raises:
-        InvalidRequest: a value cannot be used.
+        InvalidRequest: a value is not allowed.
     """
     values = {}
     for option in SETTINGS.values():

@@ -1,4 +1,4 @@
-"""Did you mean … ?"""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
-    """One line that offers what was probably meant, else lists what there is; empty when there is nothing.
+    """One line that suggests similar names, or else lists the known names; empty if there are none.
 
     Args:
-        word: what was written.
-        known: what could have been written.
-        mark: put in front of each offered word, such as `@`.
+        word: the misspelled word.
+        known: the known names.
+        mark: a prefix for each suggested name, such as `@`.
     """
     names = list(dict.fromkeys(known))
     folded = {name.casefold(): name for name in names}

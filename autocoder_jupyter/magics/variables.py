@@ -1,4 +1,4 @@
-"""The data that a request can refer to, in a few words: names, types, sizes, columns. Nothing is computed on it."""
+"""Describe the variables that a request can refer to: name, type, size and columns. Nothing is computed on the data."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _log = redacting_logger(__name__)
 
 MOST_VARIABLES = 200
 MOST_COLUMNS = 100
-"""Of one variable."""
+"""Maximum number of columns that are listed for one variable."""
 
 MOST_COLUMNS_IN_ALL = 3000
-"""Then only the number of columns is said: a message must stay small, and making it must not take time."""
+"""With more columns in total, only their number is sent: messages must stay small and fast."""
 
 MOST_OTHERS = 1000
-"""Names that are told without more than their type."""
+"""Maximum number of other variables, which are listed with their type only."""
 
 HINTED_COLUMNS = 3
 
 MOST_CHARACTERS = 120
-"""Of a label or a dtype."""
+"""Maximum length of a label or a dtype."""
 
 
 class Column(TypedDict):
@@ -37,7 +37,7 @@ class Column(TypedDict):
 
 
 class Facts(TypedDict):
-    """What can be said of a value without computing anything."""
+    """Facts about a value that need no computation."""
 
     rows: NotRequired[int]
     columns: NotRequired[list[Column]]
@@ -53,10 +53,10 @@ class Variable(Facts):
 
 
 def describe(namespace: Mapping[str, Any]) -> list[Variable]:
-    """Each variable as JSON; on the thread that owns the data.
+    """Describe each variable as JSON. Call it on the thread that owns the data.
 
-    A table of another library says its size and columns where the library holds them ready (polars, pyarrow); of
-    others it is only said that they are there, because to ask could compute or fetch.
+    For tables of polars and pyarrow, size and columns are available without computation. For other libraries only
+    the type is sent, because an attribute could start a computation.
     """
     described: list[Variable] = []
     left = MOST_COLUMNS_IN_ALL
@@ -73,9 +73,9 @@ def describe(namespace: Mapping[str, Any]) -> list[Variable]:
 
 
 def others(namespace: Mapping[str, Any]) -> dict[str, str]:
-    """What else the notebook has, that no request can refer to and no result may take the name of: types by name.
+    """The types of the other variables by name: a request cannot refer to them, and a result must not replace them.
 
-    Values are not looked at, and results are not among them, because a new one may take their place.
+    The values are not inspected. Results are left out, because a new result may replace them.
     """
     found: dict[str, str] = {}
     for name, value in tuple(namespace.items()):
@@ -108,7 +108,7 @@ def _facts(kind: str, name: str, value: Any, most: int) -> Facts:
         if kind == "Series":
             return _table(len(value), 1, [(name if value.name is None else value.name, value.dtype)], most)
         return _foreign(value, most)
-    except Exception:  # whatever a subclass or another library makes of it; the variable is there all the same
+    except Exception:  # a subclass or another library may raise anything; the variable is still listed
         _log.debug("%s cannot be described", name, exc_info=True)
         return {}
 
@@ -124,7 +124,7 @@ def _foreign(value: Any, most: int) -> Facts:
 
 
 def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int) -> Facts:
-    said: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and to say one takes microseconds
+    said: dict[int, tuple[Any, str]] = {}  # most columns share a few dtypes, and formatting one takes microseconds
     shown: list[Column] = []
     for label, dtype in islice(columns, most):
         if id(dtype) not in said:
@@ -136,6 +136,6 @@ def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int)
 def _short(value: object) -> str:
     try:
         text = visible(str(value)[: MOST_CHARACTERS + 1])
-    except Exception:  # a label can be any object
+    except Exception:  # a label can be an object of any type
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""What a person can do with the versions of a function, by a line and in the inspector; each says what became of it."""
+"""Restore, pin and remove versions of a function, for the line magics and the inspector."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LONGEST = 60
 
 
 class VersionManager:
-    """The versions of one name.
+    """Manages the versions of one name. Each action returns a sentence that describes its effect.
 
     Args:
-        notebook: where the name is bound.
-        name: of the function.
+        notebook: the notebook in which the name is bound.
+        name: the name of the function.
     """
 
     def __init__(self, notebook: Notebook, name: str) -> None:
@@ -37,7 +37,7 @@ class VersionManager:
         return versions_of(self._notebook, self._name)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The versions, oldest first, each under `HEADINGS`; the first cell is its number."""
+        """One row per version, oldest first, with the columns `HEADINGS`. The first cell is the number."""
         versions = self._versions
         counting = versions.last_good()
         return [
@@ -46,14 +46,14 @@ class VersionManager:
         ]
 
     def table(self) -> str:
-        """The same as HTML."""
+        """The rows as an HTML table."""
         return markup.table(HEADINGS, self.rows())
 
     def restore(self, word: str) -> str:
-        """Let an earlier version count again, and bind the name to it.
+        """Make an earlier version the current one, and bind the name to it.
 
         Raises:
-            InvalidRequest: it is none, never passed, or the name is in work.
+            InvalidRequest: there is no such version, it never passed its tests, or a job of that name is running.
         """
         require_idle(self._notebook, self._name)
         version = self._good(word)
@@ -65,10 +65,10 @@ class VersionManager:
         )
 
     def pin(self, word: str = "") -> str:
-        """Hold on to a version whatever the request says: the one that counts, or another.
+        """Pin a version, so that it is used for any request. By default the current version.
 
         Raises:
-            InvalidRequest: as `restore`.
+            InvalidRequest: as for `restore`.
         """
         require_idle(self._notebook, self._name)
         counting = self._versions.last_good()
@@ -86,7 +86,7 @@ class VersionManager:
         )
 
     def unpin(self) -> str:
-        """Let go of the pinned version."""
+        """Unpin the pinned version."""
         if self._versions.choice.pinned is None:
             return f"{self._name} was not pinned."
         self._versions.pin(None)
@@ -96,7 +96,7 @@ class VersionManager:
         """Remove a version from disk.
 
         Raises:
-            InvalidRequest: it is none, or the name is in work.
+            InvalidRequest: there is no such version, or a job of that name is running.
         """
         require_idle(self._notebook, self._name)
         version = find_version(self._notebook, self._name, word)
@@ -107,7 +107,7 @@ class VersionManager:
         )
 
     def difference(self, before: str, after: str) -> str:
-        """What changed in request, assumptions and code between two versions, as HTML."""
+        """The differences in request, assumptions and code between two versions, as HTML."""
         old, new = (find_version(self._notebook, self._name, word) for word in (before, after))
         was, now = (version.report.solution.code if version.report.solution else "" for version in (old, new))
         said = "".join(f"<div>{markup.text(line)}</div>" for line in asked_otherwise(self._versions, old, new))
@@ -124,7 +124,7 @@ class VersionManager:
 
 
 def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]:
-    """What was asked otherwise for two versions, and how they read the request, in a line each."""
+    """The differences between the requests and between the assumptions of two versions, one line each."""
     from autocoder_jupyter.versions.changes import changes
 
     was, now = ((version.report.plan.assumptions if version.report.plan else ()) for version in (old, new))
@@ -168,7 +168,7 @@ def _short(text: str) -> str:
 
 
 def bind(notebook: Notebook, name: str, version: Version) -> None:
-    """Bind the name to a recorded version; what the notebook captured for the name stays its default arguments."""
+    """Bind the name to a recorded version. The captured samples of the name remain its default arguments."""
     from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.result.recorded import result_of
 
@@ -182,10 +182,10 @@ def bind(notebook: Notebook, name: str, version: Version) -> None:
 
 
 def require_idle(notebook: Notebook, name: str) -> None:
-    """Leave alone what is in work.
+    """Require that no job of this name is running.
 
     Raises:
-        InvalidRequest: it is.
+        InvalidRequest: one is running.
     """
     job = notebook.jobs.current(name)
     if job is not None and not job.done:

@@ -1,4 +1,4 @@
-"""Waiting for a job inside a cell, so that ■ does what a person expects."""
+"""Wait for a job in a cell, with a useful reaction to an interrupt (■)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from autocoder_jupyter.magics.notebook import Launch
 
 @dataclass(frozen=True)
 class Ending:
-    """How it is said that there is nothing in the end.
+    """The text of a failure.
 
     Args:
-        what: comes behind the name.
-        hint: what to do next; `{name}` stands for the name.
+        what: the text after the name.
+        hint: the next step; `{name}` is replaced by the name.
     """
 
     what: str
@@ -29,10 +29,10 @@ NO_FUNCTION = Ending("could not be built", "The best attempt is on {name}: %auto
 NO_ANSWER = Ending("has no answer", "What its code did: %autocode show {name}.")
 
 SECOND_CHANCE = 2.0
-"""Seconds after a first interrupt in which another one cancels."""
+"""Seconds after a first interrupt in which a second one cancels the job."""
 
 LAST_UPDATE_SECONDS = 3.0
-"""How long the end of a job may take to reach the card."""
+"""Seconds to wait until the card shows the end of a job."""
 
 
 def wait_in_cell(
@@ -42,20 +42,20 @@ def wait_in_cell(
     ending: Ending = NO_FUNCTION,
     asks: bool = False,
 ) -> bool:
-    """Wait until the job ends. A first interrupt lets go of the job, a second one soon after cancels it.
+    """Wait until the job ends. A first interrupt ends the waiting, a second one soon after cancels the job.
 
     Args:
-        launch: what to wait for.
-        progress: called now and then, on this thread.
-        ending: how a failure is said.
-        asks: whether `progress` itself asks for consent; else it is said how to give it.
+        launch: the job to wait for.
+        progress: called regularly on this thread.
+        ending: the text of a failure.
+        asks: whether `progress` asks for consent. If not, a message explains how to give it.
 
     Returns:
-        Whether it ended; False when it goes on in the background.
+        Whether it ended; False if it continues in the background.
 
     Raises:
-        GenerationFailed: it ended without a function that can be trusted.
-        AutocodeError: what the generation itself raised: no key, no sandbox, cancelled.
+        GenerationFailed: it ended without a function that passed.
+        AutocodeError: the error of the generation, such as a missing key or sandbox, or a cancellation.
     """
     try:
         _until_done(launch, progress, asks=asks)
@@ -73,8 +73,8 @@ def _until_done(
 ) -> None:
     deadline = None if limit is None else time.monotonic() + limit
     job = launch.job
-    # How far it is stands on the card, right above.
-    # What the plan asks, the cell asks by itself (`progress`).
+    # The card above shows the progress.
+    # `progress` asks the questions of the plan.
     wait = Wait(Awaited(job.name, str, "", lambda: "" if asks or job.pending_questions else job.obstacle()))
     with print_obstacles(wait) as tell_obstacle:
         while not job.done and (deadline is None or time.monotonic() < deadline):

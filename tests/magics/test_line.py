@@ -266,7 +266,7 @@ def test_no_table_of_a_line_makes_a_formula_of_two_prices(shell: Any, monkeypatc
     from autocoder_jupyter.magics import doctor
 
     monkeypatch.setattr(doctor, "examine", lambda settings: [("price", "$3 in, $15 out", "")])
-    monkeypatch.setattr("autocoder_jupyter.magics.line.surroundings.examine", doctor.examine)
+    monkeypatch.setattr("autocoder_jupyter.magics.line.information.examine", doctor.examine)
     shell.run("%autocode doctor")
     assert '<table class="mathjax_ignore' in shell.display_pub.outputs[-1]["data"]["text/html"]
 

@@ -1,4 +1,4 @@
-"""`%%autocode NAME --mode tools …`: from the command to a running job and a bound name."""
+"""Run a cell with `--mode tools`: build the request, start a job, and bind the name to the pending result."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def build_code_request(command: CellCommand, notebook: Notebook, settings: Settings) -> CodeRequest:
-    """What a cell asks of code mode, its frames captured as they are now.
+    """The request of a cell for code mode. The frames are captured as they are now.
 
     Raises:
-        InvalidRequest: a tool, a frame or the conversation is not there, or cannot be used.
+        InvalidRequest: a tool, a frame or the conversation does not exist or cannot be used.
     """
     earlier = earlier_of(notebook, command.continues)
     before = restored_context(notebook, earlier)
@@ -58,11 +58,11 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
 
 
 def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, notices: tuple[str, ...] = ()) -> None:
-    """Start a run, bind its name to the pending result at once, and show its card, with the notices.
+    """Start a run, bind its name to the pending result at once, and show its card with the notices.
 
     Raises:
-        InvalidRequest: code mode cannot work with what the request holds.
-        GenerationFailed, Cancelled: the cell waited, and that is how it ended.
+        InvalidRequest: code mode cannot use a part of the request.
+        GenerationFailed, Cancelled: the cell waited, and the run failed or was cancelled.
     """
     card = LiveCard(
         CodeState(
@@ -82,7 +82,7 @@ def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, no
 
 
 def preview_code(request: CodeRequest) -> str:
-    """What the first question to the model says, after the conversation so far."""
+    """The text of the first question to the model, after the conversation so far."""
     before = "" if request.earlier is None else f"[what was said in {request.earlier.name}]\n\n"
     agent = agent_of(request)
     asked = "\n\n".join(filter(None, (request.message, agent.described(request.frames))))
@@ -90,7 +90,7 @@ def preview_code(request: CodeRequest) -> str:
 
 
 def retried(request: CodeRequest) -> CodeRequest:
-    """The same, asked anew."""
+    """The same request, with new answers of the model."""
     return dataclasses.replace(request, settings={**request.settings, "cache": "override"})
 
 

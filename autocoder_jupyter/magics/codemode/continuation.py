@@ -1,4 +1,4 @@
-"""`--continue NAME`: the conversation of that name, of this kernel or as it is recorded."""
+"""Find the conversation that `--continue NAME` goes on with, in this kernel or in the record on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autocoder_jupyter.untrusted.folder import Folder
 
 @dataclass(frozen=True)
 class ConversationContext:
-    """What a conversation has so far; the fields are those of `CodeRequest`."""
+    """The tools and data of a conversation so far; the fields are those of `CodeRequest`."""
 
     conversation: str = ""
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class ConversationContext:
 
 
 def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
-    """The conversation that goes on; None for a new one.
+    """The conversation to continue; None for a new one.
 
     Raises:
         InvalidRequest: there is no conversation of that name.
@@ -51,7 +51,7 @@ def earlier_of(notebook: Notebook, name: str | None) -> Earlier | None:
 
 
 def conversations(notebook: Notebook) -> list[str]:
-    """The names that `--continue` can have: of this kernel, and of the record beside the notebook."""
+    """The conversations that `--continue` can name: those of this kernel, and the recorded ones."""
     held = [name for name, value in notebook.namespace.items() if is_code_result(value) and not name.startswith("_")]
     root = notebook.journal_root
     recorded = (name for name in Folder(root.parent).names(root.name) if load_record(root, name) is not None)
@@ -59,10 +59,10 @@ def conversations(notebook: Notebook) -> list[str]:
 
 
 def restored_context(notebook: Notebook, earlier: Earlier | None) -> ConversationContext:
-    """What it has so far: as it was given in this kernel, or the notebook's variables of the recorded names.
+    """The tools and frames of a conversation: those of this kernel, or the variables with the recorded names.
 
     Raises:
-        InvalidRequest: a variable of it is not there any more.
+        InvalidRequest: one of these variables no longer exists.
     """
     if earlier is None:
         return ConversationContext()

@@ -1,4 +1,4 @@
-"""What an answer shows as the last line of a cell: its card, and its charts below it."""
+"""The display of an answer of code mode as the last line of a cell: its card, and its charts below the card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AnswerDisplay:
     """Formats answers for IPython.
 
     Args:
-        notebook: where they are shown.
+        notebook: the notebook that shows them.
     """
 
     def __init__(self, notebook: Notebook) -> None:
@@ -23,7 +23,7 @@ class AnswerDisplay:
         self._pending = PendingDisplay(notebook, self)
 
     def __call__(self, result: CodeModeResult, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """The bundle of an answer, by mime type. Never waits."""
+        """The mime bundle of an answer. Never waits."""
         words = {"text/plain": repr(result)}
         if self._notebook.is_terminal:
             return words
@@ -38,10 +38,10 @@ class AnswerDisplay:
         return {"text/html": render_html(state_of(result)), **words}
 
     def show(self, result: CodeModeResult) -> None:
-        """Show an answer that is to come, or one with charts, in outputs of its own.
+        """Show a pending answer, or an answer with charts, in separate outputs.
 
         Raises:
-            NotImplementedError: IPython's way to hear that the other formatters are to be asked.
+            NotImplementedError: tells IPython to use the other formatters.
         """
         if result.done:
             self._show_with_charts(result)

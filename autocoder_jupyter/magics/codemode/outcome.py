@@ -1,4 +1,4 @@
-"""What no event says of a run: its answer, the value in little, the charts, and what was sent."""
+"""Add to the state of a card what no event contains: the answer, a short form of the value, charts, sent requests."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from autocoder_jupyter.types.overview import Glimpse
 
 
 def completed(state: CodeState, job: CodeJob, journal_root: Path) -> CodeState:
-    """The last state of a run with these."""
+    """The last state of a run, with the answer and the requests that were sent."""
     return replace(outcome_of(state, job.result.result), sent=read_sent_messages(journal_root, job))
 
 
 def outcome_of(state: CodeState, result: Any) -> CodeState:
-    """A state with the answer of a result."""
+    """A state, with the answer of a result."""
     return replace(state, summary=result.summary, value=_glimpse(result.value), charts=result.charts)
 
 
 def state_of(result: CodeModeResult) -> CodeState:
-    """The card's last state, made of a result alone."""
+    """The last state of the card, rebuilt from a result."""
     done = result.result
     blocks = tuple(
         BlockState(block.turn, block.code, block.ok, block.observed, block.error or "") for block in done.blocks
@@ -61,7 +61,7 @@ def state_of(result: CodeModeResult) -> CodeState:
 
 
 def read_sent_messages(journal_root: Path, job: CodeJob) -> str:
-    """The last request that a run sent to the model, whole, below a line of facts; "" when nothing was sent."""
+    """The complete last request that a run sent to the model, below a line of facts; "" if nothing was sent."""
     from autocoder_jupyter.engine.journal import sent_record
 
     requests = sent_record(journal_root, job.conversation, job.run_id).get("requests", [])

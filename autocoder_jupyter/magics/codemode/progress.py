@@ -1,4 +1,4 @@
-"""How far a run is, in a terminal; and asking for consent at a prompt."""
+"""Progress of a run of code mode in a terminal, and the prompt that asks for consent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 class CodeProgress:
-    """Prints a line whenever something new is done or a call has ended, and the card at the end.
+    """Prints a line when a step begins or a call has ended, and the card at the end.
 
-    Call it on the thread that waits, never from behind.
+    Call it only on the thread that waits.
 
     Args:
-        card: of the run.
+        card: the card of the run.
     """
 
     def __init__(self, card: LiveCard[CodeState]) -> None:
@@ -39,7 +39,7 @@ class CodeProgress:
 
 
 def ask_consent_at_prompt(job: CodeJob) -> None:
-    """Ask whether the call that waits may be made, with `input`; the end of input refuses it."""
+    """Ask with `input` whether the waiting call is allowed. The end of input declines it."""
     waiting = job.pending_approval
     if waiting is None:
         return

@@ -1,4 +1,4 @@
-"""What `--mode`, `--tool` and `--continue` say. Nothing is looked up here."""
+"""Parse `--mode`, `--tool` and `--continue`. No variable is looked up here."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from autocoder_jupyter.settings.option import Mode
 
 @dataclass(frozen=True)
 class ToolOption:
-    """`--tool alias=name`; without an alias, the last part of the name is what the code calls.
+    """`--tool alias=name`; without an alias, the code uses the last part of the name.
 
     Args:
         alias: the name in the code.
-        name: of a variable of the notebook, with attributes behind dots: `client.latest`.
+        name: a variable of the notebook, or an attribute of one: `client.latest`.
     """
 
     alias: str
@@ -26,20 +26,20 @@ class ToolOption:
 
 
 def mode_of(given: Mapping[str, Any]) -> Mode:
-    """What a cell makes: as `--mode` says; without it, a conversation can only go on in code mode."""
+    """The mode of a cell: that of `--mode`, or `tools` if the cell has `--continue`."""
     mode: Mode = given.get("mode", "tools" if "continue" in given else "function")
     return mode
 
 
 def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None:
-    """Accept no option that would do nothing.
+    """Refuse options that have no effect in this mode.
 
     Args:
-        given: names of options.
-        mode: of the cell.
+        given: names of the options of the cell.
+        mode: the mode of the cell.
 
     Raises:
-        InvalidRequest: one of them belongs to another kind of cell.
+        InvalidRequest: an option belongs to the other mode.
     """
     for option in (option for option in OPTIONS if option.name in given and mode not in option.modes):
         flag = option.flags[0]
@@ -52,7 +52,7 @@ def read_tools(texts: Sequence[str]) -> tuple[ToolOption, ...]:
     """The tools of a cell, in order.
 
     Raises:
-        InvalidRequest: one has no name, or two have the same.
+        InvalidRequest: a tool has no name, or two have the same name.
     """
     tools = tuple(map(_tool, texts))
     aliases = [tool.alias for tool in tools]
@@ -63,10 +63,10 @@ def read_tools(texts: Sequence[str]) -> tuple[ToolOption, ...]:
 
 
 def read_continued(text: str | None, name: str) -> str | None:
-    """The conversation that goes on.
+    """The name of the conversation to continue.
 
     Raises:
-        InvalidRequest: it cannot be the name of one, or it is the cell's own.
+        InvalidRequest: it is not a valid name, or it is the name of the cell itself.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Settings of a cell as the arguments of `CodeModeAgent`."""
+"""Convert the settings of a cell to arguments of `CodeModeAgent`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from autocoder_jupyter.settings.config import RECORDS
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
-    """The arguments that settings decide. What nobody set is left to code mode, whose defaults are other ones.
+    """The arguments for the settings that are set. For the others, code mode uses its own defaults.
 
     Raises:
-        InvalidRequest: a value that a setting cannot have.
+        InvalidRequest: a setting has a value that is not allowed.
     """
     from autocoder_jupyter.codemode import CodeModeAgent, Limits
 
@@ -36,10 +36,10 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _require_privacy(settings: Settings) -> None:
-    """Do not send what a setting keeps back from the model.
+    """Refuse a privacy setting that code mode cannot apply.
 
     Raises:
-        InvalidRequest: a setting does, and code mode cannot.
+        InvalidRequest: such a setting is set.
     """
     if settings.origins["max_sample_rows"] != "default" and settings["share"] == "rows":
         raise InvalidRequest(

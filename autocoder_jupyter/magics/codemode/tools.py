@@ -1,4 +1,4 @@
-"""From the names behind `--tool` to functions of the notebook."""
+"""Find the functions of the notebook that `--tool` names."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.variables import MOST_OTHERS
 
 Tools = Mapping[str, Callable[..., Any]]
-"""By the name that the code calls them by."""
+"""The tools, by their name in the code."""
 
 
 def find_tools(options: Sequence[ToolOption], namespace: Mapping[str, Any]) -> Tools:
     """The functions that the options name.
 
     Raises:
-        InvalidRequest: a name is not there, or is no function; or a result that cannot be called.
+        InvalidRequest: a name does not exist, is not a function, or is a result that cannot be called.
     """
     return {option.alias: _found(option.name, namespace) for option in options}
 
@@ -31,7 +31,7 @@ def tool_names(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def is_tool(value: object) -> bool:
-    """Whether a value can be a tool; a class cannot, and neither can what IPython puts into every notebook."""
+    """Whether a value can be a tool. Classes and the names that IPython adds to every notebook cannot."""
     if isinstance(value, type) or not callable(value):
         return False
     home = str(getattr(value, "__module__", ""))

@@ -1,4 +1,4 @@
-"""`%autocode SUBCOMMAND …`: the table of what there is. Each does its work in the module that it names."""
+"""The table of the subcommands `%autocode SUBCOMMAND …`. Each names the module that implements it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Subcommand:
     """One subcommand.
 
     Args:
-        name: its name, and that of the function that does it.
-        module: of that function, under `magics.line`. It takes the notebook and the `Arguments`.
-        usage: what can follow.
-        help: what it does, one line.
-        least, most: how many words follow, flags not counted.
-        takes_name: whether the first of them is the name of a result.
+        name: its name, and the name of the function that implements it.
+        module: the module of that function, in `magics.line`. The function takes the notebook and the `Arguments`.
+        usage: its arguments, for the help text.
+        help: a description in one line.
+        least, most: the minimum and maximum number of words that follow, without flags.
+        takes_name: whether the first word is the name of a result.
         options: its flags.
-        modes: whether it is about functions, about answers of `--mode tools`, or both.
+        modes: whether it applies to functions, to answers of `--mode tools`, or to both.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What subcommands do for an answer of `--mode tools`, where that is something else than for a function."""
+"""Subcommands for answers of `--mode tools`, where they differ from those for functions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from autocoder_jupyter.magics.notebook import Notebook, is_code_result
 from autocoder_jupyter.magics.version_manager import require_idle
 
 LONGEST = 160
-"""Of a message, in a table."""
+"""Characters of a message that a table shows."""
 
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
-    """The card of an answer; or the code alone."""
+    """Show the card of an answer, or only its code."""
     name = arguments.positional[0]
     for part in ("tests", "report", "timeline"):
         if arguments.given.get(part):
@@ -53,7 +53,7 @@ def _show_recorded(notebook: Notebook, name: str) -> None:
 
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
-    """Ask the model anew for the same, and call the tools anew."""
+    """Ask the model the same request again, and call the tools again."""
     name = arguments.positional[0]
     job = notebook.jobs.current(name)
     if not isinstance(job, CodeJob):
@@ -65,7 +65,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Allow the call that waits, or all of that tool."""
+    """Allow the waiting call, or all calls of that tool."""
     name, *words = arguments.positional
     if words:
         raise InvalidRequest(f"{name} waits for no packages.", hint=f"Write %autocode approve {name}.")
@@ -79,14 +79,14 @@ def approve(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def decline(notebook: Notebook, arguments: Arguments) -> None:
-    """Refuse the call that waits; the code is told so."""
+    """Decline the waiting call. The code gets an error."""
     job, waiting = find_waiting(notebook, arguments.positional[0])
     job.decline()
     print(markup.plain(f"{job.name} may not call {waiting[0]}."))
 
 
 def preview(notebook: Notebook, arguments: Arguments) -> None:
-    """What the run sent to the model last."""
+    """Show the last request that the run sent to the model."""
     name = arguments.positional[0]
     job = find_job(notebook, name)
     sent = read_sent_messages(notebook.journal_root, job) if isinstance(job, CodeJob) else ""
@@ -99,7 +99,7 @@ def preview(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:
-    """What was said in the conversation so far."""
+    """Show the messages of the conversation so far."""
     name = arguments.positional[0]
     job = notebook.jobs.current(name)
     if job is not None and not job.done:
@@ -139,4 +139,4 @@ def _record(notebook: Notebook, name: str) -> CodeRecord:
 HANDLERS: dict[str, Callable[[Notebook, Arguments], None]] = {
     function.__name__: function for function in (show, cancel, wait, retry, approve, decline, preview, history, remove)
 }
-"""By the name of the subcommand."""
+"""The functions by the name of their subcommand."""

@@ -1,4 +1,4 @@
-"""The subcommand about what is kept on this disk: how much it takes, since when nobody used it, and removing it."""
+"""`%autocode cache`: show the size and last use of environments, images, outcomes and runs, and remove unused ones."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from autocoder_jupyter.untrusted.visible import visible
 Row = tuple[str, str, str, str, str]
 
 _LISTED = 20
-"""Environments that are listed one by one."""
+"""Maximum number of environments that are listed one by one."""
 
 _WITH_THE_BASE = frozenset({"iniconfig", "packaging", "pluggy", "pygments", "python-dateutil", "six", "tzdata"})
-"""What the base packages bring along."""
+"""Packages that the base packages depend on."""
 
 _DAY = 24 * 3600.0
 
 
 def cache(notebook: Notebook, arguments: Arguments) -> None:
-    """Show what is kept, or remove what nobody uses.
+    """Show what is cached, or remove what is not used.
 
     Raises:
-        InvalidRequest: another word than `prune`, or a flag without it.
+        InvalidRequest: the word is not `prune`, or a flag is given without it.
     """
     word = arguments.positional[0] if arguments.positional else ""
     flags = [f"--{flag}" for flag in ("all", "runs") if arguments.given.get(flag)]
@@ -80,7 +80,7 @@ def _environments() -> Iterator[Row]:
 
 
 def _packages(folder: Path) -> str:
-    """What an environment holds beyond the base, by name."""
+    """The packages of an environment that are not base packages."""
     from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
     from autocoder_jupyter.sandbox.environments.pins import name_of
 
@@ -120,7 +120,7 @@ def _outcomes() -> Row:
 
 
 def _runs(notebook: Notebook) -> Iterator[Row]:
-    """The runs of this folder, a name a row; nothing of them goes by itself."""
+    """The runs of this folder, one row per name. Runs are never removed automatically."""
     from autocoder_jupyter.sandbox.environments.cleanup import modified, size_of
 
     root = notebook.journal_root
@@ -133,7 +133,7 @@ def _runs(notebook: Notebook) -> Iterator[Row]:
 
 
 def _prune_runs(notebook: Notebook) -> int:
-    """Remove recorded runs that ended without a function; what runs now, and every function, stays."""
+    """Remove recorded runs that ended without a function. Running jobs and all functions are kept."""
     from autocoder_jupyter.sandbox.worker import removal
 
     removed = 0

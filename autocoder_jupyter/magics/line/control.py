@@ -1,4 +1,4 @@
-"""Subcommands that look at jobs and steer them."""
+"""Subcommands that show and control jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def status(notebook: Notebook, arguments: Arguments) -> None:
-    """A table of the jobs of this kernel, and of what earlier ones left: ready, failed or interrupted."""
+    """Show a table of the jobs of this kernel, and of the recorded runs of earlier kernels."""
     jobs = notebook.jobs.all_jobs()
     rows = [(job.name, job.state.replace("_", " "), _doing(notebook, job), job.run_id) for job in jobs]
     rows += _recorded(notebook, {job.name for job in jobs})
@@ -35,7 +35,7 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
-    """What is only on disk: of each name the run that was interrupted, and the version that counts."""
+    """Rows for names that are only on disk: the interrupted run of each, and its current version."""
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):
         if name in known or not name.isidentifier():
@@ -57,7 +57,7 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:
-    """Stop one, or all that run."""
+    """Cancel one job, or all running jobs."""
     everything = bool(arguments.given.get("all"))
     if everything == bool(arguments.positional):
         raise InvalidRequest("Write %autocode cancel NAME, or %autocode cancel --all.")
@@ -71,12 +71,12 @@ def cancel(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def wait(notebook: Notebook, arguments: Arguments) -> None:
-    """Wait for the end; an interrupt lets it go on."""
+    """Wait until a job has ended. An interrupt ends the waiting, not the job."""
     find_job(notebook, arguments.positional[0]).result.wait()
 
 
 def retry(notebook: Notebook, arguments: Arguments) -> None:
-    """Ask the model anew for the same request; of one that was interrupted, only for what it has not answered yet."""
+    """Ask the model the same request again. An interrupted run continues: recorded answers are not asked again."""
     name = arguments.positional[0]
     job, waiting = notebook.jobs.current(name), waits(notebook, notebook.settings())
     if job is not None:
@@ -97,8 +97,9 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ...]:
-    """A sentence, when a run was begun with another backend than it goes on with. The record may be a stranger's, so
-    it decides nothing.
+    """A sentence, if a run was begun with another backend than the one that continues it.
+
+    The record is not trusted, so it does not choose the backend.
     """
     settings = record.get("settings")
     before = settings.get("backend") if isinstance(settings, dict) else None
@@ -108,7 +109,7 @@ def _other_backend(record: Mapping[str, Any], backend: Backend) -> tuple[str, ..
 
 
 def _begun(versions: Versions, run: str) -> Version:
-    """A run that was begun, as a version: of one that was not finished there is what was asked, and nothing else."""
+    """An unfinished run as a version, which contains only its request."""
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.versions import Version
 
@@ -128,10 +129,10 @@ def _begun(versions: Versions, run: str) -> Version:
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Allow what a job waits for; names of packages, when given, must be those.
+    """Approve what a job waits for. Package names, if given, must be exactly those that it waits for.
 
     Raises:
-        InvalidRequest: it waits for nothing, or for others.
+        InvalidRequest: it waits for nothing, or for other packages.
     """
     if arguments.given.get("always"):
         raise InvalidRequest("--always is for calls of tools.", hint="-p in the cell installs without asking.")
@@ -147,14 +148,14 @@ def approve(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def decline(notebook: Notebook, arguments: Arguments) -> None:
-    """Refuse what a job waits for."""
+    """Decline what a job waits for."""
     job, packages = find_waiting(notebook, arguments.positional[0])
     job.decline()
     print(f"{job.name} must do without {', '.join(packages)}.")
 
 
 def answer(notebook: Notebook, arguments: Arguments) -> None:
-    """Answer the questions of a plan; without answers, ask for them one by one."""
+    """Answer the questions of a plan. Without answers, the user is asked one question after the other."""
     name, *words = arguments.positional
     job = find_job(notebook, name)
     questions = job.pending_questions
@@ -172,4 +173,4 @@ def _doing(notebook: Notebook, job: Job) -> str:
     if started is None or started.job is not job:
         return ""
     doing = status_line(started.card.state).removeprefix(f"{job.name}  ")
-    return doing.partition(" · ")[2] if job.done else doing  # the state stands in the column beside it
+    return doing.partition(" · ")[2] if job.done else doing  # the next column has the state

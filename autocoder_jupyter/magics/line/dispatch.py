@@ -1,4 +1,4 @@
-"""From the text of a line to the function that does it."""
+"""Run the subcommand of a line `%autocode …`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from autocoder_jupyter.magics.suggestions import did_you_mean
 
 
 def run_line(notebook: Notebook, line: str) -> None:
-    """Do what `%autocode …` says; alone it is `status`.
+    """Run a line. Without a subcommand it is `status`.
 
     Raises:
-        AutocodeError: the line cannot be understood, or what it asks for cannot be done.
+        AutocodeError: the line is not valid, or the subcommand failed.
     """
     words = split_words(line) or ["status"]
     name = "help" if words[0] in ("-h", "--help") else words[0]
@@ -41,10 +41,10 @@ def _why(command: Subcommand) -> str:
 
 
 def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments], None]:
-    """What a subcommand does for an answer of `--mode tools`.
+    """The function that implements a subcommand for an answer of `--mode tools`.
 
     Raises:
-        InvalidRequest: it is for functions only.
+        InvalidRequest: the subcommand is for functions only.
     """
     if "tools" not in command.modes:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""Subcommands about what a person wrote."""
+"""Subcommands about code and tests that the user has edited."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from autocoder_jupyter.magics.notebook import Notebook
 
 
 def retest(notebook: Notebook, arguments: Arguments) -> None:
-    """Gather the whole evidence for code and tests as they are on disk now; no model is asked."""
+    """Test code and tests as they are on disk now. No model is asked."""
     retesting.retest(notebook, arguments.positional[0])

@@ -1,4 +1,4 @@
-"""The subcommand about a folder that somebody else may have written."""
+"""`%autocode trust`: grant the permissions that a folder asks for, or withdraw them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ YES = "yes"
 
 
 def trust(notebook: Notebook, arguments: Arguments) -> None:
-    """Show what the folder asks for, and ask the person whether they agree.
+    """Show the permissions that the folder asks for, and ask the user to grant them.
 
-    Only an answer that is typed counts: a cell of a stranger's notebook can hold this line too.
+    Only a typed answer counts, because a notebook that somebody else wrote can contain this line.
     """
     if arguments.given.get("show") and arguments.given.get("withdraw"):
         raise InvalidRequest("--show and --withdraw exclude each other.")

@@ -1,4 +1,4 @@
-"""Subcommands about what a generation would use here."""
+"""Subcommands that show models, settings, the state of this machine, and the help text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
-    """The model that is set, and names that could be."""
+    """Show the configured model, and the names of other models."""
     from autocoder_jupyter.models.catalogue import known_models
 
     settings = notebook.settings()
@@ -27,13 +27,13 @@ def models(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def doctor(notebook: Notebook, arguments: Arguments) -> None:
-    """What will be used here, and why."""
+    """Show which sandbox and model will be used, and why."""
     rows = examine(notebook.settings())
     notebook.show(markup.table(("", "", ""), rows), markup.columns(rows))
 
 
 def config(notebook: Notebook, arguments: Arguments) -> None:
-    """Every setting: its value, and where that comes from."""
+    """Show every setting with its value and where the value comes from."""
     settings = notebook.settings()
     refused = notebook.traits.refused
     waiting = {
@@ -54,12 +54,12 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:
-    """All options and subcommands."""
+    """Show all options and subcommands."""
     print(help_text())
 
 
 def _shown(value: object) -> str:
-    """A value for the table; of a dictionary the keys only, because values may be secrets."""
+    """A value for the table. Of a dictionary only the keys, because the values may be secrets."""
     if value is None:
         return "–"
     if isinstance(value, tuple | list):

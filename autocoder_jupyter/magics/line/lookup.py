@@ -1,4 +1,4 @@
-"""Finding a job or a result by the name that a person typed."""
+"""Find a job, a result or a version by the name that the user typed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def find_job(notebook: Notebook, name: str) -> Job:
     """The newest job of a name.
 
     Raises:
-        InvalidRequest: this kernel ran none.
+        InvalidRequest: this kernel has no job of that name.
     """
     job = notebook.jobs.current(name)
     if job is None:
@@ -27,10 +27,10 @@ def find_job(notebook: Notebook, name: str) -> Job:
 
 
 def find_waiting(notebook: Notebook, name: str) -> tuple[Job, tuple[str, ...]]:
-    """The newest job of a name and the packages that it waits for.
+    """The newest job of a name, and the packages that it waits for.
 
     Raises:
-        InvalidRequest: there is no such job, or it waits for no approval.
+        InvalidRequest: there is no such job, or it does not wait for an approval.
     """
     job = find_job(notebook, name)
     packages = tuple(job.pending_approval or ())
@@ -40,7 +40,7 @@ def find_waiting(notebook: Notebook, name: str) -> tuple[Job, tuple[str, ...]]:
 
 
 def find_result(notebook: Notebook, name: str) -> Any:
-    """A result: the variable of that name, else that of the newest job, else the report of the last run on disk.
+    """The variable of that name, else the result of its newest job, else the report of its last run on disk.
 
     Raises:
         InvalidRequest: there is none.
@@ -65,7 +65,7 @@ def find_result(notebook: Notebook, name: str) -> Any:
 
 
 def is_answer(notebook: Notebook, name: str) -> bool:
-    """Whether a name is that of an answer of `--mode tools`, by its newest job, its variable, or the record."""
+    """Whether a name belongs to an answer of `--mode tools`: by its newest job, its variable, or the record."""
     job = notebook.jobs.current(name)
     if job is not None:
         return is_code_result(job.result)
@@ -77,10 +77,10 @@ def is_answer(notebook: Notebook, name: str) -> bool:
 
 
 def find_callable(notebook: Notebook, name: str) -> Any:
-    """As `find_result`, but one that can be called and exported.
+    """Like `find_result`, but a result that can be called and exported.
 
     Raises:
-        InvalidRequest: there is none, or only its report.
+        InvalidRequest: there is none, or only a report.
     """
     result = find_result(notebook, name)
     if not is_result(result):
@@ -99,7 +99,7 @@ def versions_of(notebook: Notebook, name: str) -> Versions:
 
 
 def last_run(notebook: Notebook, name: str) -> str:
-    """The id of the run that was begun or finished last; "" when there is none."""
+    """The id of the newest run, finished or not; "" if there is none."""
     versions = versions_of(notebook, name)
     interrupted = versions.interrupted()
     finished = [version.id for version in versions.all()]
@@ -107,7 +107,7 @@ def last_run(notebook: Notebook, name: str) -> str:
 
 
 def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
-    """Whether another kernel of this machine works on a run that was begun."""
+    """Whether another kernel of this machine is working on an unfinished run."""
     from autocoder_jupyter.sandbox.environments.locking import cache_folder
     from autocoder_jupyter.versions.turns import is_taken, lock_of
 
@@ -115,7 +115,7 @@ def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
 
 
 def find_version(notebook: Notebook, name: str, word: str) -> Version:
-    """A recorded version by its number, or by the beginning of its id.
+    """A recorded version, by its number or by the beginning of its id.
 
     Raises:
         InvalidRequest: there is none.

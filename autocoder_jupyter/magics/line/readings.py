@@ -1,4 +1,4 @@
-"""Subcommand that takes another reading of a request: the way of a terminal for *Use this reading*."""
+"""`%autocode reading`: list the other readings of a request, and refine the function to one of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def reading(notebook: Notebook, arguments: Arguments) -> None:
-    """Tell the readings of a name that the second opinion found; with a number, make that one a wish and refine."""
+    """List the readings that the second opinion found. With a number, refine the function to that reading."""
     name, *number = arguments.positional
     job = find_job(notebook, name)
     if not job.done:

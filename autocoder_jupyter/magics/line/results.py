@@ -23,7 +23,7 @@ _PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
-    """The inspector of a result, as its name in the last line of a cell shows it; or one side of it, as it is."""
+    """Show the inspector of a result, or one part of it."""
     result = find_result(notebook, arguments.positional[0])
     parts = [part for part in _PARTS if arguments.given.get(part)]
     timeline = bool(arguments.given.get("timeline"))
@@ -38,7 +38,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     pending = not getattr(result, "done", True)
     if is_result(result) and part == "all" and not notebook.is_terminal:
         data, metadata = notebook.shell.display_formatter.format(result)
-        if data:  # else it is in an output of its own already
+        if data:  # without data, it is already shown in a separate output
             words = {} if pending else {"text/plain": render_text(subject_of(result))}
             notebook.shell.display_pub.publish({**data, **words}, metadata)
         return
@@ -68,7 +68,7 @@ def _show_timeline(notebook: Notebook, name: str, result: Any) -> None:
 
 
 def diff(notebook: Notebook, arguments: Arguments) -> None:
-    """What changed in request and code between two versions, or between two attempts of one."""
+    """Show the differences between two versions, or between two attempts of one version."""
     name, *versions = arguments.positional
     if len(versions) == 1:
         raise InvalidRequest("Two versions make a difference.", hint=f"Write %autocode diff {name} A B.")
@@ -86,13 +86,13 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
-    """Write the function as a script."""
+    """Export the function as a script."""
     name, path = arguments.positional
     print(f"Written to {find_callable(notebook, name).export(path)}")
 
 
 def insert(notebook: Notebook, arguments: Arguments) -> None:
-    """Offer the code as the next cell."""
+    """Insert the code as the next cell."""
     name = arguments.positional[0]
     result = _finished(find_result(notebook, name), name)
     if result.solution is None:
@@ -101,7 +101,7 @@ def insert(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _sources(notebook: Notebook, name: str) -> dict[str, str]:
-    """The code of every version by its number, and of every attempt of one as `2.1`, `2.2` …"""
+    """The code of every version by its number, and of every attempt as `2.1`, `2.2` …"""
     result = _finished(find_result(notebook, name), name)
     known = versions_of(notebook, name).all()
     reports = {str(version.number): version.report for version in known} or {"1": getattr(result, "report", result)}
@@ -118,7 +118,7 @@ def _finished(result: Any, name: str) -> Any:
 
 
 def _last_two(name: str, sources: Mapping[str, str]) -> tuple[str, str]:
-    """The last two versions, else the last two attempts of the only one."""
+    """The last two versions; if there is only one, its last two attempts."""
     versions = [version for version in sources if "." not in version]
     candidates = versions if len(versions) > 1 else [version for version in sources if "." in version]
     if len(candidates) < 2:

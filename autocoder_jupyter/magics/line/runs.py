@@ -11,7 +11,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 
 
 def preview(notebook: Notebook, arguments: Arguments) -> None:
-    """What the last run of a name sent to the model."""
+    """Show what the last run of a name sent to the model."""
     name = arguments.positional[0]
     job = notebook.jobs.current(name)
     run_id = job.run_id if job is not None else last_run(notebook, name)

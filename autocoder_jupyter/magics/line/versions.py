@@ -1,4 +1,4 @@
-"""Subcommands about the versions of a function: what they are, and which of them counts."""
+"""Subcommands that list and change the versions of a function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:
-    """The versions of a name, oldest first: who made them, why, what they rest on, what was asked, what it cost."""
+    """Show the versions of a name, oldest first, with author, reason, evidence, request and cost."""
     name = arguments.positional[0]
     rows = VersionManager(notebook, name).rows()
     if not rows:
@@ -25,13 +25,13 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def restore(notebook: Notebook, arguments: Arguments) -> None:
-    """Let an earlier version count again, and bind the name to it."""
+    """Make an earlier version the current one, and bind the name to it."""
     name, word = arguments.positional
     print(VersionManager(notebook, name).restore(word))
 
 
 def pin(notebook: Notebook, arguments: Arguments) -> None:
-    """Hold on to a version whatever the request says, or let go of it."""
+    """Pin a version, so that it is used for any request, or unpin it."""
     name, *words = arguments.positional
     if arguments.given.get("off"):
         if words:
@@ -42,7 +42,7 @@ def pin(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def rename(notebook: Notebook, arguments: Arguments) -> None:
-    """Give a function and all its versions another name."""
+    """Rename a function and all its versions."""
     old, new = arguments.positional
     versions = versions_of(notebook, old)
     if not versions.folders():
@@ -64,7 +64,7 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def remove(notebook: Notebook, arguments: Arguments) -> None:
-    """Remove a version, or all of them, from disk."""
+    """Remove one version or all versions from disk."""
     name, *words = arguments.positional
     everything = bool(arguments.given.get("all"))
     if everything == bool(words):
