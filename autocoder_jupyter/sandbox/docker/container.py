@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.engine import Engine, engine_errors
 from autocoder_jupyter.sandbox.docker.reaper import owner_labels
-from autocoder_jupyter.sandbox.docker.streams import MOUNT, PRELUDE, Attached, NotConnected, SocketListener, Streams
+from autocoder_jupyter.sandbox.docker.streams import PRELUDE, Attached, NotConnected, SocketListener, Streams
 from autocoder_jupyter.sandbox.host.process import ExitReason, Stream
+from autocoder_jupyter.sandbox.programs.socket_streams import MOUNT
 from autocoder_jupyter.sandbox.protocol import Limits
 
 if TYPE_CHECKING:

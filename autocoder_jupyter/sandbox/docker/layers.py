@@ -39,6 +39,7 @@ from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
+from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
         entries = [f"{PACKAGES}/{entry.name}" for entry in sorted(target.iterdir()) if _holds_modules(entry)]
         compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/tests?/"]
         # Some packages carry files that are no Python of this version; that is no reason to fail.
-        steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', _LENIENT, *compiler, *entries])}")
+        steps.append(f"RUN {json.dumps([*_BARE_PYTHON, '-c', program_text('ignore_failure'), *compiler, *entries])}")
     if recipe.parent.id == base.image.id:
         steps.append(f"COPY {json.dumps([PATH_FILE, f'{base.trial.site_packages}/{PATH_FILE}'])}")
     labels = {KIND: recipe.kind, BASE_ID: base.image.id, LOCK: " ".join(map(_label, recipe.lock))}
@@ -208,8 +209,6 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
 
 _BARE_PYTHON = ("python3", "-I", "-S")
 """Steps run as root: by an interpreter that runs no `.pth` file and no `sitecustomize` of a package."""
-
-_LENIENT = "import subprocess, sys; subprocess.run(sys.argv[1:])"
 
 
 def path_line(site_packages: str) -> str:

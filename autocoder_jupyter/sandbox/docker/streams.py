@@ -22,22 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-MOUNT = "/run/autocode"
-SOCKET = "worker"
-PIECE = 1 << 18
-BUFFER = 1 << 20
-"""Of a socket or pipe, in bytes. Large ones mean fewer switches between the two processes; the kernel caps the wish."""
+from autocoder_jupyter.sandbox.programs import program_text
+from autocoder_jupyter.sandbox.programs.socket_streams import BUFFER, SOCKET
 
-# Runs before the loader in the container: connects three times and puts the sockets in place of the standard streams.
-# The order is the host's order of accepting. After the third one nothing listens any more.
-PRELUDE = f"""\
-import os, socket
-for fd in range(3):
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect("{MOUNT}/{SOCKET}")
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, {BUFFER})
-        os.dup2(link.fileno(), fd)
-"""
+PIECE = 1 << 18
+
+PRELUDE = program_text("socket_streams")
+"""Runs in the container before the loader."""
 
 
 @dataclass(frozen=True)

@@ -13,41 +13,11 @@ from typing import Any
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.docker.container import Start, Transport, run_once
 from autocoder_jupyter.sandbox.docker.engine import Engine
+from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Limits
 
 LIMITS = Limits(memory=256 << 20, processes=32, disk=16 << 20)
 SECONDS = 30.0
-
-PROGRAM = """
-import json, os, platform, sys, sysconfig
-
-def first(*paths):
-    for path in paths:
-        try:
-            with open(path) as file:
-                return file.read().strip()
-        except OSError:
-            pass
-    return ""
-
-status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
-groups = "/sys/fs/cgroup"
-facts = {
-    "python_version": list(sys.version_info[:2]),
-    "release": platform.python_version(),
-    "machine": platform.machine(),
-    "libc": list(platform.libc_ver()),
-    "site_packages": sysconfig.get_path("purelib"),
-    "user": os.getuid(),
-    "capabilities": int(status["CapEff"], 16),
-    "no_new_privileges": status.get("NoNewPrivs", "").strip() == "1",
-    "read_only": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
-    "networks": sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else [],
-    "memory": first(groups + "/memory.max", groups + "/memory/memory.limit_in_bytes"),
-    "processes": first(groups + "/pids.max", groups + "/pids/pids.max"),
-}
-os.write(1, json.dumps(facts).encode())
-"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +76,7 @@ def known_transport(engine: Engine) -> Transport | None:
 
 
 def _run(engine: Engine, image: str, transport: Transport | None) -> Trial:
-    start = Start(engine, image, PROGRAM, LIMITS, role="trial")
+    start = Start(engine, image, program_text("container_trial"), LIMITS, role="trial")
     if transport is None and engine.same_host:
         try:
             return _read(run_once(start, "sockets", seconds=SECONDS), "sockets")

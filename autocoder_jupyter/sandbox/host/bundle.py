@@ -9,36 +9,9 @@ import functools
 import json
 from pathlib import Path
 
-LOADER = """
-import importlib.abc, importlib.util, json, os, sys
+from autocoder_jupyter.sandbox.programs import program_text
 
-def read(size):
-    parts = []
-    while size:
-        part = os.read(0, min(size, 1 << 20))
-        if not part:
-            os._exit(0)
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
-
-class Sources(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def __init__(self, sources):
-        self.sources = sources
-    def find_spec(self, name, path=None, target=None):
-        if name + ".__init__" in self.sources:
-            return importlib.util.spec_from_loader(name, self, is_package=True)
-        if name in self.sources:
-            return importlib.util.spec_from_loader(name, self)
-    def exec_module(self, module):
-        name = module.__name__
-        source = self.sources.get(name) or self.sources.get(name + ".__init__", "")
-        exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
-
-sys.meta_path.insert(0, Sources(json.loads(read(int.from_bytes(read(4), "big")))))
-from autocoder_worker.start import main
-main()
-""".strip()
+LOADER = program_text("loader")
 """What the interpreter in the sandbox runs. Our modules bear the file name `<name>`."""
 
 

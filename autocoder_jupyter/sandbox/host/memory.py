@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
+from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
 from autocoder_jupyter.types import OutputSpec
 
@@ -21,7 +22,7 @@ FREE_FOR_SPARE = 1 << 30
 
 _MEMORY = Path("/proc/meminfo")
 
-_NOTHING = Program("def run():\n    return 0\n", (), (OutputSpec(name="nothing", type="int"),))
+_NOTHING = Program(program_text("nothing"), (), (OutputSpec(name="nothing", type="int"),))
 
 
 def enough_for_spare() -> bool:

@@ -35,6 +35,7 @@ from autocoder_jupyter.sandbox.environments.locking import (
 from autocoder_jupyter.sandbox.environments.pins import name_of
 from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import disk_is_full, index_identity, run_uv
+from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.worker import removal
 
@@ -143,7 +144,7 @@ def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
     try:
         python = run_uv(["python", "find", "--no-project", "--system", "--resolve-links", wanted]).strip()
         printed = subprocess.run(
-            [python, "-I", "-S", "-c", _SAY],
+            [python, "-I", "-S", "-c", program_text("interpreter_facts")],
             capture_output=True,
             text=True,
             check=True,
@@ -155,9 +156,6 @@ def find_interpreter(python_version: tuple[int, int]) -> Interpreter:
             f"There is no Python {wanted} on this machine, and the local sandbox cannot bring one along.",
             hint=f"uv python install {wanted}, or use the notebook's own version, or --sandbox docker",
         ) from None
-
-
-_SAY = "import json, sys; print(json.dumps([sys.base_prefix, sys.base_exec_prefix, sys.version]))"
 
 
 def _interpreter(python: str, prefixes: Any, release: str) -> Interpreter:

@@ -25,50 +25,12 @@ from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.group_trial import usable_group
 from autocoder_jupyter.sandbox.local.trial_program import StartProgram, explain, read_all
+from autocoder_jupyter.sandbox.programs import program_text
+from autocoder_jupyter.sandbox.programs.confinement_trial import MUST_WORK, SEEN
 from autocoder_jupyter.sandbox.protocol import Probe
 
 _LONGEST_SOCKET = 107
 """Bytes of a path that a socket can have; nobody can connect to a longer one."""
-
-_PROGRAM = """
-import json, os, signal, socket, sys
-canary, beside, path_socket, name, port, notebook = sys.argv[1:]
-def works(action):
-    try:
-        action()
-    except BaseException:
-        return False
-    return True
-def child(action):
-    pid = os.fork()
-    if not pid:
-        action()
-        os._exit(0)
-    return pid
-def notebooks(number):
-    if number == os.getpid():  # a number of another process namespace
-        raise ProcessLookupError
-    return number
-def connect(family, address):
-    socket.socket(family).connect(address)
-print(json.dumps({
-    "read a file of the notebook's user": works(lambda: open(canary).read()),
-    "write a file outside of its folder": works(lambda: open(beside, "w").close()),
-    "empty a file of the notebook's user": works(lambda: os.truncate(canary, 0)),
-    "empty a file by opening it": works(lambda: os.open(canary, os.O_RDONLY | os.O_TRUNC)),
-    "connect to a port": works(lambda: connect(socket.AF_INET, ("127.0.0.1", int(port)))),
-    "connect to a socket in a folder": works(lambda: connect(socket.AF_UNIX, path_socket)),
-    "connect to a socket without a file": works(lambda: connect(socket.AF_UNIX, "\\0" + name)),
-    "send a signal to the notebook": works(lambda: os.kill(notebooks(int(notebook)), 0)),
-    "slow the notebook down": works(lambda: os.setpriority(os.PRIO_PROCESS, notebooks(int(notebook)), 0)),
-    "see a file of the notebook's user": works(lambda: os.stat(canary)),
-    "write in its folder": works(lambda: open("file", "w").close()),
-    "start a process": works(lambda: os.waitpid(child(lambda: None), 0)),
-    "end a process of its own": works(lambda: os.kill(child(signal.pause), signal.SIGKILL)),
-}), flush=True)
-"""
-_MUST_WORK = ("write in its folder", "start a process", "end a process of its own")
-_SEEN = "see a file of the notebook's user"
 
 
 @dataclass(frozen=True)
@@ -221,11 +183,11 @@ def _refusal(start: StartProgram, tier: Tier) -> str:
         return str(failure)
     if answers is None:
         return error
-    allowed = (*_MUST_WORK, *(() if tier.namespaces else (_SEEN,)))
+    allowed = (*MUST_WORK, *(() if tier.namespaces else (SEEN,)))
     wrong = [what for what, worked in answers.items() if worked != (what in allowed)]
     if not wrong:
         return ""
-    return f"a program in it {'cannot' if wrong[0] in _MUST_WORK else 'can'} {wrong[0]}"
+    return f"a program in it {'cannot' if wrong[0] in MUST_WORK else 'can'} {wrong[0]}"
 
 
 def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
@@ -239,7 +201,7 @@ def _run(start: StartProgram, tier: Tier) -> tuple[dict[str, bool] | None, str]:
         if len(os.fsencode(path_socket)) <= _LONGEST_SOCKET:
             _listen(stack, path_socket)
         arguments = [str(canary), str(Path(folder, "beside")), path_socket, name, str(port), str(os.getpid())]
-        process = start(tier, ["-I", "-S", "-B", "-c", _PROGRAM, *arguments])
+        process = start(tier, ["-I", "-S", "-B", "-c", program_text("confinement_trial"), *arguments])
         try:
             printed = read_all(process.data.fileno())
             complaint = read_all(process.control.fileno()).decode("utf-8", "replace").strip()

@@ -21,19 +21,13 @@ from autocoder_jupyter import errors
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
+from autocoder_jupyter.sandbox.programs import program_text
 
 END_SECONDS = 5.0
 """How long the supervisor may take to kill its tree before that is done over its head."""
 
 _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
-
-_START = """
-import sys
-sys.path.append(sys.argv[1])
-from autocoder_jupyter.sandbox.local.{module} import main
-main(*map(int, sys.argv[2:]))
-"""
 
 
 def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
@@ -46,7 +40,17 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
     """
     import_path = str(Path(errors.__file__).parent.parent)
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-c", _START.format(module=module), import_path, *map(str, descriptors)],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-c",
+            program_text("start_supervisor"),
+            import_path,
+            module,
+            *map(str, descriptors),
+        ],
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,

@@ -1,0 +1,17 @@
+"""Run the `main` of a module of `sandbox.local` in an interpreter without site-packages.
+
+Arguments: the folder that holds our package, the name of the module, and the descriptors that its `main` takes.
+"""
+
+import importlib
+import sys
+
+
+def main(import_path: str, module: str, *descriptors: str) -> None:
+    """Import the module, and call its `main`."""
+    sys.path.append(import_path)
+    importlib.import_module(f"autocoder_jupyter.sandbox.local.{module}").main(*map(int, descriptors))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
