@@ -1,7 +1,8 @@
 """The command line of an exported script, as Python text made for one interface.
 
 It stands below the solution and needs nothing of ours. All its names begin with `_cli_`, and its imports are inside
-its functions, so that it cannot shadow a name of the solution. Only what the interface uses is written.
+its functions, so that it cannot shadow a name of the solution. Only what the interface uses is written. What does not
+depend on the interface is taken from `script_parts`.
 
 In a container that follows Flyte's convention, inputs are found as `/var/inputs/<name>` and outputs are written as
 `/var/outputs/<name>`.
@@ -10,13 +11,13 @@ In a container that follows Flyte's convention, inputs are found as `/var/inputs
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from textwrap import dedent
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.tasks import harness_pieces as pieces
 from autocoder_jupyter.tasks.quoting import literal
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import parse
@@ -34,15 +35,15 @@ def command_line(
 
     `contracts` are expressions that make a schema of pandera, by the input or output that must satisfy it.
     """
-    readers = {KINDS[spec.type].reader for spec in inputs} & pieces.READERS.keys()
-    if "_cli_series" in readers:
-        readers.add("_cli_table")
-    parts = [_plain(source) for name, source in pieces.READERS.items() if name in readers]
-    if readers - {"_cli_bool"}:
-        parts.append(_plain(pieces.ARGUMENT))
+    used = {KINDS[spec.type].reader for spec in inputs} & functions().keys()
+    if used - {"_cli_bool"}:
+        used.add("_cli_argument")
+    if "_cli_series" in used:
+        used.add("_cli_table")
     if inputs:
-        parts.append(_plain(pieces.MOUNTED))
-    parts.append(_writer(outputs))
+        used.add("_cli_mounted")
+    parts = [source for name, source in functions().items() if name in used]
+    parts.append(_writer({KINDS[spec.type].form for spec in outputs}))
     if contracts:
         parts.append(_contracts(contracts))
     parts.append(_main(inputs, outputs, function, description, has_contracts=bool(contracts)))
@@ -63,21 +64,43 @@ def entered(code: str) -> str:
         first = node.end_lineno or 0
     lines = re.split("\r\n|\r|\n", code)  # as Python counts them
     head, rest = "\n".join(lines[:first]), "\n".join(lines[first:])
-    return "\n\n".join(part.strip("\n") for part in (head, _plain(pieces.ENTRY), rest) if part.strip())
+    return "\n\n".join(part.strip("\n") for part in (head, _way_in(), rest) if part.strip())
 
 
-def _plain(source: str) -> str:
-    return dedent(source).strip("\n")
+@functools.cache
+def functions() -> dict[str, str]:
+    """The functions of `script_parts` by name, as text, in their order."""
+    text, tree = _parts()
+    return {node.name: _source(text, node) for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def _writer(outputs: Sequence[OutputSpec]) -> str:
-    forms = {KINDS[spec.type].form for spec in outputs}
-    blocks = [block for form, block in pieces.WRITERS.items() if form in forms]
-    return "\n".join([_plain(pieces.WRITER_HEAD), *map(_indented, (*blocks, pieces.WRITER_TAIL))])
+@functools.cache
+def _way_in() -> str:
+    text, tree = _parts()
+    return next(_source(text, node) for node in tree.body if isinstance(node, ast.If))
 
 
-def _indented(block: str) -> str:
-    return "\n".join(f"    {line}" if line else line for line in _plain(block).splitlines())
+def _parts() -> tuple[str, ast.Module]:
+    text = Path(__file__).with_name("script_parts.py").read_text("utf-8")
+    return text, ast.parse(text)
+
+
+def _source(text: str, node: ast.stmt) -> str:
+    return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
+
+
+def _writer(forms: Collection[str]) -> str:
+    """The writer without the regions of forms that no output has."""
+    kept, skipping = [], False
+    for line in functions()["_cli_write"].splitlines():
+        mark = line.strip()
+        if mark.startswith("# region "):
+            skipping = mark.removeprefix("# region ") not in forms
+        elif mark == "# endregion":
+            skipping = False
+        elif not skipping:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _contracts(contracts: Mapping[str, str]) -> str:
@@ -144,7 +167,7 @@ def _argument(spec: InputSpec) -> list[str]:
         how = "action=argparse.BooleanOptionalAction"
     else:
         reader = KINDS[spec.type].reader
-        ours = reader in pieces.READERS
+        ours = reader in functions()
         how = f'type={f"_cli_argument({reader})" if ours else reader}, metavar="{KINDS[spec.type].metavar}"'
     return [
         "parser.add_argument(",

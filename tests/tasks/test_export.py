@@ -21,6 +21,8 @@ from uv import find_uv_bin
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
+from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.tasks import harness
 from autocoder_jupyter.tasks.export import export, script
 from autocoder_jupyter.types import (
     CheckOutcome,
@@ -214,6 +216,11 @@ def run(text, number, ratio, flag, at, day, span, file, folder, table, column, f
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "file.txt", "folder", "column.parquet", "picture.png", "t.csv",
     }  # fmt: skip
+
+
+def test_each_part_of_the_writer_is_for_a_form_that_outputs_have() -> None:
+    regions = re.findall(r"# region (\w+)", harness.functions()["_cli_write"])
+    assert regions == ["table", "path", "figure"] and set(regions) <= {kind.form for kind in KINDS.values()}
 
 
 def test_a_figure_that_a_page_draws_is_written_as_data(report: Any, tmp_path: Path) -> None:
