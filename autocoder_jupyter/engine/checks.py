@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.redaction.words import Redaction
@@ -13,29 +14,6 @@ from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, O
 
 _KEPT, _TOLD = 2_000, 500
 """Characters of what a check says: those that leave the sandbox to be masked, and those that are told."""
-
-_CHECKER = """\
-import numpy as np
-import pandas as pd
-
-EXPRESSIONS = {expressions!r}
-SHOW_VALUES = {show_values!r}
-
-
-def run(**values):
-    outcomes = []
-    for expression in EXPRESSIONS:
-        try:
-            value = eval(expression, {{"pd": pd, "np": np, **values}})
-            passed = bool(np.all(value))
-            message = "it is " + repr(value)
-        except Exception as error:
-            passed, message = False, type(error).__name__ + ": " + str(error)
-        cut = "…(+" + str(len(message) - {longest}) + ")" if len(message) > {longest} else ""
-        message = message[:{longest}] + cut if SHOW_VALUES and not passed else ""
-        outcomes.append({{"passed": passed, "message": message}})
-    return outcomes
-"""
 
 
 async def run_checks(
@@ -62,7 +40,7 @@ async def run_checks(
         if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(
-        code=_CHECKER.format(expressions=list(checks), show_values=redaction.shows_values, longest=_KEPT),
+        code=program_text("checker", EXPRESSIONS=list(checks), SHOW_VALUES=redaction.shows_values, LONGEST=_KEPT),
         inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
         outputs=(OutputSpec(name="outcomes", type="list"),),
     )

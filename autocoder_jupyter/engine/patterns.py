@@ -6,19 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
-
-_MATCHER = """\
-import re
-
-
-def run(texts):
-    pattern = re.compile({pattern!r})
-    return texts.map(lambda text: pattern.match(text) is not None).astype(bool)
-"""
 
 
 async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
@@ -32,12 +24,12 @@ async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) 
     if texts.empty:
         return pd.Series([], dtype=bool)
     program = Program(
-        code=_MATCHER.format(pattern=pattern),
-        inputs=(InputSpec(name="texts", type="Series"),),
+        code=program_text("matcher"),
+        inputs=(InputSpec(name="pattern", type="str"), InputSpec(name="texts", type="Series")),
         outputs=(OutputSpec(name="found", type="Series"),),
     )
     try:
-        outcome = await session.work(lambda worker: worker.call(program, {"texts": texts}))
+        outcome = await session.work(lambda worker: worker.call(program, {"pattern": pattern, "texts": texts}))
     except PROGRAM_FAILURES as error:
         return f"its pattern could not be applied: {error.what}"
     found: pd.Series[Any] = outcome.values["found"]

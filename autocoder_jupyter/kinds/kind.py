@@ -53,7 +53,6 @@ class Kind:
         expects: what a person may type there.
         placeholder: what stands in the empty field.
         show: the text that `parse` makes the value of.
-        stub: lines that give a variable `{name}` a value that says nothing; none for a DataFrame, which has columns.
         empty: what an output is where there is nothing to tell; "" where nothing can stand for that.
         reader: the function that reads it on the command line of an exported script.
         metavar: what stands for it in the help of that.
@@ -79,7 +78,6 @@ class Kind:
     expects: str = ""
     placeholder: str = ""
     show: Callable[[Any], str] = str
-    stub: tuple[str, ...] = ()
     empty: str = ""
     reader: str = ""
     metavar: str = ""

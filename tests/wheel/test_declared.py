@@ -18,6 +18,7 @@ ELSEWHERE = {
     "autocoder_codec": "the same",
     "pytest": "of the sandbox's environment",
     "_pytest": "of the sandbox's environment",
+    "matplotlib": "of the sandbox's environment",
     "polars": "only for who asks for tables in its form, or gives one of a library that converts by it",
     "claude_agent_sdk": "of the extra `agent`; without it one sentence says how to install it",
     "httpx": "the same",

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from autocoder_jupyter.engine.programs import with_constants
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, matched_outputs
 from autocoder_jupyter.errors import SandboxError
@@ -23,21 +24,6 @@ _INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
 
 _ORDER = ("values", "frames", "comparison", "variations", "smallest", "written", "trial")
 """The modules that go inside; each needs only those before it."""
-
-_PROGRAM = """\
-import sys
-import types
-
-SOURCES = {sources!r}
-
-
-def run(**inputs):
-    for name, source in SOURCES.items():
-        module = sys.modules[name] = types.ModuleType(name)
-        module.__path__ = []
-        exec(compile(source, "<" + name + ">", "exec"), module.__dict__)
-    return sys.modules[{last!r}].run_trial({first!r}, {second!r}, {pairs!r}, inputs)
-"""
 
 
 class Place(BaseModel):
@@ -117,12 +103,12 @@ async def try_both(
     missing += [f"{name}: a picture or a folder" for name in pairs if name not in comparable]
     if not comparable:
         return TrialOutcome(failed="no output can be compared", not_compared=missing)
-    code = _PROGRAM.format(
-        sources=_sources(),
-        last=f"{_INSIDE}.trial",
-        first=(program.code, [spec.name for spec in program.outputs]),
-        second=(second.code, [spec.name for spec in second.outputs]),
-        pairs=list(comparable.items()),
+    code = with_constants(
+        _source("program"),
+        SOURCES=_sources(),
+        FIRST=(program.code, [spec.name for spec in program.outputs]),
+        SECOND=(second.code, [spec.name for spec in second.outputs]),
+        PAIRS=list(comparable.items()),
     )
     trial = Program(code, program.inputs, (OutputSpec(name="found", type="dict"),), env_vars=program.env_vars)
     given = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
@@ -145,5 +131,9 @@ def _sources() -> dict[str, str]:
     """What goes inside, by module name: empty packages first, so that `import` finds them."""
     parts = _INSIDE.split(".")
     packages = {".".join(parts[: count + 1]): "" for count in range(len(parts))}
-    folder = resources.files(_INSIDE)
-    return packages | {f"{_INSIDE}.{name}": folder.joinpath(f"{name}.py").read_text("utf-8") for name in _ORDER}
+    return packages | {f"{_INSIDE}.{name}": _source(name) for name in _ORDER}
+
+
+@functools.cache
+def _source(name: str) -> str:
+    return resources.files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8")
