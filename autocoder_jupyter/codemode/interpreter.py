@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Protocol
 
-from autocoder_jupyter.codemode import prelude
+from autocoder_jupyter.codemode import programs
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.errors import AutocodeError
 
@@ -105,7 +105,7 @@ class Interpreter:
             raise AutocodeError("The sandbox of code mode does not start.", why=f"{error}.") from error
         if self._killed:
             self.kill()
-        self._session.feed_run(prelude.SOURCE, inputs=self._inputs, skip_type_check=True)
+        self._session.feed_run(programs.text("prelude.py"), inputs=self._inputs, skip_type_check=True)
         self._feeds = 1
         return self
 

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
-from autocoder_jupyter.codemode import handles, prelude
+from autocoder_jupyter.codemode import programs
 from autocoder_jupyter.codemode.tools import Tool
 
 _NAMED: dict[Any, str] = {
@@ -35,14 +35,6 @@ _GENERIC: dict[Any, str] = {
     collections.abc.Mapping: "Mapping",
 }
 
-IMPORTS = """\
-import datetime
-import decimal
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
-"""
-"""Stands before stubs that use these signatures."""
-
 
 def declaration(tool: Tool) -> str:
     """`def latest_fx(currency: str, day: datetime.date | None = None) -> float`, without the colon."""
@@ -60,7 +52,7 @@ def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
         tools: that it may call.
         names: of its frames.
     """
-    parts = [IMPORTS, prelude.STUBS, handles.STUB]
+    parts = [programs.text("names.pyi")]
     parts += [f"{name}: Frame" for name in names]
     parts += [f"{declaration(tool)}: ..." for tool in tools]
     return "\n".join(parts)
