@@ -25,11 +25,7 @@ _OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 
-_LAUNCHER = """
-import os, sys
-kept = {name: os.environ[name] for name in sys.argv[2].split(",") if name in os.environ}
-os.execve(sys.argv[1], sys.argv[1:2] + sys.argv[3:], kept)
-""".strip()
+_LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
 def _launcher(root: Path, program: str, kept: list[str]) -> str:
     """A script that begins `program` with the variables `kept`; values are nowhere in it or on a command line."""
     file = root / "launcher"
-    command = shlex.join([sys.executable, "-I", "-S", "-c", _LAUNCHER, program, ",".join(kept)])
+    command = shlex.join([sys.executable, "-I", "-S", "-c", _LAUNCHER.read_text("utf-8"), program, ",".join(kept)])
     file.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
     file.chmod(0o700)
     return str(file)
