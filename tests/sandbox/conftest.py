@@ -4,38 +4,38 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
-from autocoder_jupyter.sandbox.host.bundle import worker_command
+from autocoder_jupyter.sandbox.host.bundle import LOADER
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
 from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.protocol import Limits, Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
 
 
 class PlainProcess:
     """NOT a sandbox: a worker in an ordinary subprocess, to test what runs inside and the channel to it.
 
-    Only for sources that a test itself wrote.
+    Only for sources that a test itself wrote. It is forked from a process that has imported the libraries, unless
+    there is a command to start another.
     """
+
+    popen: subprocess.Popen[bytes] | ForkedInterpreter
 
     def __init__(self, folder: Path, command: list[str] | None = None) -> None:
         self.told: ExitReason | None = None
         self.at_work = True
-        self.popen = subprocess.Popen(
-            command or worker_command(sys.executable),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={"PATH": os.environ["PATH"], "TMPDIR": str(folder)},
-            cwd=folder,
-        )
+        env = {"PATH": os.environ["PATH"], "TMPDIR": str(folder)}
+        if command is None:
+            self.popen = fork_server().fork(LOADER, folder, env)
+        else:
+            pipe = subprocess.PIPE
+            self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=env, cwd=folder)
         assert self.popen.stdin and self.popen.stdout and self.popen.stderr
         self.requests = self.popen.stdin
         self.data = self.popen.stdout
