@@ -9,6 +9,9 @@ Landlock domain and namespaces. What keeps them apart does not hang on what they
 - a signal to another process, and a change of how one is scheduled, is asked of the supervisor;
 - nothing is shared: no descriptor, no memory that can be written, no folder of the loading process.
 
+Where there is Landlock, each also puts on a layer of its own when it arrives, whose rules the supervisor made: then the
+name of another's folder would be of no use to it.
+
 The kernel runs `main` in an isolated interpreter. Descriptor `link` is a socket: it brings the `Loading`, then a
 `Share` with five descriptors for each worker that is wanted; its end means: kill everything.
 """
@@ -26,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL
 from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
 from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
@@ -43,7 +47,7 @@ from autocoder_jupyter.sandbox.local.supervisor import (
     release_streams,
     tell,
 )
-from autocoder_jupyter.sandbox.worker import removal
+from autocoder_jupyter.sandbox.worker import forks, removal
 
 IDLE_SECONDS = 3.0
 """How long a loading process outlives its last worker. The pool keeps workers for as long as they are likely wanted."""
@@ -216,6 +220,7 @@ class _Supervision:
 
     def _arrived(self, question: Question, pid: int) -> tuple[int, bool]:
         assert self._coming is not None
+        self._give_rules(question, self._free[-1])
         share, descriptors = self._coming
         *streams, lifeline, report = descriptors
         for number, stream in enumerate(streams):
@@ -227,6 +232,18 @@ class _Supervision:
         judge = Judge(pid, share.processes, namespaced=self._namespaced, outside=[self._pid])
         self._workers[pid] = ForkedWorker(pid, share, folder, judge, lifeline, report)
         return 0, False
+
+    def _give_rules(self, question: Question, folder: str) -> None:
+        """The rules of the layer that it puts on, as the descriptor behind its streams."""
+        policy = self._loading.policy
+        if not tier_named(policy.tier).landlock:
+            return
+        readable = [path for path in policy.readable if Path(path).exists()]  # an environment may have been removed
+        _, rules = landlock.rule_set(readable, ["/dev/null", folder], network=policy.network)
+        try:
+            self._listener.give(question, rules, forks.RULES)
+        finally:
+            os.close(rules)
 
     def _refuse(self, why: str) -> None:
         assert self._coming is not None

@@ -8,12 +8,20 @@ says that it is there, as its standard streams; the loading process never has th
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 from . import lockdown
 
 _ARRIVAL = 434
 """`pidfd_open`, on every machine; the supervisor understands it otherwise (`confinement.filters.ARRIVAL`)."""
+
+RULES = 3
+"""The descriptor at which a worker finds the rules of its own layer of Landlock, where there is any."""
+
+_RESTRICT_SELF = 446
+_NOT_MORE = (errno.EBADF, errno.E2BIG)
+"""There are no rules, or the notebook itself is in as many layers as the kernel knows."""
 
 
 def serve() -> None:
@@ -28,6 +36,7 @@ def serve() -> None:
     os.setsid()
     lockdown.die_with_parent()
     _say_that_it_is_there()
+    _put_on_own_layer()
 
 
 def _fork() -> int:
@@ -39,9 +48,23 @@ def _fork() -> int:
 
 
 def _say_that_it_is_there() -> None:
+    if error := _call(_ARRIVAL, 0):
+        raise OSError(error, "not wanted")
+
+
+def _put_on_own_layer() -> None:
+    """From here on it reaches no folder but its own, also where it knows the name."""
+    error = _call(_RESTRICT_SELF, RULES)
+    if error and error not in _NOT_MORE:
+        raise OSError(error, "the layer of Landlock cannot be put on")
+    if error != errno.EBADF:
+        os.close(RULES)
+
+
+def _call(number: int, argument: int) -> int:
+    """Make a system call; the number of its error, or 0."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(ctypes.c_long(_ARRIVAL), ctypes.c_long(0), ctypes.c_long(0)):
-        raise OSError(ctypes.get_errno(), "not wanted")
+    return ctypes.get_errno() if libc.syscall(ctypes.c_long(number), ctypes.c_long(argument), ctypes.c_long(0)) else 0
 
 
 def _collect_dead() -> None:

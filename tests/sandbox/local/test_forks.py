@@ -327,6 +327,50 @@ def test_siblings_have_folders_and_chance_of_their_own(workers: list[Worker]) ->
     assert folders[0] != folders[1]
 
 
+TRESPASS = """
+    place, said = Path({folder!r}), []
+    for name, attempt in {{
+        "list": lambda: os.listdir(place),
+        "read": lambda: (place / "secret").read_text(),
+        "write": lambda: (place / "secret").write_text("other"),
+        "make": lambda: (place / "new").mkdir(),
+        "remove": lambda: (place / "secret").unlink(),
+        "move there": lambda: os.rename("mine", place / "mine"),
+        "link from there": lambda: os.link(place / "secret", "taken"),
+    }}.items():
+        Path("mine").write_text("x")
+        try:
+            attempt()
+            said.append(name)
+        except OSError:
+            pass
+    return str(said)
+"""
+
+
+@pytest.mark.parametrize("name", ["full", "landlock"])
+def test_a_worker_that_is_told_anothers_folder_reaches_nothing_in_it(
+    environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tier,) = [tier for tier in TIERS if tier.name == name]
+    if local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier):
+        pytest.skip(f"{name} does not hold here")
+    monkeypatch.setattr(local_probe, "_answer", None)
+    monkeypatch.setattr(local_probe, "TIERS", (tier,))
+    workers = [LocalSandbox().start(environment, Limits()) for _ in range(3)]
+    one, _, sibling = workers
+    try:
+        assert origin_of(one.id) == origin_of(sibling.id)
+        folder = Path(say(one, "return os.getcwd()")).parents[1]
+        assert one.in_order()  # the folder is emptied after a call
+        (folder / "secret").write_text("x")
+        assert say(sibling, TRESPASS.format(folder=str(folder))) == "[]"
+        assert (folder / "secret").read_text() == "x"
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
 def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,14 +52,31 @@ def restrict(readable: Iterable[str], writable: Iterable[str], *, network: bool)
     Raises:
         OSError: there is no Landlock, or a path cannot be opened.
     """
-    held, handled, ruleset = _newest_ruleset(network=network)
-    for path in readable:
-        _allow(ruleset, path, _READING & handled)
-    for path in writable:
-        _allow(ruleset, path, handled & ~_NEVER)
+    held, ruleset = rule_set(readable, writable, network=network)
     system_call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
     return held
+
+
+def rule_set(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> tuple[int, int]:
+    """What `restrict` puts on, for a process that puts it on by itself.
+
+    Returns:
+        The version, and the descriptor of the rules.
+
+    Raises:
+        OSError: as `restrict`.
+    """
+    held, handled, ruleset = _newest_ruleset(network=network)
+    try:
+        for path in readable:
+            _allow(ruleset, path, _READING & handled)
+        for path in writable:
+            _allow(ruleset, path, handled & ~_NEVER)
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return held, ruleset
 
 
 def _newest_ruleset(*, network: bool) -> tuple[int, int, int]:
