@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
+from autocoder_jupyter.sandbox.local import forks, loading, trial_program
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
@@ -21,6 +22,12 @@ EACH = [
     pytest.param("local", marks=pytest.mark.local_sandbox),
     pytest.param("docker", marks=pytest.mark.docker),
 ]
+
+SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
+"""For a call; an emulated machine needs more."""
+
+if "AUTOCODE_TEST_SECONDS" in os.environ:  # where to load the libraries takes a minute; so it is done once
+    trial_program._SECONDS, forks.IDLE_SECONDS, loading._TURNS = SECONDS, 600.0, 1
 
 
 def open_sandbox(name: str) -> Sandbox:

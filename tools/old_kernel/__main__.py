@@ -6,7 +6,7 @@
 The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. Where KVM runs any
 kernel it is used; else the machine is emulated, which takes twenty to forty times as long. It needs root, and apt with
 Debian's or Ubuntu's packages; without one of them it says so and exits with 77, or with 1 where `CI=true`. The exit
-code is 0 when pytest passed as each user.
+code is 0 when pytest passed each time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import argparse
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import guest
 from archive import SUITES, Kernel, NotToBeHad, fetch
@@ -34,7 +37,7 @@ FETCHED = TREE / "build/old-kernel"
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
 """With the packages that have them."""
 
-PLAIN = "console=ttyS0 quiet panic=-1 random.trust_cpu=on no_timer_check mitigations=off norandmaps nopti no5lvl"
+PLAIN = "console=ttyS0 loglevel=3 panic=-1 random.trust_cpu=on no_timer_check mitigations=off norandmaps nopti no5lvl"
 """No measures against side channels, and the same addresses in each process: an emulator translates code once then."""
 
 ALL, HOLDS = "full,landlock,namespaces", {"5.10": "namespaces"}
@@ -65,23 +68,27 @@ def main() -> int:
         variables = dict(setting.split("=", 1) for setting in options.env)
         variables.setdefault("AUTOCODE_TEST_TIERS", HOLDS.get(options.kernel, ALL))
         ours = (lambda words: words) if options.program else guest.tests
-        commands = {user: ours(shlex.split(words)) for user, words in options.tries}
-        variables |= _prepared(folder, [] if options.program else list(commands.values()))
-        script = guest.script(TREE, commands, variables, options.sysctl)
+        tries = [guest.Try(user, ours(shlex.split(words)), in_group) for in_group, (user, words) in options.tries]
+        variables |= _prepared(folder, [] if options.program else [one.command for one in tries])
+        script = guest.script(TREE, tries, variables, options.sysctl)
         return _boot(kernel, guest.initial_files(kernel, folder, script), options)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/old_kernel", description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", default="6.1", choices=SUITES, help="the version")
+    tries: dict[str, Any] = {"dest": "tries", "default": [], "action": "append", "metavar": "USER=ARGUMENTS"}
     parser.add_argument(
         "--as",
-        dest="tries",
-        default=[],
-        action="append",
-        type=lambda text: tuple(text.split("=", 1)),
-        metavar="USER=ARGUMENTS",
-        help="root or a number, and arguments for pytest as a shell reads them; again for more users, side by side",
+        **tries,
+        type=lambda text: (False, text.split("=", 1)),
+        help="root or a number, and arguments for pytest as a shell reads them; again for more, side by side",
+    )
+    parser.add_argument(
+        "--in-group",
+        **tries,
+        type=lambda text: (True, text.split("=", 1)),
+        help="the same, in a control group that the user may divide",
     )
     parser.add_argument("--fetch", action="store_true", help="only download what is needed")
     parser.add_argument("--append", default="", help="for the kernel's command line, such as lsm=yama")
@@ -150,7 +157,7 @@ def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
         *("-kernel", str(kernel.image), "-initrd", str(initial), "-append", f"{PLAIN} {options.append}"),
         *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
     ]
-    seen = []
+    seen, began = [], time.monotonic()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
         patience = threading.Timer(options.minutes * 60, running.kill)
         patience.start()
@@ -163,7 +170,10 @@ def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
         finally:
             patience.cancel()
             running.kill()
-    passed = [line for line in seen if re.fullmatch(r"as \w+: exit code 0", line)]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = used.ru_utime + used.ru_stime
+    print(f"{time.monotonic() - began:.0f} s in QEMU; {processor:.0f} s of a processor, with what was prepared.")
+    passed = [line for line in seen if re.fullmatch(r"as [\w ]+: exit code 0", line)]
     if "done" not in seen:
         print(f"Linux {options.kernel} did not come to its end; it has {options.minutes:g} minutes.", flush=True)
     return 0 if len(passed) == len(options.tries) and "done" in seen else 1

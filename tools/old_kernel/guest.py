@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from archive import Kernel
@@ -50,22 +51,26 @@ ulimit -c 0
 [ -d /sys/kernel/security ] && mount -t securityfs securityfs /sys/kernel/security
 echo "Linux $(uname -r), $(cat /sys/kernel/security/lsm 2>/dev/null)"
 {settings}
+around=(unshare --mount sh -c 'umount /sys/fs/cgroup; exec "$@"' sh) # no control groups are to be had
 try() {{
-  local home=/run/home-$1 become=()
+  local home=/run/home-$1 become=("${{around[@]}}")
   mkdir -p "$home/tmp"
   if [ "$1" != root ]; then
     chown -R "$1:$1" "$home"
-    become=(setpriv --reuid "$1" --regid "$1" --clear-groups)
+    become+=(setpriv --reuid "$1" --regid "$1" --clear-groups)
   fi
-  # A control group of the user's own, as in a systemd session.
+  "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" TMPDIR="$home/tmp" \\
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
+  echo "exit code $?"
+}}
+try_in_group() {{ # of the user's own, as in a systemd session
   local group=/sys/fs/cgroup/user-$1
   mkdir -p "$group/session"
   for place in /sys/fs/cgroup "$group"; do echo "+memory +pids" > "$place/cgroup.subtree_control"; done
   chown -R "$([ "$1" = root ] && echo 0 || echo "$1")" "$group"
   echo $BASHPID > "$group/session/cgroup.procs"
-  "${{become[@]}}" env -i CI=true LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin HOME="$home" TMPDIR="$home/tmp" \\
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
-  echo "exit code $?"
+  around=()
+  try "$1" env AUTOCODE_TEST_CONTROL_GROUP=1 "${{@:2}}"
 }}
 {tries}
 wait
@@ -76,21 +81,38 @@ echo o > /proc/sysrq-trigger
 """
 
 
-def script(
-    tree: Path, commands: Mapping[str, Iterable[str]], variables: Mapping[str, str], settings: Iterable[str]
-) -> str:
+@dataclass(frozen=True)
+class Try:
+    """What one user runs in the guest.
+
+    Args:
+        user: root, or a number.
+        command: with its arguments.
+        in_group: whether it has a control group that the user may divide.
+    """
+
+    user: str
+    command: list[str]
+    in_group: bool
+
+    def line(self) -> str:
+        """It, side by side with others, as the shell reads it."""
+        how, name = ("try_in_group", f"{self.user} in a group") if self.in_group else ("try", self.user)
+        return f"{how} {shlex.join([self.user, *self.command])} | sed -u 's/^/as {name}: /' &"
+
+
+def script(tree: Path, tries: Iterable[Try], variables: Mapping[str, str], settings: Iterable[str]) -> str:
     """What the guest does once all files are there.
 
     Args:
         tree: this project.
-        commands: what each user runs, side by side; by root, or the number of a user.
+        tries: what is run, side by side.
         variables: of the environment.
         settings: of the kernel, as `sysctl` takes them.
     """
-    tries = (f"try {shlex.join([user, *command])} | sed -u 's/^/as {user}: /' &" for user, command in commands.items())
     return SCRIPT.format(
         tree=shlex.quote(str(tree)),
-        tries="\n".join(tries),
+        tries="\n".join(one.line() for one in tries),
         variables=shlex.join(f"{name}={value}" for name, value in variables.items()),
         settings="\n".join(f"sysctl -q -w {shlex.quote(setting)}" for setting in settings),
     )

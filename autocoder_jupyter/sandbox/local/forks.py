@@ -33,6 +33,9 @@ from autocoder_jupyter.sandbox.worker.frames import pack
 WORKERS = 24
 """At most at a time, of one loading process; further ones load for themselves."""
 
+IDLE_SECONDS = 3.0
+"""How long a loading process outlives its last worker. The pool keeps workers for as long as they are likely wanted."""
+
 _ARRIVAL_SECONDS = 120.0
 
 
@@ -86,7 +89,7 @@ class LoadingProcess:
             os.close(folder.lock)
         threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
         with contextlib.suppress(OSError):  # a supervisor that ended is noticed by who wants a worker
-            self._send(asdict(Loading(policy, str(folder.path), folders)))
+            self._send(asdict(Loading(policy, str(folder.path), folders, IDLE_SECONDS)))
             self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])
 
     def _feed(self, pieces: Sequence[bytes]) -> None:

@@ -49,9 +49,6 @@ from autocoder_jupyter.sandbox.local.supervisor import (
 )
 from autocoder_jupyter.sandbox.worker import forks, removal
 
-IDLE_SECONDS = 3.0
-"""How long a loading process outlives its last worker. The pool keeps workers for as long as they are likely wanted."""
-
 _LOOK_SECONDS = 1.0
 _SECONDS_APART = 0.1
 """The first process of a namespace ends after all others, which it takes along."""
@@ -70,11 +67,13 @@ class Loading:
             loaded.
         folder: holds its folder and those of the workers; removed at the end.
         folders: of the workers.
+        idle_seconds: how long it outlives its last worker.
     """
 
     policy: Policy
     folder: str
     folders: list[str]
+    idle_seconds: float
 
 
 def main(link: int, lock: int) -> None:
@@ -284,7 +283,7 @@ class _Supervision:
         if self._kill_strays():
             self._have_dead_collected()
         busy = self._workers or self._wanted or self._coming
-        return bool(busy) or now < self._since + IDLE_SECONDS
+        return bool(busy) or now < self._since + self._loading.idle_seconds
 
     def _take_back_folders(self) -> None:
         for cleaner, folder in list(self._cleaners.items()):

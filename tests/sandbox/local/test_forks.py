@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, shared_supervisor
+from autocoder_jupyter.sandbox.local import forks, process_tree
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.forked_worker import Share
@@ -239,7 +239,7 @@ def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
     below = process_tree.descendants(process._supervisor.pid)
     assert len(below) == 2
     worker.kill()
-    assert gone(process._supervisor.pid, seconds=shared_supervisor.IDLE_SECONDS + 30)
+    assert gone(process._supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
     assert all(map(process_tree.is_zombie, below))
     assert not Path(worker.folder).parent.exists()
 
