@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import forks, process_tree
+from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.forked_worker import Share
