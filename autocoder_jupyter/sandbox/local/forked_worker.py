@@ -22,13 +22,12 @@ from autocoder_jupyter.sandbox.local.supervisor import (
     Bounds,
     Ending,
     broken_limit,
+    counted_from,
     tell,
 )
 
 _EXIT_CODE = 49
 """Place in a line of /proc/PID/stat, behind the name."""
-
-_SECONDS_TO_DIE = 5.0
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,7 @@ class ForkedWorker:
             return None
         self._looks += 1
         broken = broken_limit(self._bounds, self.pid, with_disk=self._looks % DISK_EVERY == 0)
-        now = time.monotonic()
-        self._looked = max(began, 2 * now - began - WATCH_SECONDS)  # half of the time is for what is asked meanwhile
+        self._looked = counted_from(began)
         return broken
 
     def kill(self) -> None:
@@ -113,7 +111,7 @@ class ForkedWorker:
             if not self.has_ended:
                 process_tree.kill_descendants(self.pid)
             signal.pidfd_send_signal(self._ended, signal.SIGKILL)
-            self._ends_within(_SECONDS_TO_DIE)
+            self._ends_within(process_tree.SECONDS_TO_DIE)
 
     def end(self, ending: Ending) -> None:
         """Say why it ended, and let go of it."""

@@ -23,8 +23,11 @@ from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
 from autocoder_jupyter.sandbox.programs import program_text
 
-END_SECONDS = 5.0
-"""How long the supervisor may take to kill its tree before that is done over its head."""
+END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
+"""How long the supervisor may take to kill its tree before that is done over its head.
+
+It waits for the worker's descendants, then for the worker, and has a look to end before.
+"""
 
 _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031

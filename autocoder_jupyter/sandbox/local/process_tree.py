@@ -14,6 +14,9 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+SECONDS_TO_DIE = 5.0
+"""How long a killed process may take to be gone."""
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -38,7 +41,7 @@ def tree(root: int) -> list[int]:
     return [pid for pid in (root, *descendants(root)) if pid != os.getpid()]
 
 
-def kill_descendants(root: int, seconds: float = 5.0) -> bool:
+def kill_descendants(root: int, seconds: float = SECONDS_TO_DIE) -> bool:
     """Kill every descendant of `root`, those too that are born meanwhile. False when some outlived `seconds`."""
     deadline = time.monotonic() + seconds
     while living := [pid for pid in descendants(root) if not is_zombie(pid)]:

@@ -162,12 +162,24 @@ def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
         if said:
             at_work = said.endswith(AT_WORK)
         throttle.act(at_work)
-        if time.monotonic() < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
+        began = time.monotonic()
+        if began < looked + (WATCH_SECONDS if at_work else REST_SECONDS):
             continue
-        looks, looked = looks + 1, time.monotonic()
+        looks += 1
         if broken := broken_limit(bounds, os.getpid(), with_disk=looks % DISK_EVERY == 0):
             return broken
         process_tree.reap_orphans(keep=worker.pid)
+        looked = counted_from(began)
+
+
+def counted_from(began: float) -> float:
+    """The time from which the next look is counted, after one that began then.
+
+    A look that took longer than the time between two leaves as much as it took for what programs ask meanwhile: else
+    each question would wait for a look.
+    """
+    now = time.monotonic()
+    return max(began, 2 * now - began - WATCH_SECONDS)
 
 
 def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None:

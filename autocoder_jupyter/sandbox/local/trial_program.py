@@ -30,7 +30,11 @@ def explain(reason: ExitReason, complaint: str) -> str:
 
 
 def read_all(descriptor: int) -> bytes:
-    """What comes until the stream ends, or until the patience does."""
+    """What comes until the stream ends.
+
+    Raises:
+        TimeoutError: it does not end in time.
+    """
     deadline = time.monotonic() + _SECONDS
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -38,6 +42,6 @@ def read_all(descriptor: int) -> bytes:
     while poll.poll(max(deadline - time.monotonic(), 0.0) * 1000):
         part = os.read(descriptor, 65536)
         if not part:
-            break
+            return b"".join(parts)
         parts.append(part)
-    return b"".join(parts)
+    raise TimeoutError(f"the trial program did not end within {_SECONDS:g} seconds; the machine may be busy")

@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.sandbox.local import probe as local_probe
 from autocoder_jupyter.sandbox.local import trial_program
 from autocoder_jupyter.sandbox.local.confinement import filters, landlock
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
-from autocoder_jupyter.sandbox.local.sandbox import _start_trial
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.local.trial_program import read_all
+from autocoder_jupyter.sandbox.protocol import Environment, Limits
 from autocoder_jupyter.sandbox.worker.bpf import number_of
 
 pytestmark = [
@@ -243,6 +245,16 @@ def test_an_honest_program_works(said: dict[str, str], action: str) -> None:
 def test_an_own_file_tree_hides_whether_a_file_exists(said: dict[str, str], request: pytest.FixtureRequest) -> None:
     tier: Tier = request.node.callspec.params["said"]
     assert (said["see whether a file exists"] == "done") != tier.namespaces
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or landlock.version() > 0, reason="for root, on a kernel without Landlock")
+def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(local_probe, "_answer", None)
+    probe = LocalSandbox().probe()
+    assert not probe.available
+    assert "a user other than root" in probe.reason
+    with pytest.raises(SandboxUnavailable):
+        LocalSandbox().start(Environment("k", str(tmp_path), (), sys.version_info[:2]), Limits())
 
 
 def test_what_a_version_of_landlock_lacks_is_in_the_filter() -> None:

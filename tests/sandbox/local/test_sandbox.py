@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import socket
 import subprocess
@@ -19,14 +20,14 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, supervisor, worker_folder
+from autocoder_jupyter.sandbox.local import process_tree, supervisor, trial_program, worker_folder
 from autocoder_jupyter.sandbox.local.confinement import landlock
 from autocoder_jupyter.sandbox.local.confinement.process import Held
 from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, Tier
 from autocoder_jupyter.sandbox.local.policy import worker_policy
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.supervisor import Policy
+from autocoder_jupyter.sandbox.local.supervisor import Ending, Policy
 from autocoder_jupyter.sandbox.local.trial_program import read_all
 from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Limits
@@ -252,8 +253,18 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
 
 @pytest.mark.usefixtures("forgetful_probe")
 @pytest.mark.local_sandbox
-def test_a_trial_that_fails_is_told_in_words() -> None:
-    script = "import sys; print('no landlock', file=sys.stderr); sys.exit(3)"
+@pytest.mark.parametrize(
+    ("script", "seconds", "words"),
+    [
+        ("import sys; print('no landlock', file=sys.stderr); sys.exit(3)", 60.0, ("exit code 3", "no landlock")),
+        ("import time; time.sleep(600)", 0.5, ("did not end within 0.5 seconds", "may be busy")),
+    ],
+    ids=["ends", "hangs"],
+)
+def test_a_trial_that_fails_is_told_in_words(
+    script: str, seconds: float, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial_program, "_SECONDS", seconds)
     folders = [make_folder() for _ in TIERS]
 
     def start(tier: Tier, _arguments: list[str]) -> LocalProcess:
@@ -264,8 +275,7 @@ def test_a_trial_that_fails_is_told_in_words() -> None:
     for folder in folders:
         os.close(folder.lock)
     assert not probe.available
-    assert "exit code 3" in probe.reason
-    assert "no landlock" in probe.reason
+    assert all(word in probe.reason for word in words)
 
 
 @pytest.mark.local_sandbox
@@ -561,6 +571,43 @@ class _Quiet:
 
     def fileno(self) -> int:
         return self._asks
+
+
+class _Asking(_Quiet):
+    """Notices of a worker that asks again as soon as it is answered; an answer takes a second of its own clock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.write(self._worker, b"?")
+        self.answered, self.now = 0, 0.0
+
+    def answer(self) -> None:
+        self.answered += 1
+        self.now += 1.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_looks_that_take_long_leave_time_for_what_a_program_asks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asking, answered = _Asking(), []
+
+    def look(*_: object, **__: object) -> Ending | None:
+        asking.now += 10.0
+        answered.append(asking.answered)
+        return Ending() if len(answered) == 4 else None
+
+    monkeypatch.setattr(supervisor, "broken_limit", look)
+    monkeypatch.setattr(supervisor, "time", asking)
+    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
+    theirs, lifeline = os.pipe()
+    asks = Held(os.getpid(), asking, landlock=0)  # type: ignore[arg-type]
+    assert supervisor._watch(asks, granted(tmp_path), theirs, os.getppid()) == Ending()
+    os.close(lifeline)
+    os.close(theirs)
+    assert [after - before for before, after in itertools.pairwise(answered)] == [10, 10, 10]
 
 
 def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
