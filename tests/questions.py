@@ -7,6 +7,7 @@ from itertools import takewhile
 
 import pandas as pd
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.code import code_messages
 from autocoder_jupyter.engine.diagnose import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.fix_code import CodeFix, fix_messages
@@ -73,6 +74,7 @@ def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
     prepared = prepare(request, AgentConfig())
     context = with_versions(prepared.context.text, "Python 3.11, pandas 3.1")
     plan = merge(PlanAnswer.model_validate_json(json.dumps(PLAN)), prepared.inputs, ())
+    brief = Brief(request, plan, context)
     failing = TestOutcome(
         id="test_growth_is_over_the_calendar_month_before",
         outcome="failed",
@@ -81,13 +83,13 @@ def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
     diagnosis = complete(DiagnosisAnswer(), [failing])
     asked = {
         "plan": with_schema(plan_messages(request, prepared.inputs, context), PlanAnswer),
-        "code": code_messages(request, plan, context, None),
-        "tests": tests_messages(request, plan, context),
+        "code": code_messages(brief, None),
+        "tests": tests_messages(brief),
         "diagnose": with_schema(
-            diagnosis_messages(request, plan, context, CODE, TESTS, [failing]),
+            diagnosis_messages(brief, CODE, TESTS, [failing]),
             DiagnosisAnswer,
         ),
-        "fix": with_schema(fix_messages(request, plan, context, CODE, diagnosis.failures, ""), CodeFix),
+        "fix": with_schema(fix_messages(brief, CODE, diagnosis.failures, ""), CodeFix),
     }
     return {stage: "\n".join(message["content"] for message in messages) for stage, messages in asked.items()}
 

@@ -13,6 +13,7 @@ import pandas as pd
 from autocoder_jupyter.engine import Services, generate
 from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.engine.staged import StagedWriters
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.models.replay import ReplayingModel
@@ -124,6 +125,7 @@ class Theatre:
                 journal=journal,
                 emit=emit,
                 approve=self._approve,
+                writer=StagedWriters(),
                 ask=self._ask,
             )
             report = await generate(request, config, services)

@@ -19,10 +19,8 @@ from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.types import PlanQuestion, Report
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.engine.environment import Packages
     from autocoder_jupyter.engine.start import Draft
-    from autocoder_jupyter.engine.work import Work
-    from autocoder_jupyter.engine.writer import Writer
+    from autocoder_jupyter.engine.writer import WriterFactory
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
@@ -89,9 +87,9 @@ async def generate_report(
         journal=journal,
         emit=emit,
         approve=approve,
+        writer=_writer(config),
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or nobody,
-        writer=_agent(config) if config.backend == "claude" else None,
     )
     report = await engine.generate(request, config, services, draft)
     export_spans(report)
@@ -134,10 +132,15 @@ def _require_agent(config: AgentConfig) -> None:
         require_program()
 
 
-def _agent(config: AgentConfig) -> Callable[[Work, Packages], Writer]:
-    from autocoder_jupyter.engines.claude.writer import ClaudeWriter
+def _writer(config: AgentConfig) -> WriterFactory:
+    """What writes code and tests, as `backend` says."""
+    if config.backend == "claude":
+        from autocoder_jupyter.engines.claude.writer import ClaudeWriters
 
-    return lambda work, packages: ClaudeWriter(work, packages, reached(config, config.model))
+        return ClaudeWriters(reached(config, config.model))
+    from autocoder_jupyter.engine.staged import StagedWriters
+
+    return StagedWriters()
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:

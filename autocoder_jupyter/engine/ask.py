@@ -11,14 +11,15 @@ from dataclasses import replace
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.events import QuestionsAnswered, QuestionsAsked
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.plan import make_plan, plan_messages, reading
 from autocoder_jupyter.engine.plan_answer import PlanAnswer
 from autocoder_jupyter.engine.prompt import extended
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan, InputSpec, PlanQuestion
+from autocoder_jupyter.types import InputSpec, PlanQuestion
 from autocoder_jupyter.versions.keys import content_key
 
 MOST_QUESTIONS = 3
@@ -47,27 +48,36 @@ class _AskingPlan(PlanAnswer):
     questions: list[_Question] = Field(default_factory=list)
 
 
-async def planned(work: Work) -> CodePlan:
-    """The plan; where the person may be asked, after the answers, which the request of `work` then has."""
-    if not work.config.ask:
-        return await _plan(work)
-    read = reading(work.request, work.prepared.inputs)
-    messages, answer_type = first_question(work.request, work.prepared.inputs, work.context, asks=True)
-    answer = await work.talk.structured("plan", messages, answer_type, require=read)
+async def briefed(setup: GenerationSetup, context: str) -> Brief:
+    """Have the plan made; where the person may be asked, the answers are part of the brief's request.
+
+    Args:
+        setup: of the generation.
+        context: what is told about the data and the environment.
+
+    Raises:
+        UnusableAnswer: no plan could be read.
+    """
+    request, inputs = setup.request, setup.prepared.inputs
+    if not setup.config.ask:
+        return await _brief(setup, request, context)
+    read = reading(request, inputs)
+    messages, answer_type = first_question(request, inputs, context, asks=True)
+    answer = await setup.talk.structured("plan", messages, answer_type, require=read)
     questions = questions_of(getattr(answer, "questions", ()))
-    answers = await _answers(work, questions) if questions else ()
+    answers = await _answers(setup, questions) if questions else ()
     said = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
     if not said:
-        return read(answer)
+        return Brief(request, read(answer), context)
     lines = tuple(f"{question.text} {answer}" for question, answer in said)
-    work.request = replace(work.request, answers=(*work.request.answers, *lines))
-    work.emit(QuestionsAnswered(lines))
+    answered = replace(request, answers=(*request.answers, *lines))
+    setup.emit(QuestionsAnswered(lines))
     agreed = all(answer == question.assumed for question, answer in said)
-    return read(answer) if agreed else await _plan(work)
+    return Brief(answered, read(answer), context) if agreed else await _brief(setup, answered, context)
 
 
-async def _plan(work: Work) -> CodePlan:
-    return await make_plan(work.talk, work.request, work.prepared.inputs, work.context)
+async def _brief(setup: GenerationSetup, request: Request, context: str) -> Brief:
+    return Brief(request, await make_plan(setup.talk, request, setup.prepared.inputs, context), context)
 
 
 def first_question(
@@ -102,20 +112,20 @@ def _short(text: object) -> str:
     return " ".join(str(text).split())[:LONGEST]
 
 
-async def _answers(work: Work, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
-    """What was answered before, or what the person says now; nothing where there is nobody."""
-    journal = work.services.journal
-    key = content_key(work.request.prompt, work.request.wishes, [question.model_dump() for question in questions])
-    recorded = journal.find_step(_STEP, key) if work.config.cache == "auto" else None
+async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
+    """What was answered before, or what the person says now; () where nobody can be asked."""
+    journal = setup.services.journal
+    key = content_key(setup.request.prompt, setup.request.wishes, [question.model_dump() for question in questions])
+    recorded = journal.find_step(_STEP, key) if setup.config.cache == "auto" else None
     said = recorded.get("said") if recorded else None
     if isinstance(said, list) and len(said) == len(questions):
         return tuple(map(_short, said))
-    work.emit(QuestionsAsked(questions))
-    told = await work.services.ask(questions)
+    setup.emit(QuestionsAsked(questions))
+    told = await setup.services.ask(questions)
     if told is None:
-        work.emit(QuestionsAnswered(()))
+        setup.emit(QuestionsAnswered(()))
         return ()
     answers = tuple(map(_short, told))
-    if work.config.cache != "disable":
+    if setup.config.cache != "disable":
         journal.add_step(_STEP, key, {"said": list(answers)})
     return answers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.glimpse import glimpses
@@ -13,11 +14,11 @@ from autocoder_jupyter.engine.checks import run_checks
 from autocoder_jupyter.engine.contracts import judged_on_sample, watch_of
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import EvidenceGathered, SampleOutputs, TestReported, TestsCollected
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, failures_of, run_again, run_on_sample
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.vacuity import vacuous_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.redaction.secrets import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
@@ -33,12 +34,13 @@ class Trials:
     """Runs attempts.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: provides the environment.
     """
 
-    def __init__(self, work: Work, packages: Packages) -> None:
-        self._work = work
+    def __init__(self, state: GenerationState, packages: Packages) -> None:
+        self._state = state
+        self._setup = state.setup
         self._packages = packages
         self._passing_on_a_stub: dict[str, tuple[str, ...]] = {}
 
@@ -48,67 +50,69 @@ class Trials:
         Args:
             tests_changed: ids of tests that were changed on the way here; only passed on.
         """
-        work = self._work
-        lacking = await work.stage("environment", self._packages.provide)
+        state, setup, session = self._state, self._setup, self._setup.session
+        providing = partial(self._packages.provide, state.brief.plan, state.sources)
+        lacking = await setup.stages.run("environment", providing)
         if lacking is not None:
-            return Verdict(suite=work.suite, failures=(lacking,), error=lacking.error_message)
-        environment = work.session.environment
+            return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
+        environment = session.environment
         verdict = await self._tried(tests_changed)
         # Nobody pays for a fix of what was not the code's fault.
-        if not verdict.success and await work.session.heal(environment):
+        if not verdict.success and await session.heal(environment):
             self._passing_on_a_stub.clear()
             verdict = await self._tried(tests_changed)
-        work.emit(EvidenceGathered(work.attempt, verdict.evidence))
+        setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
         sample = verdict.sample
         if verdict.success and sample is not None:
-            work.emit(await call_blocking(lambda: self._seen(sample)))
+            setup.emit(await call_blocking(lambda: self._seen(sample)))
         return verdict
 
     async def _tried(self, tests_changed: tuple[str, ...]) -> Verdict:
-        work, program = self._work, self._work.program()
+        state, setup, program = self._state, self._setup, self._state.program()
         async with asyncio.TaskGroup() as group:
-            run = group.create_task(work.stage("run", lambda: self._run_tests(program)))
+            run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
             rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
         sample, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
-        sample, own, stated = await work.stage("verify", lambda: self._verify(program, sample, callee))
+        sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))
         failures = (
             *accepted.failures,
             *failures_of((*own, *promised)),
-            *(sample.failures(work.redaction) if sample else ()),
+            *(sample.failures(state.redaction) if sample else ()),
             *failures_of(stated),
         )
         accepted = replace(accepted, outcomes=(*accepted.outcomes, *own, *promised), failures=())
-        return Verdict(work.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind)
+        return Verdict(state.suite, tested, sample, stated, vacuous, failures, tests_changed, "", accepted, blind)
 
     def _seen(self, sample: SampleRun) -> SampleOutputs:
-        config = self._work.config
-        if not self._work.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
+        config = self._setup.config
+        if not self._state.redaction.shows_values or config.hide or config.mask:  # an output may hold those columns
             return SampleOutputs(withheld=True)
         return SampleOutputs(glimpses(sample.values, self._secrets))
 
     @property
     def _secrets(self) -> dict[str, str]:
-        config = self._work.config
+        config = self._setup.config
         return hidden_values(secret_values(config.secrets), config.env_vars)
 
     async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
         """What the person's examples and tests gave, then the others, the id of the worker that they called, and
         whether the outputs of all these calls satisfied their contracts.
         """
-        work, suite, redaction = self._work, self._work.suite, self._work.redaction
-        if suite is None and not work.request.has_acceptance:
+        state, setup, suite, redaction = self._state, self._setup, self._state.suite, self._state.redaction
+        brief = state.brief
+        if suite is None and not brief.request.has_acceptance:
             return Acceptance(), (None, None), "", ()
         if suite is not None:
-            work.emit(TestsCollected(suite.all_ids))
+            setup.emit(TestsCollected(suite.all_ids))
 
         def tell(outcome: TestOutcome) -> None:
-            work.emit(TestReported(outcome))
+            setup.emit(TestReported(outcome))
 
         def tell_blind(outcome: TestOutcome) -> None:
             tell(outcome.model_copy(update={"id": blind_id(outcome.id)}))
 
-        watch = watch_of(work.request.contracts, [spec.name for spec in program.outputs], self._secrets)
+        watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._secrets)
 
         def job(worker: Worker, callee: Worker) -> tuple[Acceptance, _Runs, str, _Outcomes]:
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
@@ -118,19 +122,20 @@ class Trials:
                     program, module.source, module.ids, callee=callee, on_report=on_report, on_call=watch
                 )
 
-            accepted = run_acceptance(worker, callee, program, work.request, work.plan, redaction, watch)
+            accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
             blind = tested(suite.blind, tell_blind) if suite else None
             runs = tested(suite, tell), blind
             return accepted, runs, callee.id, watch.outcomes(redaction) if watch else ()
 
-        return await work.session.work_with_two(job)
+        return await setup.session.work_with_two(job)
 
     async def _sample_then_stub(self, program: Program) -> tuple[SampleRun | None, tuple[str, ...]]:
-        sample = await run_on_sample(self._work.session, program, self._work.request.samples, self._work.redaction)
+        state = self._state
+        sample = await run_on_sample(self._setup.session, program, state.brief.request.samples, state.redaction)
         return sample, await self._stub_passes(program)
 
     async def _stub_passes(self, program: Program) -> tuple[str, ...]:
-        suite = self._work.suite
+        suite = self._state.suite
         if suite is None:
             return ()
         own = await self._module_passes(program, suite)
@@ -138,7 +143,7 @@ class Trials:
 
     async def _module_passes(self, program: Program, module: TestSuite) -> tuple[str, ...]:
         if module.source not in self._passing_on_a_stub:
-            passing = await vacuous_tests(self._work.session, self._work.plan, program, module)
+            passing = await vacuous_tests(self._setup.session, self._state.brief.plan, program, module)
             self._passing_on_a_stub[module.source] = passing
         return self._passing_on_a_stub[module.source]
 
@@ -146,12 +151,13 @@ class Trials:
         self, program: Program, first: SampleRun | None, callee: str
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
         """The sample once more, the person's checks and contracts, and the constraints."""
-        work, samples, redaction = self._work, self._work.request.samples, self._work.redaction
+        state, session, request = self._state, self._setup.session, self._state.brief.request
+        samples, redaction = request.samples, state.redaction
         seen_by = {callee, first.worker} if first else {callee}
-        sample = await run_again(work.session, program, samples, first, redaction, other_than=seen_by)
+        sample = await run_again(session, program, samples, first, redaction, other_than=seen_by)
         if sample is None or sample.error is not None:
             return sample, (), ()
-        values, promised = await judged_on_sample(work.request.contracts, sample, redaction, self._secrets)
-        own = await run_checks(work.session, work.request.checks, program, samples, values, redaction=redaction)
-        stated = await work.constraints.evaluate(work.session, values, samples, show_values=redaction.shows_values)
+        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._secrets)
+        own = await run_checks(session, request.checks, program, samples, values, redaction=redaction)
+        stated = await state.constraints.evaluate(session, values, samples, show_values=redaction.shows_values)
         return sample, (*own, *promised), stated

@@ -11,8 +11,8 @@ from autocoder_jupyter.engine.diagnose import DEPARTURE, diagnose
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import Diagnosed
 from autocoder_jupyter.engine.fix_tests import TestFix, fix_tests
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 
@@ -24,12 +24,12 @@ class Blame:
     """Asks who is at fault, and has tests re-derived.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: learn what a diagnosis asks for.
     """
 
-    def __init__(self, work: Work, packages: Packages) -> None:
-        self._work = work
+    def __init__(self, state: GenerationState, packages: Packages) -> None:
+        self._state = state
         self._packages = packages
         self._mendings: Counter[tuple[str, str]] = Counter()
         self.rederived: set[str] = set()
@@ -38,12 +38,10 @@ class Blame:
 
     async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
         """Why tests of a module fail, by a model's reading and what is known of earlier mendings."""
-        work = self._work
-        asking = partial(
-            diagnose, work.talk, work.request, work.plan, work.judges_context, work.code, suite.source, failing
-        )
-        diagnosis = self._reconsidered(await work.stage("diagnose", asking))
-        work.emit(Diagnosed(diagnosis))
+        state, setup = self._state, self._state.setup
+        asking = partial(diagnose, setup.talk, state.judges_brief, state.code, suite.source, failing)
+        diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
+        setup.emit(Diagnosed(diagnosis))
         self._packages.add(diagnosis)
         return diagnosis
 
@@ -66,15 +64,11 @@ class Blame:
 
     async def rederive(self, source: str, names: Sequence[str]) -> str:
         """A module of tests after some of them were worked out anew, by somebody who sees no code."""
-        work = self._work
-        fixing = partial(
-            fix_tests,
-            *(work.talk, work.request, work.plan, work.judges_context, source, names),
-            variant=len(self.unusable),
-        )
+        setup, variant = self._state.setup, len(self.unusable)
+        fixing = partial(fix_tests, setup.talk, self._state.judges_brief, source, names, variant=variant)
         fix: TestFix | None = None
         with self.taken_note_of():
-            fix = await work.stage("fix", fixing)
+            fix = await setup.stages.run("fix", fixing)
             self.rederived.update(names)
             self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
         return fix.source if fix is not None else source

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.figures import how_to_draw
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.prompt import extended, plan_text, question
+from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."
@@ -38,43 +38,36 @@ def code_rules(plan: CodePlan) -> str:
     return "\n".join(["The module also:", *told]) if told else ""
 
 
-def code_messages(request: Request, plan: CodePlan, data_context: str, system_prompt: str | None) -> Messages:
+def code_messages(brief: Brief, system_prompt: str | None) -> Messages:
     """The question for the module."""
     role = "You write one module that answers the request." if system_prompt else _ROLE
-    return question(
-        request,
-        data_context,
-        plan_text(plan),
-        f"Approach: {plan.approach}",
-        code_rules(plan),
+    return brief.question(
+        f"Approach: {brief.plan.approach}",
+        code_rules(brief.plan),
         system_prompt or "",
         f"{role} {_WHOLE}",
     )
 
 
-async def write_code(
-    talk: Conversation, request: Request, plan: CodePlan, data_context: str, system_prompt: str | None, also: str = ""
-) -> str:
+async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None, also: str = "") -> str:
     """Ask for the module until it has the planned interface.
 
     Args:
         talk: with the model.
-        request: what was asked.
-        plan: the fixed interface.
-        data_context: what is told about the data.
+        brief: the request, the plan and the data context.
         system_prompt: takes the place of our own instructions.
         also: said at the end of the question.
 
     Raises:
         UnusableAnswer: it never got it.
     """
-    messages = extended(code_messages(request, plan, data_context, system_prompt), also)
+    messages = extended(code_messages(brief, system_prompt), also)
     problem = ""
     for insistence in _ESCALATIONS:
         if insistence:
             messages = (*messages, {"role": "user", "content": insistence.format(problem=problem)})
         code = without_entry(await talk.code("code", messages, must_define=FUNCTION))
-        problem = interface_problem(code, plan)
+        problem = interface_problem(code, brief.plan)
         if not problem:
             return code
         messages = (*messages, {"role": "assistant", "content": f"```python\n{code}\n```"})

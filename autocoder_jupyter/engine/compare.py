@@ -8,28 +8,35 @@ from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.comparison import differences
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.kept_tests import same_test
 from autocoder_jupyter.engine.sample_run import run_on_sample
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Changes, OutputChange, TestChoice
 
 
-async def changes_since(work: Work, earlier: Earlier, values: Mapping[str, Any], tests: str) -> Changes:
+async def changes_since(
+    state: GenerationState,
+    earlier: Earlier,
+    values: Mapping[str, Any],
+    tests: str,
+    choices: tuple[TestChoice, ...],
+) -> Changes:
     """Run the earlier version on the same sample, and compare.
 
     Args:
-        work: the generation of the new version.
+        state: of the generation of the new version.
         earlier: what it was made from.
         values: the outputs of the new version on the sample; empty when it did not run on it.
         tests: of the new version, as they are in the end.
+        choices: what became of the tests of the earlier version when the new one was planned.
     """
     return Changes(
         plan=earlier.plan,
         code=earlier.code,
-        tests=_in_the_end(work.choices, earlier.tests, tests),
-        outputs=await _outputs(work, earlier, values),
+        tests=_in_the_end(choices, earlier.tests, tests),
+        outputs=await _outputs(state, earlier, values),
     )
 
 
@@ -45,15 +52,17 @@ def _rederived(choice: TestChoice) -> TestChoice:
     return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
 
 
-async def _outputs(work: Work, earlier: Earlier, values: Mapping[str, Any]) -> tuple[OutputChange, ...] | None:
+async def _outputs(
+    state: GenerationState, earlier: Earlier, values: Mapping[str, Any]
+) -> tuple[OutputChange, ...] | None:
     if not values:
         return None
-    now = work.program()
+    now = state.program()
     program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
-    run = await run_on_sample(work.session, program, work.request.samples, work.redaction)
+    run = await run_on_sample(state.setup.session, program, state.brief.request.samples, state.redaction)
     if run is None or run.error is not None:
         return None
-    shows = work.redaction.shows_values
+    shows = state.redaction.shows_values
     changed = []
     for name in (name for name in values if name in run.values):
         before, after = run.values[name], values[name]

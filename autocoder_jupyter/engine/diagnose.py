@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import excerpt
-from autocoder_jupyter.engine.prompt import block, plan_text, question
+from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.words import Redaction
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 
 _INSTRUCTIONS = """\
 You find out why tests of a function fail. The function and its tests were written by two people from the same request
@@ -57,15 +57,10 @@ def told_by_program(name: str, error: Exception, redaction: Redaction) -> TestFa
     )
 
 
-def diagnosis_messages(
-    request: Request, plan: CodePlan, data_context: str, code: str, tests: str, failing: Sequence[TestOutcome]
-) -> Messages:
+def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]) -> Messages:
     """The question: the code, the failing tests alone, and what pytest said of each."""
     reports = "\n\n".join(f"## {outcome.id}: {outcome.outcome}\n{shortened(outcome.message)}" for outcome in failing)
-    return question(
-        request,
-        data_context,
-        plan_text(plan),
+    return brief.question(
         block("solution", code),
         block("failing_tests", excerpt(tests, [outcome.id for outcome in failing])),
         block("reports", reports),
@@ -74,19 +69,13 @@ def diagnosis_messages(
 
 
 async def diagnose(
-    talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
-    code: str,
-    tests: str,
-    failing: Sequence[TestOutcome],
+    talk: Conversation, brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]
 ) -> ErrorDiagnosis:
     """Ask why tests fail. Every failing test is in the answer, also when the model forgets it or cannot be understood.
 
     An unusable answer must not stall the loop, so it counts as "the code is at fault", with pytest's own words.
     """
-    messages = diagnosis_messages(request, plan, data_context, code, tests, failing)
+    messages = diagnosis_messages(brief, code, tests, failing)
     try:
         answer = await talk.structured("diagnose", messages, DiagnosisAnswer)
     except UnusableAnswer:

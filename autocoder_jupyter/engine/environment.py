@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from autocoder_jupyter.engine.events import ApprovalGiven, ApprovalNeeded
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.known_packages import KNOWN_DISTRIBUTIONS, KNOWN_SYSTEM_PACKAGES
 from autocoder_jupyter.engine.lookalikes import likely_meant
 from autocoder_jupyter.engine.packages import (
@@ -16,11 +17,10 @@ from autocoder_jupyter.engine.packages import (
     requirement_name,
 )
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.sandbox.environments.pins import pin_of
 from autocoder_jupyter.settings.parameters import SYSTEM
-from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
 
 class Packages:
@@ -28,44 +28,56 @@ class Packages:
 
     Needs are read anew from the code each time. So a package that the model invented and then dropped is forgotten,
     and one that cannot be had is refused before the resolver is asked again.
+
+    Args:
+        setup: of the generation.
     """
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, setup: GenerationSetup) -> None:
+        self._setup = setup
         self._extra: set[str] = set()
         self._extra_system: set[str] = set()
         self._refused: dict[str, str] = {}
         self._refused_system: dict[str, str] = {}
-        self._approved: set[str] = set(work.config.approved_packages)
+        self._approved: set[str] = set(setup.config.approved_packages)
         self._declined: set[str] = set()
         self._unwanted: set[str] = set()  # of recorded locks, and of no code
         self._declared: tuple[str, ...] = ()
-        self._based = asyncio.Event()
+        self._base_is_there = asyncio.Event()
+        self._base_is_there.set()  # none is in preparation
+
+    def begin_base(self, group: asyncio.TaskGroup) -> None:
+        """Provide the base environment in a task of this group; `base_is_there` waits for it."""
+        self._base_is_there.clear()
+        group.create_task(self.provide_base())
 
     async def provide_base(self) -> None:
         """The environment before there is code, with workers starting in it while the model thinks."""
         await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self.of_the_base(), ())
-        self._based.set()
-        self._work.session.warm(count=3)  # for the tests, for what they call, and for the sample
+        self._base_is_there.set()
+        self._setup.session.warm(count=3)  # for the tests, for what they call, and for the sample
 
-    async def based(self) -> None:
-        """Wait until the base environment is there, where it is on its way."""
-        if self._work.start.draft is None:
-            await self._based.wait()
+    async def base_is_there(self) -> None:
+        """Wait for the base environment while it is in preparation."""
+        await self._base_is_there.wait()
 
     def declare(self, requirements: tuple[str, ...]) -> None:
         """Take down what the writer of the code wants to be installed, in the place of what it wanted before."""
         self._declared = requirements
 
-    async def provide(self) -> TestFailure | None:
+    async def provide(self, plan: CodePlan, sources: tuple[str, ...]) -> TestFailure | None:
         """The environment for the present code and tests.
+
+        Args:
+            plan: names packages that the code may need.
+            sources: of all modules that run in the sandbox.
 
         Returns:
             What the code must do without, when a package cannot be had.
         """
-        needs = self._needs(self._work.sources)
-        system_packages = await self._system_packages()
+        needs = self._needs(sources, plan.packages)
+        system_packages = await self._system_packages(plan)
         try:
             self._require_none_refused(needs)
             self._require_no_lookalike(needs)
@@ -73,7 +85,7 @@ class Packages:
             await self._build(needs.distributions, system_packages)
         except (PackageError, SandboxUnavailable) as error:
             if self._can_go_without(system_packages, error):
-                return await self.provide()
+                return await self.provide(plan, sources)
             if isinstance(error, PackageError):
                 return self._refuse(error)
             raise
@@ -81,20 +93,29 @@ class Packages:
 
     def of_the_base(self) -> tuple[str, ...]:
         """What is wanted before there is code."""
-        return self._needs(()).distributions
+        return self._needs((), ()).distributions
 
-    def of_the_code(self) -> tuple[str, ...]:
-        """What the solution alone needs beyond the base."""
-        return self._needs((self._work.code,)).distributions if self._work.code else ()
+    def of_the_code(self, plan: CodePlan, code: str) -> tuple[str, ...]:
+        """What the solution alone needs beyond the base; () while there is no code."""
+        return self._needs((code,), plan.packages).distributions if code else ()
 
-    def learn(self, verdict: Verdict) -> bool:
-        """Note the packages that failed imports ask for; False when there is none that is not here already."""
-        environment = self._work.session.environment
+    def learn(self, plan: CodePlan, code: str, verdict: Verdict) -> bool:
+        """Note the packages that failed imports ask for.
+
+        Args:
+            plan: names packages that the code may need.
+            code: the present solution.
+            verdict: with the messages of what failed.
+
+        Returns:
+            Whether there is one that is neither installed nor noted already.
+        """
+        environment = self._setup.session.environment
         installed = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
-        declared = self._work.plan.packages
+        declared = plan.packages
         missing = missing_packages(verdict.complaints, declared)
         # A cell in the place of a module's name must reach neither an index nor the model.
-        missing |= missing_packages([verdict.complaint_on_sample], declared) & self._plausible
+        missing |= missing_packages([verdict.complaint_on_sample], declared) & _plausible(declared, code)
         new = missing - installed - self._extra - set(self._refused)
         self._extra |= new
         return bool(new)
@@ -114,28 +135,21 @@ class Packages:
         return "\n".join(lines)
 
     @property
-    def state(self) -> tuple[frozenset[str], ...]:
+    def snapshot(self) -> tuple[frozenset[str], ...]:
         """All that was learned, to see whether anything changed."""
         return frozenset(self._extra), frozenset(self._extra_system), frozenset(self._refused)
 
-    @property
-    def _plausible(self) -> set[str]:
-        """Packages that a run may lack: well-known ones, declared ones, and those of the code's own imports."""
-        declared = self._work.plan.packages
-        imported = (distribution_of(module, declared) for module in imported_modules(self._work.code))
-        return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}
-
     def _unknown_of_own_lock(self) -> tuple[str, ...]:
         """The packages of the person's lock that are neither well known nor agreed to: the file may be a stranger's."""
-        agreed = {requirement_name(name) for name in (*self._approved, *self._work.config.base_packages)}
-        names = {requirement_name(pin_of(line)) for line in self._work.session.pinned}
+        agreed = {requirement_name(name) for name in (*self._approved, *self._setup.config.base_packages)}
+        names = {requirement_name(pin_of(line)) for line in self._setup.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
 
-    def _needs(self, sources: tuple[str, ...]) -> PackageNeeds:
+    def _needs(self, sources: tuple[str, ...], declared: tuple[str, ...]) -> PackageNeeds:
         return package_needs(
             sources,
-            declared=self._work.plan.packages if sources else (),
-            always=self._work.config.base_packages,
+            declared=declared,
+            always=self._setup.config.base_packages,
             extra=(*self._declared, *sorted(self._extra)),
             approved=self._approved,
         )
@@ -157,7 +171,7 @@ class Packages:
 
     async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
         """Make the environment, from the recorded lock where that is no way to install what nobody agreed to."""
-        session = self._work.session
+        session = self._setup.session
         lock = session.recorded_lock(packages, system_packages)
         if lock and not await self._may_install(lock, packages):
             lock = ()
@@ -172,7 +186,7 @@ class Packages:
         strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
         if strange:
             self._unwanted |= {name for name in strange if likely_meant(name)}
-            strange -= await self._work.session.resolved_names(packages)
+            strange -= await self._setup.session.resolved_names(packages)
         if strange.isdisjoint(self._unwanted) and await self._agrees(tuple(sorted(strange))):
             return True
         self._unwanted |= strange
@@ -189,20 +203,20 @@ class Packages:
         """Whether a person agrees to packages; nobody is asked about none."""
         if not unknown:
             return True
-        self._work.emit(ApprovalNeeded(unknown))
-        approved = await self._work.services.approve(unknown)
-        self._work.emit(ApprovalGiven(unknown, approved))
+        self._setup.emit(ApprovalNeeded(unknown))
+        approved = await self._setup.services.approve(unknown)
+        self._setup.emit(ApprovalGiven(unknown, approved))
         if approved:
             self._approved.update(unknown)
         return approved
 
-    async def _system_packages(self) -> tuple[str, ...]:
+    async def _system_packages(self, plan: CodePlan) -> tuple[str, ...]:
         """Debian's packages that the plan and failures ask for, as far as somebody agrees to what is not well known.
 
         Their scripts run as root while an image is built, and the plan may be a stranger's. The local sandbox has none.
         """
-        wanted = {*self._work.plan.system_packages, *self._extra_system} - self._refused_system.keys()
-        if self._work.services.sandbox.name == "docker":
+        wanted = {*plan.system_packages, *self._extra_system} - self._refused_system.keys()
+        if self._setup.services.sandbox.name == "docker":
             strange = {name for name in wanted if name.partition("=")[0] not in KNOWN_SYSTEM_PACKAGES}
             asked = {f"{SYSTEM}{name}": name for name in sorted(strange)}
             asked = {label: name for label, name in asked.items() if label not in self._approved}
@@ -238,3 +252,9 @@ class Packages:
             or f"Do without {name}: take a well-known package, or pandas, numpy and the standard library.",
             error_type="logic",
         )
+
+
+def _plausible(declared: tuple[str, ...], code: str) -> set[str]:
+    """Packages that a run may lack: well-known ones, declared ones, and those of the code's own imports."""
+    imported = (distribution_of(module, declared) for module in imported_modules(code))
+    return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}

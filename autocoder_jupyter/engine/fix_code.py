@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.patches import PatchError, add_imports, apply_edits, changed_in_substance
-from autocoder_jupyter.engine.prompt import block, plan_text, question
+from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
 _EDITOR = """\
@@ -85,18 +85,13 @@ def verify_logic_fixes_applied(
     return FixVerification(applied, missing, interface_problem(new, plan))
 
 
-def fix_messages(
-    request: Request, plan: CodePlan, data_context: str, code: str, failures: Sequence[TestFailure], notes: str
-) -> Messages:
+def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes: str) -> Messages:
     """The question for edits. The failures are told in words; the tests' source is not shown."""
-    return question(
-        request,
-        data_context,
-        plan_text(plan),
+    return brief.question(
         block("solution", code),
         block("failures", told(failures)),
         notes,
-        code_rules(plan),
+        code_rules(brief.plan),
         _EDITOR,
     )
 
@@ -127,9 +122,7 @@ def told(failures: Sequence[TestFailure]) -> str:
 
 async def fix_code(
     talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
+    brief: Brief,
     code: str,
     failures: Sequence[TestFailure],
     *,
@@ -140,9 +133,7 @@ async def fix_code(
 
     Args:
         talk: with the model.
-        request: what was asked.
-        plan: the fixed interface.
-        data_context: what is told about the data.
+        brief: the request, the plan and the data context.
         code: the module as it is.
         failures: what to mend.
         notes: what else it must know, such as an earlier fix of the same failure that did not help.
@@ -154,7 +145,7 @@ async def fix_code(
     Raises:
         UnusableAnswer: neither edits nor a module could be read.
     """
-    messages = fix_messages(request, plan, data_context, code, failures, notes)
+    messages = fix_messages(brief, code, failures, notes)
     problem, missing, best = "", [failure.test_name for failure in failures], code
     for insistence in _ESCALATIONS[:-1]:
         if insistence:
@@ -173,7 +164,7 @@ async def fix_code(
             problem = str(error)
             continue
         mended = [name for edit in answer.edits for name in edit.mends] if answer.edits else missing
-        verdict = verify_logic_fixes_applied(code, new, failures, mended, plan)
+        verdict = verify_logic_fixes_applied(code, new, failures, mended, brief.plan)
         if verdict.all_applied:
             return new
         problem, missing = verdict.problem or "not every failure is mended", list(verdict.missing)
@@ -187,4 +178,4 @@ async def fix_code(
         if best == code:
             raise
         return best
-    return whole if not interface_problem(whole, plan) else best
+    return whole if not interface_problem(whole, brief.plan) else best

@@ -12,11 +12,10 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.patches import PatchError, excerpt, replace_tests
-from autocoder_jupyter.engine.prompt import block, plan_text, question
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan
+from autocoder_jupyter.engine.prompt import block
 
 _DERIVER = """\
 You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
@@ -58,23 +57,12 @@ class TestFix:
     changed: tuple[str, ...]
 
 
-def rederivation_messages(
-    request: Request, plan: CodePlan, data_context: str, tests: str, names: Sequence[str]
-) -> Messages:
+def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Messages:
     """The question: neither the code, nor what it returned, nor the diagnosis is in it."""
-    return question(request, data_context, plan_text(plan), block("tests", excerpt(tests, names)), _DERIVER)
+    return brief.question(block("tests", excerpt(tests, names)), _DERIVER)
 
 
-async def fix_tests(
-    talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
-    tests: str,
-    names: Sequence[str],
-    *,
-    variant: int = 0,
-) -> TestFix:
+async def fix_tests(talk: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0) -> TestFix:
     """Have tests re-derived, and change those that do not stand.
 
     A test without a clear verdict, or whose replacement cannot be used, is upheld.
@@ -82,7 +70,7 @@ async def fix_tests(
     Raises:
         UnusableAnswer: no answer could be read; another `variant` asks anew.
     """
-    messages = rederivation_messages(request, plan, data_context, tests, names)
+    messages = rederivation_messages(brief, tests, names)
     answer = await talk.structured("fix", messages, Rederivation, variant=variant)
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
     source, changed = tests, []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine import surroundings
 from autocoder_jupyter.engine.attempt import Trials
+from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.compare import changes_since
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
@@ -23,18 +25,30 @@ from autocoder_jupyter.engine.events import (
     SuiteChanged,
     VersionBegun,
 )
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.planning import Planned, make_brief
 from autocoder_jupyter.engine.prepare import prepare, request_record
-from autocoder_jupyter.engine.report import Clock, Turn, build_report, kept_report, sample_schemas
+from autocoder_jupyter.engine.report import (
+    Clock,
+    Outcome,
+    Turn,
+    build_report,
+    kept_report,
+    sample_schemas,
+    sources_of,
+)
 from autocoder_jupyter.engine.second_opinion.opinion import Adviser
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.staged import StagedWriter
+from autocoder_jupyter.engine.stage_runner import innermost
 from autocoder_jupyter.engine.start import Draft, Start, start_of
-from autocoder_jupyter.engine.tests import TestSuite, read_suites
-from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engine.tests import read_suites
+from autocoder_jupyter.engine.timeline import Timeline
+from autocoder_jupyter.engine.writer import Writer
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments.locking import cache_folder
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import Changes, Report
 from autocoder_jupyter.versions.turns import lock_of, turn
 
 _ELSEWHERE = "Another kernel works on the same request; this one waits, and takes what comes of it."
@@ -61,72 +75,124 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
         AutocodeError: what no further attempt could change: data that cannot cross, no key, no sandbox.
         asyncio.CancelledError: cancelled; model call and sandbox are ended.
     """
-    generation = _Generation(Work(request, config, services), draft)
+    clock, timeline = Clock(), Timeline(services.emit)
+    budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
     try:
-        return await generation.run()
+        prepared = await call_blocking(lambda: prepare(request, config))
+        setup = GenerationSetup.of(request, config, services, prepared, timeline=timeline, budget=budget)
+        return await _in_turn(setup, draft, clock)
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
     except Exception as error:
-        raised = _innermost(error)
-        if isinstance(raised, Locked):
-            raised.why = generation.why_asked
+        raised = innermost(error)
     services.emit(Finished("failed", str(raised)))
     # Raised out here and without its context: IPython prints a whole stack for an error that came out of a group.
     raised.__context__ = None
     raise raised
 
 
+async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) -> Report:
+    """Generate as soon as no other kernel works on the same request: the second one finds what the first has made."""
+    if setup.config.cache == "disable":
+        return await _generated(setup, given, clock)
+    journal, key = setup.services.journal, setup.prepared.key.id
+    lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
+    async with turn(lock, lambda: setup.emit(Noticed(_ELSEWHERE))):
+        return await _generated(setup, given, clock)
+
+
+async def _generated(setup: GenerationSetup, given: Draft | None, clock: Clock) -> Report:
+    versions, packages = setup.services.journal.versions, Packages(setup)
+    start = await call_blocking(lambda: start_of(setup.request, setup.config, setup.prepared, versions, given))
+    opened = await _open_version(setup, packages, start)
+    return await _Generation(setup, packages, opened, clock).run()
+
+
+@dataclass(frozen=True)
+class _OpenVersion:
+    """The version whose folder is open.
+
+    Args:
+        start: what it is made from.
+        environment: the versions of Python and packages that the model is told.
+        context: all that the model is told about data and environment.
+    """
+
+    start: Start
+    environment: str
+    context: str
+
+
+async def _open_version(setup: GenerationSetup, packages: Packages, start: Start) -> _OpenVersion:
+    """Open the folder of a version. What was asked is written down before anything leaves the machine."""
+    journal, config = setup.services.journal, setup.config
+    await call_blocking(lambda: journal.begin(start.version))
+    environment = _told_environment(setup, packages)
+    if start.kept is None and not config.locked:  # a run that asks nothing has nothing to say before
+        record = request_record(setup.request, config, setup.prepared.key)
+        journal.write_request(record, setup.prepared.context.sent())
+    _tell_notes(setup)
+    is_kept = start.kept is not None
+    author = start.draft.author if start.draft is not None else "model"
+    is_new = start.has_before and start.draft is None and setup.request.earlier is None
+    is_new = is_new and config.cache == "auto"
+    setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new))
+    return _OpenVersion(start, environment, surroundings.with_versions(setup.prepared.context.text, environment))
+
+
+def _told_environment(setup: GenerationSetup, packages: Packages) -> str:
+    """What the model is told about the environment: what it was told before, where that is in the journal."""
+    journal, key = setup.services.journal, setup.prepared.key.id
+    before = surroundings.recalled(journal, key) if setup.config.cache == "auto" else ""
+    lock = setup.prepared.pinned or setup.session.recorded_lock(packages.of_the_base(), ())
+    return before or surroundings.versions(setup.config, lock)
+
+
+def _tell_notes(setup: GenerationSetup) -> None:
+    for note in setup.services.journal.take_notes():
+        setup.emit(Noticed(note))
+
+
 class _Generation:
-    def __init__(self, work: Work, given: Draft | None) -> None:
-        self._work = work
-        self._given = given
-        self._packages = Packages(work)
-        self._trials = Trials(work, self._packages)
-        self._writer = (work.services.writer or StagedWriter)(work, self._packages)
-        self._adviser = Adviser(work)
+    """One generation, from its open version to its report.
+
+    Args:
+        setup: what it works with.
+        packages: its packages.
+        version: the open one; another one takes its place when a kept function does not hold any more.
+        clock: when it began.
+    """
+
+    def __init__(self, setup: GenerationSetup, packages: Packages, version: _OpenVersion, clock: Clock) -> None:
+        self._setup = setup
+        self._packages = packages
+        self._version = version
+        self._clock = clock
+        self._adviser = Adviser(setup)
+        self._state: GenerationState | None = None  # for the report: it may end before there is a plan
+        self._writer: Writer | None = None  # likewise
+        self._changes: Changes | None = None
         self._turns: list[Turn] = []
-        self._clock = Clock()
         self._limit = ""  # the setting that ended it
 
-    @property
-    def why_asked(self) -> str:
-        """Why what is recorded does not do, as a sentence."""
-        work = self._work
-        if work.services.journal.is_empty:
-            return f"Nothing is recorded under {work.request.name} in this .autocode folder."
-        if not work.start.why:
-            return "The prompts, the samples or an earlier answer are not as they were recorded."
-        return f"What changed since it was recorded: {work.start.why}."
-
     async def run(self) -> Report:
-        """All of it, as soon as no other kernel works on the same request: the second one finds what the first made."""
-        work = self._work
-        work.prepared = await call_blocking(lambda: prepare(work.request, work.config))
-        work.session.pinned = work.prepared.pinned
-        if work.config.cache == "disable":
-            return await self._generated()
-        journal, key = work.services.journal, work.prepared.key.id
-        lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
-        async with turn(lock, lambda: work.emit(Noticed(_ELSEWHERE))):
-            return await self._generated()
-
-    async def _generated(self) -> Report:
         """All of it, within the seconds of the budget."""
-        await self._start()
-        work, over, reason = self._work, False, ""
+        setup, over, reason = self._setup, False, ""
         try:
-            async with asyncio.timeout(work.budget.seconds_left) as deadline:
-                await self._make_draft()
-                reason = await self._try_until_it_holds()
-                await self._compare()
+            async with asyncio.timeout(setup.budget.seconds_left) as deadline:
+                state, writer = await self._drafted()
+                reason = await self._try_until_it_holds(state, writer)
+                await self._compare(state)
         except TimeoutError:
             if not deadline.expired():
                 raise
             over, self._limit = True, "max_seconds"
-            reason = f"The {work.budget.seconds:g} seconds of the budget are over. Raise max_seconds and run again."
+            reason = f"The {setup.budget.seconds:g} seconds of the budget are over. Raise max_seconds and run again."
         except Exception as error:
-            raised = _innermost(error)
+            raised = innermost(error)
+            if isinstance(raised, Locked):
+                raised.why = self._why_asked
             if not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
             over, reason = isinstance(raised, BudgetSpent), str(raised)
@@ -135,198 +201,191 @@ class _Generation:
                 reason += f"\nWhat was to be mended: {self._turns[-1].verdict.summary}"
         finally:
             self._adviser.stop()
-            await self._writer.close()
+            if self._writer is not None:
+                await self._writer.close()
         if reason and not over and not self._packages.way_out:
-            work.services.journal.reject(work.last_words)
-        reason = "\n".join(line for line in (reason, self._packages.way_out) if line)
-        schemas = await call_blocking(lambda: sample_schemas(work))
-        report = build_report(work, self._packages, self._turns, self._clock, reason, self._writer.trace, schemas)
-        report = self._recorded(report)
-        state: EndState = "ready" if report.success else ("over_budget" if over else "failed")
-        work.emit(Finished(state, report.error or report.overspent, self._limit))
+            setup.services.journal.reject(setup.stages.answers_at_fault)
+        report = self._recorded(await self._report(reason))
+        state_at_end: EndState = "ready" if report.success else ("over_budget" if over else "failed")
+        setup.emit(Finished(state_at_end, report.error or report.overspent, self._limit))
         return report
+
+    async def _report(self, reason: str) -> Report:
+        setup, state, version = self._setup, self._state, self._version
+        constraints = state.constraints if state is not None else None
+        outcome = Outcome(
+            reason="\n".join(line for line in (reason, self._packages.way_out) if line),
+            second_opinion=self._adviser.opinion,
+            changes=self._changes,
+            trace=self._writer.trace if self._writer is not None else None,
+            schemas=await call_blocking(lambda: sample_schemas(setup, constraints)),
+        )
+        context = state.brief.context if state is not None else version.context
+        return build_report(setup, version.start, context, state, self._packages, self._turns, self._clock, outcome)
+
+    @property
+    def _why_asked(self) -> str:
+        """Why what is recorded does not do, as a sentence."""
+        setup = self._setup
+        if setup.services.journal.is_empty:
+            return f"Nothing is recorded under {setup.request.name} in this .autocode folder."
+        if not self._version.start.why:
+            return "The prompts, the samples or an earlier answer are not as they were recorded."
+        return f"What changed since it was recorded: {self._version.start.why}."
 
     def _recorded(self, report: Report) -> Report:
         """The report as it is given back; on disk, when it is that of a new version."""
-        work = self._work
-        if (kept := work.start.kept) is not None:
+        setup = self._setup
+        if (kept := self._version.start.kept) is not None:
             if not report.success:
                 return report
             self._keep_sources(kept.report)
-            report = kept_report(report, work, kept)
-            work.emit(KeptHolds(report.kept or ""))
+            report = kept_report(report, setup, kept)
+            setup.emit(KeptHolds(report.kept or ""))
             if report.second_opinion is not None:
-                work.emit(OpinionGiven(report.second_opinion))
+                setup.emit(OpinionGiven(report.second_opinion))
             if report.trace is not None and report.trace.suite_changed:
-                work.emit(SuiteChanged(report.trace.suite_changed))
-        elif work.config.cache != "disable":
+                setup.emit(SuiteChanged(report.trace.suite_changed))
+        elif setup.config.cache != "disable":
             self._keep(report)
         return report
-
-    async def _start(self) -> None:
-        work = self._work
-        arguments = work.request, work.config, work.prepared, work.services.journal.versions, self._given
-        await self._begin(await call_blocking(lambda: start_of(*arguments)))
 
     def _keep(self, report: Report) -> None:
         """Write the report down. A function that passed is not lost because a disk is full."""
         try:
-            self._work.services.journal.write_report(report)
+            self._setup.services.journal.write_report(report)
             if report.success:
-                self._work.services.journal.versions.made(report.request_key, report.run_id)
+                self._setup.services.journal.versions.made(report.request_key, report.run_id)
         except AutocodeError as error:
-            self._work.emit(
+            self._setup.emit(
                 Noticed(
                     f"The report of {report.name} could not be written ({error.why.rstrip('.')}): it is lost with this "
                     "kernel unless there is room when you run the cell again, which asks no model."
                 )
             )
-        self._tell_notes()
+        _tell_notes(self._setup)
 
     def _keep_sources(self, report: Report) -> None:
         """Put back what is lost or damaged of a kept version; the function needs none of these files."""
         with suppress(AutocodeError):
-            self._work.services.journal.write_sources(report)
-        self._tell_notes()
+            self._setup.services.journal.write_sources(report)
+        _tell_notes(self._setup)
 
     def _tell_notes(self) -> None:
-        for note in self._work.services.journal.take_notes():
-            self._work.emit(Noticed(note))
+        for note in self._setup.services.journal.take_notes():
+            self._setup.emit(Noticed(note))
 
-    async def _begin(self, start: Start) -> None:
-        """Open the folder of a version. What was asked is written down before anything leaves the machine."""
-        work, journal = self._work, self._work.services.journal
-        work.start = start
-        await call_blocking(lambda: journal.begin(start.version))
-        work.versions = self._told_versions()
-        if start.kept is None and not work.config.locked:  # a run that asks nothing has nothing to say before
-            record = request_record(work.request, work.config, work.prepared.key)
-            journal.write_request(record, work.prepared.context.sent())
-        self._tell_notes()
-        is_kept = start.kept is not None
-        author = start.draft.author if start.draft is not None else "model"
-        is_new = start.has_before and start.draft is None and work.request.earlier is None
-        is_new = is_new and work.config.cache == "auto"
-        work.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new))
-
-    def _told_versions(self) -> str:
-        """What the model is told about the environment: what it was told before, where that is in the journal."""
-        work, key = self._work, self._work.prepared.key.id
-        before = surroundings.recalled(work.services.journal, key) if work.config.cache == "auto" else ""
-        lock = work.prepared.pinned or work.session.recorded_lock(self._packages.of_the_base(), ())
-        return before or surroundings.versions(work.config, lock)
-
-    async def _make_draft(self) -> None:
+    async def _drafted(self) -> tuple[GenerationState, Writer]:
         """What the first attempt is made with: what is there already, else what the model is asked for."""
-        draft = self._work.start.draft
-        if draft is None:
-            await self._ask_for_draft()
-        else:
-            self._take(draft)
+        draft = self._version.start.draft
+        return await self._asked_for() if draft is None else self._taken(draft)
 
-    def _take(self, draft: Draft) -> None:
-        work = self._work
-        if draft.author == "you" and work.start.kept is None:
-            work.services.journal.write_draft(draft.code, draft.tests)
-        work.plan = draft.plan
-        work.emit(PlanReady(draft.plan))
-        work.constraints = Constraints.read(work.request.constraints, work.told_samples, draft.plan)
-        work.constraints.recall(work.services.journal)
+    def _taken(self, draft: Draft) -> tuple[GenerationState, Writer]:
+        setup, version = self._setup, self._version
+        if draft.author == "you" and version.start.kept is None:
+            setup.services.journal.write_draft(draft.code, draft.tests)
+        state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
+        state.constraints.recall(setup.services.journal)
         if draft.tests:
-            work.set_suite(read_suites(draft.tests, draft.blind))
-        work.set_code(draft.code)
+            state.set_suite(read_suites(draft.tests, draft.blind))
+        state.set_code(draft.code)
+        return state, writer
 
-    async def _ask_for_draft(self) -> None:
+    async def _asked_for(self) -> tuple[GenerationState, Writer]:
         """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
-        work = self._work
-        if work.config.cache != "disable":
-            surroundings.record(work.services.journal, work.prepared.key.id, work.versions)
-        self._adviser.begin()
+        setup, version = self._setup, self._version
+        if setup.config.cache != "disable":
+            surroundings.record(setup.services.journal, setup.prepared.key.id, version.environment)
+        self._adviser.begin(version.context)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._packages.provide_base())
-            work.plan = plan = await work.stage("plan", self._writer.plan)
-            work.emit(PlanReady(plan))
-            work.constraints = Constraints.read(work.request.constraints, work.told_samples, plan)
-            group.create_task(work.constraints.ask_about_the_rest(work.talk, work.services.journal))
-            await self._writer.write()
+            self._packages.begin_base(group)
+            state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
+            group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
+            await writer.write()
+        return state, writer
 
-    async def _try_until_it_holds(self) -> str:
+    async def _make_brief(self) -> Planned:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._setup.services.writer.prepare())
+            return await make_brief(self._setup, self._version.context)
+
+    def _planned(self, planned: Planned) -> tuple[GenerationState, Writer]:
+        """The state and the writer, as soon as the plan stands."""
+        setup, brief = self._setup, planned.brief
+        setup.emit(PlanReady(brief.plan))
+        constraints = Constraints.read(brief.request.constraints, setup.told_samples, brief.plan)
+        self._state = state = GenerationState(setup, brief, constraints, planned.choices)
+        self._writer = writer = setup.services.writer.create(state, self._packages)
+        return state, writer
+
+    async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
         """Attempt and mend. Returns the reason for giving up, or "" on success."""
-        work = self._work
+        setup, stages, trials = self._setup, self._setup.stages, Trials(state, self._packages)
         number = 0
-        while number < work.attempts_allowed:
-            work.attempt = number = number + 1
-            verdict = await self._trials.attempt(self._writer.tests_changed)
-            tests, blind = _sources(work.suite)
-            self._turns.append(Turn(work.attempt, work.code, tests, verdict, blind))
+        while number < stages.attempts_allowed:
+            stages.attempt = number = number + 1
+            verdict = await trials.attempt(writer.tests_changed)
+            code, tests, blind = sources_of(state)
+            self._turns.append(Turn(number, code, tests, verdict, blind))
             if verdict.success:
-                verdict = await self._adviser.weigh(verdict)
+                verdict = await self._adviser.weigh(state, verdict)
                 self._turns[-1] = replace(self._turns[-1], verdict=verdict)
-            if verdict.success or work.start.as_is:
+            if verdict.success or self._version.start.as_is:
                 return "" if verdict.success else verdict.summary
             if verdict.accepted.broken:
                 return verdict.accepted.broken
-            if work.start.kept is not None:
-                await self._ask_anew(verdict.summary)
-            said = len(work.talk.exchanges)
+            if self._version.start.kept is not None:
+                await self._ask_anew(state, verdict.summary)
+            exchanges = setup.talk.exchanges
+            said = len(exchanges)
             if number == 1:
-                work.last_words = work.talk.exchanges[:]
-            if number == work.attempts_allowed:
+                stages.answers_at_fault = exchanges[:]
+            if number == stages.attempts_allowed:
                 break
             if self._same_failures() >= SAME_FAILURE_LIMIT:
                 return f"No progress: the same failure {SAME_FAILURE_LIMIT} times in a row. {verdict.summary}"
-            before = self._writer.state
-            diagnosis = await self._writer.mend(verdict)
+            before = writer.snapshot
+            diagnosis = await writer.mend(verdict)
             self._turns[-1] = replace(self._turns[-1], diagnosis=diagnosis)
-            work.last_words = work.talk.exchanges[said:] or work.last_words
-            if self._writer.state == before:
+            stages.answers_at_fault = exchanges[said:] or stages.answers_at_fault
+            if writer.snapshot == before:
                 return f"No progress: the model changes nothing any more. {verdict.summary}"
-        self._limit = "" if work.config.skip_tests else "max_iterations"
-        attempts = f"{work.attempts_allowed} attempt{'s' if work.attempts_allowed > 1 else ''}"
+        self._limit = "" if setup.config.skip_tests else "max_iterations"
+        attempts = f"{stages.attempts_allowed} attempt{'s' if stages.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
-        return "\n".join([reason, *map(str, self._writer.unusable[-1:])])
+        return "\n".join([reason, *map(str, writer.unusable[-1:])])
 
-    async def _compare(self) -> None:
+    async def _compare(self, state: GenerationState) -> None:
         """Say what is otherwise than in the version that this one was made from."""
-        work, turn = self._work, self._turns[-1]
+        turn, choices = self._turns[-1], state.choices
         earlier = await call_blocking(self._made_from)
         if earlier is None:
             return
-        if (kept := work.start.kept) is not None and kept.report.changes is not None:
-            work.choices = kept.report.changes.tests
+        if (kept := self._version.start.kept) is not None and kept.report.changes is not None:
+            choices = kept.report.changes.tests
         values = turn.verdict.sample.values if turn.verdict.sample else {}
-        work.changes = await changes_since(work, earlier, values, turn.blind or turn.tests)
-        work.emit(Compared(work.changes))
+        self._changes = await changes_since(state, earlier, values, turn.blind or turn.tests, choices)
+        self._setup.emit(Compared(self._changes))
 
     def _made_from(self) -> Earlier | None:
         """The version that this one is compared with: of a person's edit the one that was edited."""
-        start = self._work.start
+        start = self._version.start
         if start.kept is not None or start.draft is None or start.draft.author != "you":
-            return self._work.request.earlier
-        parent = self._work.services.journal.versions.get(start.parent)
+            return self._setup.request.earlier
+        parent = self._setup.services.journal.versions.get(start.parent)
         return Earlier.of(parent.report) if parent and parent.report.plan and parent.report.solution else None
 
-    async def _ask_anew(self, failure: str) -> None:
+    async def _ask_anew(self, state: GenerationState, failure: str) -> None:
         """The kept function does not hold today: it becomes the first attempt of a new version, and costs none."""
-        work = self._work
-        version = await call_blocking(lambda: work.services.journal.versions.free_id(work.prepared.key.id))
-        await self._begin(work.start.failed(version, failure))
-        if not work.config.skip_tests:
-            work.attempts_allowed += 1
+        setup = self._setup
+        versions, key = setup.services.journal.versions, setup.prepared.key.id
+        version = await call_blocking(lambda: versions.free_id(key))
+        self._version = await _open_version(setup, self._packages, self._version.start.failed(version, failure))
+        state.brief = replace(state.brief, context=self._version.context)
+        if not setup.config.skip_tests:
+            setup.stages.attempts_allowed += 1
 
     def _same_failures(self) -> int:
         """How many attempts up to now failed in exactly the same way."""
         signatures = [turn.verdict.signature for turn in reversed(self._turns)]
         return next((n for n, signature in enumerate(signatures) if signature != signatures[0]), len(signatures))
-
-
-def _sources(suite: TestSuite | None) -> tuple[str, str]:
-    """The tests, and the blind tests; "" for what there is not."""
-    return (suite.source if suite else "", suite.blind.source if suite and suite.blind else "")
-
-
-def _innermost(error: Exception) -> Exception:
-    """What a task group wraps: the first error of its first failed task."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error

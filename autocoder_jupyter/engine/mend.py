@@ -9,10 +9,10 @@ from functools import partial
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.fix_code import fix_code
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.engine.tests import read_suite, write_tests
+from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
@@ -23,14 +23,14 @@ class Mender:
     """Changes the environment, the tests or the code, and remembers what did not help.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: its packages.
     """
 
-    def __init__(self, work: Work, packages: Packages) -> None:
-        self._work = work
+    def __init__(self, state: GenerationState, packages: Packages) -> None:
+        self._state = state
         self._packages = packages
-        self._blame = Blame(work, packages)
+        self._blame = Blame(state, packages)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -43,12 +43,12 @@ class Mender:
         return self._blame.unusable
 
     @property
-    def state(self) -> tuple[object, ...]:
+    def snapshot(self) -> tuple[object, ...]:
         """All that the next attempt depends on, to see whether a mending changed anything.
 
         An unusable answer counts: the next attempt asks the question anew.
         """
-        return self._work.sources, self._packages.state, frozenset(self._blame.rederived), len(self.unusable)
+        return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Act on a verdict.
@@ -56,7 +56,7 @@ class Mender:
         Returns:
             The diagnosis, when a model was asked for one.
         """
-        if self._packages.learn(verdict):  # a missing import needs no model
+        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing import needs no model
             return None
         if verdict.error:
             await self._do_without(verdict)
@@ -73,49 +73,54 @@ class Mender:
 
     async def _do_without(self, verdict: Verdict) -> None:
         """A package cannot be had: whoever imports it must do without."""
-        wanted = {f"package {requirement_name(name)}" for name in self._packages.of_the_code()}
+        state = self._state
+        wanted = {
+            f"package {requirement_name(name)}" for name in self._packages.of_the_code(state.brief.plan, state.code)
+        }
         if any(failure.test_name in wanted for failure in verdict.failures):
             await self._mend_code(verdict.failures)
         else:
             await self._rewrite_tests(f"{verdict.error} Take only pytest, pandas, numpy and the standard library.")
 
     async def _rewrite_tests(self, refused: str) -> None:
-        work = self._work
-        previous = work.suite.source if work.suite else ""
+        state, setup = self._state, self._state.setup
+        previous = state.suite.source if state.suite else ""
         writing = partial(
             write_tests,
-            *(work.talk, work.request, work.plan, work.context),
+            *(setup.talk, state.brief),
             refused=refused,
             previous=previous,
             variant=len(self.unusable),
         )
         with self._blame.taken_note_of():
-            work.set_suite(await work.stage("tests", writing))
+            state.set_suite(await setup.stages.run("tests", writing))
 
     async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        faults, diagnosis = list(verdict.failures), None
-        suspects: tuple[str, ...] = ()
-        if verdict.failing and self._work.suite is not None:
-            diagnosis = await self._blame.diagnosed(verdict.failing, self._work.suite)
-            faults += diagnosis.of_type("logic")
-            suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
+        faults, suite = list(verdict.failures), self._state.suite
+        if not verdict.failing or suite is None:
+            if faults:
+                await self._mend_code(faults)
+            return None
+        diagnosis = await self._blame.diagnosed(verdict.failing, suite)
+        faults += diagnosis.of_type("logic")
+        suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
         async with asyncio.TaskGroup() as group:
             if faults:
                 group.create_task(self._mend_code(faults))
             if suspects:
-                group.create_task(self._mend_tests(suspects))
+                group.create_task(self._mend_tests(suite, suspects))
         return diagnosis
 
     async def _mend_code(self, faults: Sequence[TestFailure]) -> None:
-        work, notes = self._work, self._escalation(faults)
+        state, setup, notes = self._state, self._state.setup, self._escalation(faults)
         fixing = partial(
             fix_code,
-            *(work.talk, work.request, work.plan, work.context, work.code, faults),
+            *(setup.talk, state.brief, state.code, faults),
             notes=notes,
             variant=len(self.unusable),
         )
         with self._blame.taken_note_of():
-            work.set_code(await work.stage("fix", fixing))
+            state.set_code(await setup.stages.run("fix", fixing))
             self._blame.mended(faults)
 
     def _escalation(self, faults: Sequence[TestFailure]) -> str:
@@ -128,12 +133,10 @@ class Mender:
             "departs from that."
         )
 
-    async def _mend_tests(self, names: tuple[str, ...]) -> None:
-        suite = self._work.suite
-        assert suite is not None
+    async def _mend_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
         source = await self._blame.rederive(suite.source, names)
         if source != suite.source:
-            self._work.set_suite(read_suite(source))
+            self._state.set_suite(read_suite(source))
 
 
 def _tests_are_broken(verdict: Verdict) -> bool:

@@ -11,14 +11,17 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.schema import table_schema
+from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.journal import conversation
 from autocoder_jupyter.engine.own_tests import own_module
-from autocoder_jupyter.engine.start import verified_on
+from autocoder_jupyter.engine.start import Start, verified_on
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import (
     Attempt,
+    Changes,
     CodeSolution,
     ErrorDiagnosis,
     Evidence,
@@ -40,6 +43,11 @@ class Turn:
     verdict: Verdict
     blind: str = ""
     diagnosis: ErrorDiagnosis | None = None
+
+    @property
+    def sources(self) -> tuple[str, str, str]:
+        """The code, the tests and the blind tests."""
+        return self.code, self.tests, self.blind
 
     def record(self) -> Attempt:
         """As it stands in the report."""
@@ -66,98 +74,129 @@ class Clock:
         return time.monotonic() - self._began
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How a generation ended, besides its attempts.
+
+    Args:
+        reason: why it was given up; "" on success.
+        second_opinion: None where none was wanted.
+        changes: what is otherwise than in the version that this one was made from; None where there is none.
+        trace: what an agent did; None where none wrote.
+        schemas: of the samples, from `sample_schemas`.
+    """
+
+    reason: str
+    second_opinion: SecondOpinion | None = None
+    changes: Changes | None = None
+    trace: Trace | None = None
+    schemas: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+
 def build_report(
-    work: Work,
+    setup: GenerationSetup,
+    start: Start,
+    context: str,
+    state: GenerationState | None,
     packages: Packages,
     turns: Sequence[Turn],
     clock: Clock,
-    reason: str,
-    trace: Trace | None = None,
-    schemas: Mapping[str, dict[str, Any]] | None = None,
+    outcome: Outcome,
 ) -> Report:
     """The report, from the best attempt; of equals, the later one.
 
     Args:
-        work: the generation, at least prepared.
+        setup: of the generation.
+        start: where it started, and the version that it makes.
+        context: what was told about the data and the environment.
+        state: None when it ended before there was a plan.
         packages: its packages.
         turns: the attempts.
         clock: when it began.
-        reason: why it was given up, when it was.
-        trace: what an agent did, if one wrote.
-        schemas: of the samples, from `sample_schemas`.
+        outcome: how it ended.
     """
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
-    plan = getattr(work, "plan", None)
-    environment, context = work.session.environment, work.prepared.context
-    code = best.code if best else work.code
+    request = state.brief.request if state else setup.request
+    plan = state.brief.plan if state else None
+    environment, prepared = setup.session.environment, setup.prepared
+    code, tests, blind = best.sources if best else (sources_of(state) if state else ("", "", ""))
     run = best.verdict.run if best else None
     success = best is not None and best.verdict.success
-    request = work.request
     own_tests = own_module(request.own_tests, request.name, plan).source if request.own_tests and plan else ""
     system_packages = environment.system_packages if environment else ()
     return Report(
-        name=work.request.name,
-        run_id=work.start.version,
-        request_key=work.prepared.key.id,
-        author=work.start.draft.author if work.start.draft else "model",
-        parent=work.start.parent,
-        change=work.start.why,
-        prompt=work.request.prompt,
+        name=request.name,
+        run_id=start.version,
+        request_key=prepared.key.id,
+        author=start.draft.author if start.draft else "model",
+        parent=start.parent,
+        change=start.why,
+        prompt=request.prompt,
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
-        tests=best.tests if best else (work.suite.source if work.suite else ""),
-        blind_tests=best.blind if best else (work.suite.blind.source if work.suite and work.suite.blind else ""),
+        tests=tests,
+        blind_tests=blind,
         own_tests=own_tests,
         plan=plan,
         output=run.output if run else "",
         exit_code=run.exit_code if run else (0 if success else -1),
-        error=None if success else reason,
+        error=None if success else outcome.reason,
         attempts=len(turns),
         history=tuple(turn.record() for turn in turns),
         evidence=best.verdict.evidence if best else Evidence(),
-        second_opinion=work.second_opinion,
-        conversation_history=work.exchanges,
-        detected_packages=packages.of_the_code() if plan else (),
+        second_opinion=outcome.second_opinion,
+        conversation_history=setup.exchanges,
+        detected_packages=packages.of_the_code(state.brief.plan, state.code) if state else (),
         detected_system_packages=system_packages,
         lock=environment.lock if environment else (),
-        python_version=work.session.python_version,
+        python_version=setup.session.python_version,
         image=environment.image if environment else None,
-        sandbox=work.services.sandbox.name,
-        sandbox_tier=work.services.tier,
-        declared_inputs=plan.inputs if plan else work.prepared.inputs,
-        declared_outputs=plan.outputs if plan else work.request.outputs,
-        data_context=work.context or None,
-        sample_schemas=dict(schemas or {}),
+        sandbox=setup.services.sandbox.name,
+        sandbox_tier=setup.services.tier,
+        declared_inputs=plan.inputs if plan else prepared.inputs,
+        declared_outputs=plan.outputs if plan else request.outputs,
+        data_context=context or None,
+        sample_schemas=dict(outcome.schemas),
         contracts={name: dict(contract.record) for name, contract in request.contracts.items()},
-        sample_shapes=dict(context.shapes),
-        usage=work.budget.used,
-        overspent=work.budget.overspent,
+        sample_shapes=dict(prepared.context.shapes),
+        usage=setup.budget.used,
+        overspent=setup.budget.overspent,
         seconds=clock.seconds,
         started=clock.started,
-        wishes=work.request.wishes,
-        answers=work.request.answers,
-        changes=work.changes,
-        timeline=work.timeline.steps,
-        trace=trace,
+        wishes=request.wishes,
+        answers=request.answers,
+        changes=outcome.changes,
+        timeline=setup.timeline.steps,
+        trace=outcome.trace,
     )
 
 
-def sample_schemas(work: Work) -> dict[str, dict[str, Any]]:
-    """The schemas of the samples as data, with what the constraints say of them. Looks at all rows."""
-    constraints = getattr(work, "constraints", None)
+def sources_of(state: GenerationState) -> tuple[str, str, str]:
+    """The code, the tests and the blind tests as they are now; "" for each that there is not."""
+    suite = state.suite
+    return state.code, suite.source if suite else "", suite.blind.source if suite and suite.blind else ""
+
+
+def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> dict[str, dict[str, Any]]:
+    """The schemas of the samples as data, with what the constraints say of them. Looks at all rows.
+
+    Args:
+        setup: of the generation.
+        constraints: None when it ended before there was a plan.
+    """
     return {
         name: table_schema(value, constraints.on(name) if constraints else ()).model_dump(mode="json")
-        for name, value in work.told_samples.items()
+        for name, value in setup.told_samples.items()
         if isinstance(value, pd.DataFrame | pd.Series)
     }
 
 
-def kept_report(report: Report, work: Work, kept: Version) -> Report:
+def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report:
     """The report on a version that was there already: the evidence is new, how it came to be is what was recorded."""
-    journal, recorded = work.services.journal, kept.report
+    journal, recorded = setup.services.journal, kept.report
     return report.model_copy(
         update={
-            "kept": verified_on(work.request.samples),
+            "kept": verified_on(setup.request.samples),
             "author": recorded.author,
             "parent": recorded.parent,
             "change": recorded.change,

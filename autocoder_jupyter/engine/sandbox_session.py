@@ -40,14 +40,15 @@ class SandboxSession:
     Args:
         services: sandbox, pool and journal.
         config: limits, network, Python version, retries.
+        pinned: the lines of a lock of the person's own, which every environment keeps to.
     """
 
-    def __init__(self, services: Services, config: AgentConfig) -> None:
+    def __init__(self, services: Services, config: AgentConfig, pinned: tuple[str, ...] = ()) -> None:
         self._services = services
         self._config = config
         self.limits = limits_of(config)
         self.environment: Environment | None = None
-        self.pinned: tuple[str, ...] = ()
+        self.pinned = pinned
         self._packages: tuple[str, ...] = ()
         self._healing = asyncio.Lock()
 

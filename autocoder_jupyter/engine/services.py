@@ -1,4 +1,4 @@
-"""What the engine works with, handed to it from above, so that it can be driven by a test as well as by a cell."""
+"""What the engine works with. It is given from outside, so that a test can drive the engine as a cell does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from autocoder_jupyter.settings.tiers import SandboxTier
 from autocoder_jupyter.types import PlanQuestion
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.engine.environment import Packages
-    from autocoder_jupyter.engine.work import Work
-    from autocoder_jupyter.engine.writer import Writer
+    from autocoder_jupyter.engine.writer import WriterFactory
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
@@ -38,11 +36,11 @@ class Services:
         journal: of this result's name; the engine begins the run in it.
         emit: is told every event; returns at once.
         approve: asks a person about distributions that are not known to be harmless; True is consent.
+        writer: makes the writer of code and tests, by stages or by an agent.
         second_model: asks for the second opinion; `model` does when there is none.
         ask: puts the questions of a plan to a person; an answer for each, "" for what is left to the plan, or None
             where there is nobody.
         tier: by what that sandbox holds; None where it is not known.
-        writer: makes who writes and mends; the stages of this package do when there is none.
     """
 
     model: LanguageModel
@@ -51,7 +49,7 @@ class Services:
     journal: Journal
     emit: Emit
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
+    writer: WriterFactory
     second_model: LanguageModel | None = None
     ask: Ask = nobody
     tier: SandboxTier | None = None
-    writer: Callable[[Work, Packages], Writer] | None = None

@@ -13,12 +13,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.prompt import block, plan_text, question
+from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan, InputSpec, TestChoice
+from autocoder_jupyter.types import InputSpec, TestChoice
 
 _INSTRUCTIONS = """\
 You decide which tests of a function still hold when a new wish is granted. You see the request, the plan of the
@@ -45,33 +45,28 @@ class SortedTests(BaseModel):
     verdicts: list[_Verdict] = Field(default_factory=list)
 
 
-def sorting_messages(request: Request, plan: CodePlan, data_context: str, tests: str) -> Messages:
+def sorting_messages(brief: Brief, tests: str) -> Messages:
     """The question. The newest wish stands apart from the request; no code is in it, and must never be.
 
     Args:
-        request: with the newest wish as its last.
-        plan: of the earlier version.
-        data_context: what is told about the data.
+        brief: the request, with the newest wish as its last, and the plan of the earlier version.
         tests: of the earlier version.
     """
-    *granted, wish = request.wishes
-    before = replace(request, wishes=tuple(granted))
-    shown = block("tests", tests.strip()), block("wish", wish.strip())
-    return question(before, data_context, plan_text(plan), *shown, _INSTRUCTIONS)
+    *granted, wish = brief.request.wishes
+    before = replace(brief, request=replace(brief.request, wishes=tuple(granted)))
+    return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _INSTRUCTIONS)
 
 
-async def sort_tests(
-    talk: Conversation, request: Request, plan: CodePlan, data_context: str, suite: TestSuite
-) -> tuple[TestChoice, ...]:
+async def sort_tests(talk: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:
     """What becomes of each test of the earlier version, in order. An answer that cannot be used keeps all."""
-    messages = sorting_messages(request, plan, data_context, suite.source)
+    messages = sorting_messages(brief, suite.source)
     try:
         answer = await talk.structured("tests", messages, SortedTests)
     except UnusableAnswer:
         answer = SortedTests()
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
     return tuple(
-        _choice(test, sentence, verdicts.get(test.rpartition("::")[2]), request.wishes[-1])
+        _choice(test, sentence, verdicts.get(test.rpartition("::")[2]), brief.request.wishes[-1])
         for test, sentence in suite.sentences.items()
     )
 

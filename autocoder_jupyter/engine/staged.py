@@ -1,39 +1,54 @@
-"""The writer of this package: one question a stage, code and tests side by side, and neither sees the other."""
+"""The writer by stages: one question each; code and tests are written side by side, and neither sees the other."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
-from autocoder_jupyter.engine.drafting import Drafter
+from autocoder_jupyter.engine.code import write_code
 from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.first_tests import write_first_tests
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.mend import Mender
-from autocoder_jupyter.engine.refine import Refiner
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis
+from autocoder_jupyter.types import ErrorDiagnosis
+
+_REFINED = """\
+There is a module already, in which everything is granted but the last line under <wishes>:
+
+<present_code>
+{code}
+</present_code>
+
+Bring it in line with the interface above. What the wish does not touch stays as it is, line by line."""
 
 
-def drafter_of(work: Work) -> Drafter:
-    """Who asks for the first plan, code and tests: from nothing, or from an earlier version."""
-    return Drafter(work) if work.request.earlier is None else Refiner(work, work.request.earlier)
+class StagedWriters:
+    """A `WriterFactory` of staged writers."""
+
+    async def prepare(self) -> None:
+        """Nothing takes long to load."""
+
+    def create(self, state: GenerationState, packages: Packages) -> StagedWriter:
+        """The writer of one generation."""
+        return StagedWriter(state, packages)
 
 
 class StagedWriter:
     """A `Writer` whose parts are stages.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: its packages.
     """
 
     trace = None
 
-    def __init__(self, work: Work, packages: Packages) -> None:
-        self._work = work
-        self._drafter = drafter_of(work)
-        self._mender = Mender(work, packages)
+    def __init__(self, state: GenerationState, packages: Packages) -> None:
+        self._state = state
+        self._mender = Mender(state, packages)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -41,30 +56,32 @@ class StagedWriter:
         return self._mender.tests_changed
 
     @property
-    def state(self) -> object:
+    def snapshot(self) -> object:
         """All that the next attempt depends on."""
-        return self._mender.state
+        return self._mender.snapshot
 
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
         """The answers that could not be used."""
         return self._mender.unusable
 
-    async def plan(self) -> CodePlan:
-        """The interface and the assumptions."""
-        return await self._drafter.plan()
-
     async def write(self) -> None:
-        """Code and tests, side by side."""
-        work, drafter = self._work, self._drafter
+        """Write code and tests, side by side."""
+        state, setup = self._state, self._state.setup
         async with asyncio.TaskGroup() as group:
-            code = group.create_task(work.stage("code", drafter.code))
-            if not work.config.skip_tests:
-                work.set_suite(await work.stage("tests", drafter.tests))
-        work.set_code(code.result())
+            code = group.create_task(setup.stages.run("code", self._code))
+            if not setup.config.skip_tests:
+                state.set_suite(await setup.stages.run("tests", partial(write_first_tests, state)))
+        state.set_code(code.result())
+
+    async def _code(self) -> str:
+        """The module: a new one, or the one of an earlier version with the newest wish granted."""
+        setup, earlier = self._state.setup, self._state.setup.request.earlier
+        also = _REFINED.format(code=earlier.code.strip()) if earlier is not None else ""
+        return await write_code(setup.talk, self._state.brief, setup.config.system_prompt, also)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Decide what is to blame, and have just that mended."""
+        """Decide whether environment, tests or code are at fault, and mend just that."""
         return await self._mender.mend(verdict)
 
     async def close(self) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.interface import FUNCTION
-from autocoder_jupyter.engine.prompt import extended, plan_text, question
+from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import BLIND, CodePlan
+from autocoder_jupyter.types import BLIND
 from autocoder_jupyter.untrusted.parsing import parse
 
 _INSTRUCTIONS = """\
@@ -113,18 +113,17 @@ _HOW_IT_COMES_BACK = {
 }
 
 
-def tests_messages(request: Request, plan: CodePlan, data_context: str) -> Messages:
+def tests_messages(brief: Brief) -> Messages:
     """The question for the tests. The solution is not in it, and must never be."""
+    plan = brief.plan
     told = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
     notes = [told[kind] for kind in told if any(output.type == kind for output in plan.outputs)]
-    return question(request, data_context, plan_text(plan), *notes, _INSTRUCTIONS)
+    return brief.question(*notes, _INSTRUCTIONS)
 
 
 async def write_tests(
     talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
+    brief: Brief,
     *,
     refused: str = "",
     previous: str = "",
@@ -136,9 +135,7 @@ async def write_tests(
 
     Args:
         talk: with the model.
-        request: what was asked.
-        plan: the fixed interface.
-        data_context: what is told about the data.
+        brief: the request, the plan and the data context.
         refused: why an earlier suite was not good enough.
         previous: that suite's source.
         variant: another one asks anew.
@@ -148,7 +145,7 @@ async def write_tests(
     Raises:
         UnusableAnswer: there never were any.
     """
-    messages = extended(tests_messages(request, plan, data_context), also)
+    messages = extended(tests_messages(brief), also)
     problem, source = refused, previous
     for refusal in ("", *_REFUSAL):
         if problem:

@@ -1,4 +1,4 @@
-"""Who writes a function and mends it: the stages of this package, or an agent of somebody else's.
+"""What writes a function and mends it: stages with one question each, or an agent.
 
 The loop tries what was written, and alone decides whether it holds.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Trace
+from autocoder_jupyter.types import ErrorDiagnosis, Trace
 
 
 class Writer(Protocol):
-    """Makes what an attempt is made with. All that it writes goes into the generation's `Work`."""
+    """Writes the code and the tests of each attempt, into the state that it was made with."""
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -22,8 +24,8 @@ class Writer(Protocol):
         ...
 
     @property
-    def state(self) -> object:
-        """All that the next attempt depends on, to see whether a mending changed anything."""
+    def snapshot(self) -> object:
+        """All that the next attempt depends on. If it is the same after a mending, nothing has changed."""
         ...
 
     @property
@@ -33,15 +35,11 @@ class Writer(Protocol):
 
     @property
     def trace(self) -> Trace | None:
-        """What an agent has done; None for one that works by stages."""
-        ...
-
-    async def plan(self) -> CodePlan:
-        """The interface and the assumptions."""
+        """What an agent has done; None for a writer that works by stages."""
         ...
 
     async def write(self) -> None:
-        """Code and tests for the plan that `Work` has. The base environment may still be on its way."""
+        """Write the first code and tests. The base environment may still be in preparation."""
         ...
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
@@ -54,4 +52,21 @@ class Writer(Protocol):
 
     async def close(self) -> None:
         """End what still runs. Called once, however the generation ended."""
+        ...
+
+
+class WriterFactory(Protocol):
+    """Makes the writer of a generation."""
+
+    async def prepare(self) -> None:
+        """Load what takes long to load. Called while the model is asked for the plan."""
+        ...
+
+    def create(self, state: GenerationState, packages: Packages) -> Writer:
+        """The writer of one generation.
+
+        Args:
+            state: of the generation; its plan stands.
+            packages: its packages.
+        """
         ...

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from autocoder_jupyter.engine.events import Finished
+from tests.engine.test_refine import refine
 from tests.scripted_model import Answer
 from tests.theatre import CODE, PLAN, TESTS, Theatre, fenced
 
@@ -39,6 +40,13 @@ async def test_a_refusal_ends_one_run_and_not_the_next(theatre: Theatre) -> None
     first = await theatre.play({"plan": [REFUSAL] * 3})
     assert "unusable" in str(first.report.error)
     second = await theatre.play(GOOD)
+    assert second.report.success and second.asked.count("plan") == 1
+
+
+async def test_a_refusal_of_a_refined_plan_ends_one_run_and_not_the_next(theatre: Theatre) -> None:
+    first = await refine(theatre, plan=[REFUSAL] * 3)
+    assert "unusable" in str(first.report.error)
+    second = await refine(theatre)
     assert second.report.success and second.asked.count("plan") == 1
 
 

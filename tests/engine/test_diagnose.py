@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.diagnose import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.fix_code import CodeFix, fix_messages
 from autocoder_jupyter.models.structured import read_record
@@ -11,6 +12,7 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec, TestOutcome
 
 PLAN = CodePlan(description="d", approach="a", outputs=(OutputSpec(name="total", type="float"),))
+BRIEF = Brief(Request(name="f", prompt="p"), PLAN, "")
 FAILING = [
     TestOutcome(id="test_sum", outcome="failed", message="E   assert 1 == 2\nE   more"),
     TestOutcome(id="TestEdges::test_empty", outcome="failed", message="E   KeyError: 'a'"),
@@ -57,13 +59,13 @@ def test_a_diagnosis_in_the_form_of_before_is_understood() -> None:
 
 def test_the_mender_is_told_of_departures_beside_failures() -> None:
     faults = complete(answer(departures=["It rounds."]), FAILING).failures
-    asked = fix_messages(Request(name="f", prompt="p"), PLAN, "", "def run(): ...", faults, "")[1]["content"]
+    asked = fix_messages(BRIEF, "def run(): ...", faults, "")[1]["content"]
     assert "- departs from the plan (1)\n  what happened: It rounds." in asked
 
 
 def test_the_diagnosis_sees_code_failing_tests_and_reports() -> None:
     tests = "def test_sum():\n    assert run() == 2\n\n\ndef test_other():\n    assert run() == 3\n"
-    messages = diagnosis_messages(Request(name="f", prompt="p"), PLAN, "", "def run(): return 1", tests, FAILING[:1])
+    messages = diagnosis_messages(BRIEF, "def run(): return 1", tests, FAILING[:1])
     asked = messages[1]["content"]
     assert "def run(): return 1" in asked and "def test_sum" in asked and "def test_other" not in asked
     assert "E   more" in asked

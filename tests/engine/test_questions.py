@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.data.tokens import estimate_tokens
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.code import code_messages
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
@@ -56,7 +57,7 @@ def test_what_a_stage_wants_stands_last(questions: dict[str, str]) -> None:
 def test_only_files_and_figures_that_there_are_have_rules() -> None:
     def rules(kind: TypeName) -> str:
         plan = merge(PlanAnswer.model_validate_json(PLAN), (), (OutputSpec(name="x", type=kind),))
-        return code_messages(Request(name="x", prompt="p"), plan, "", None)[1]["content"]
+        return code_messages(Brief(Request(name="x", prompt="p"), plan, ""), None)[1]["content"]
 
     assert "current folder" in rules("File") and "matplotlib" not in rules("File")
     assert "matplotlib" in rules("Figure") and "current folder" not in rules("Figure")

@@ -6,15 +6,19 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import ApprovalNeeded, Event
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
+from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engine.staged import StagedWriters
+from autocoder_jupyter.engine.timeline import Timeline
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import locking
@@ -28,6 +32,12 @@ from tests.sandbox.wheelhouse import make_wheel, only_a_wheelhouse
 @pytest.fixture(autouse=True)
 def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return only_a_wheelhouse(tmp_path, monkeypatch)
+
+
+def made_setup(config: AgentConfig, services: Services) -> GenerationSetup:
+    request = Request("growth", "p")
+    timeline, budget = Timeline(services.emit), Budget()
+    return GenerationSetup.of(request, config, services, prepare(request, config), timeline=timeline, budget=budget)
 
 
 class Folder:
@@ -47,13 +57,12 @@ class Folder:
         async def approve(packages: tuple[str, ...]) -> bool:
             return consent
 
-        services = Services(None, LocalSandbox(), None, journal, events.append, approve)  # type: ignore[arg-type]
-        work = Work(Request("growth", "p"), AgentConfig(**settings), services)
-        work.plan, work.code = CodePlan(description="", approach=""), "import pandas"
-        assert await Packages(work).provide() is None
+        services = Services(None, LocalSandbox(), None, journal, events.append, approve, StagedWriters())  # type: ignore[arg-type]
+        setup = made_setup(AgentConfig(**settings), services)
+        assert await Packages(setup).provide(CodePlan(description="", approach=""), ("import pandas",)) is None
         self.asked = [event.packages for event in events if isinstance(event, ApprovalNeeded)]
-        assert work.session.environment is not None
-        return [pin_of(line) for line in work.session.environment.lock]
+        assert setup.session.environment is not None
+        return [pin_of(line) for line in setup.session.environment.lock]
 
     def record(self, change: Any) -> None:
         """Change the recorded lock, as whoever made the folder can."""
@@ -154,15 +163,17 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
 
     journal = Journal(folder.root, "growth")
     journal.begin("r2")
-    services = Services(None, LocalSandbox(), NoWorkers(), journal, lambda event: None, approve)  # type: ignore[arg-type]
-    work = Work(Request("growth", "p"), AgentConfig(), services)
-    work.plan = CodePlan(description="", approach="")
-    work.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
+    no_model, pool = cast(Any, None), cast(Any, NoWorkers())
+    services = Services(no_model, LocalSandbox(), pool, journal, lambda event: None, approve, StagedWriters())
+    setup = made_setup(AgentConfig(), services)
+    setup.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
     if consent:
-        await Packages(work).provide_base()
-        assert work.session.environment is not None and set(work.session.pinned) <= set(work.session.environment.lock)
+        await Packages(setup).provide_base()
+        assert setup.session.environment is not None and set(setup.session.pinned) <= set(
+            setup.session.environment.lock
+        )
     else:
         with pytest.raises(PackageRefused, match="unheard may not be installed"):
-            await Packages(work).provide_base()
-        assert work.session.environment is None
+            await Packages(setup).provide_base()
+        assert setup.session.environment is None
     assert asked == [("unheard",)]

@@ -10,10 +10,11 @@ import pytest
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.magics.settings import resolve
 from autocoder_jupyter.settings.parameters import consents
+from autocoder_jupyter.types import CodePlan
 
 
 def packages(
-    wanted: tuple[str, ...], *, consent: bool, sandbox: str = "docker", approved: tuple[str, ...] = ()
+    *, consent: bool, sandbox: str = "docker", approved: tuple[str, ...] = ()
 ) -> tuple[Packages, list[tuple[str, ...]]]:
     asked: list[tuple[str, ...]] = []
 
@@ -21,36 +22,41 @@ def packages(
         asked.append(names)
         return consent
 
-    work: Any = SimpleNamespace(
+    setup: Any = SimpleNamespace(
         config=SimpleNamespace(approved_packages=approved),
-        plan=SimpleNamespace(system_packages=wanted),
         services=SimpleNamespace(sandbox=SimpleNamespace(name=sandbox), approve=approve),
         emit=lambda event: None,
     )
-    return Packages(work), asked
+    return Packages(setup), asked
+
+
+def plan(*system_packages: str) -> CodePlan:
+    return CodePlan(description="d", approach="a", system_packages=system_packages)
 
 
 async def test_a_strange_debian_package_waits_for_consent_and_a_well_known_one_does_not() -> None:
-    agreed, asked = packages(("libgomp1", "strange-daemon"), consent=True)
-    assert await agreed._system_packages() == ("libgomp1", "strange-daemon")
+    agreed, asked = packages(consent=True)
+    wanted = plan("libgomp1", "strange-daemon")
+    assert await agreed._system_packages(wanted) == ("libgomp1", "strange-daemon")
     assert asked == [("apt:strange-daemon",)]
-    assert await agreed._system_packages() == ("libgomp1", "strange-daemon")
+    assert await agreed._system_packages(wanted) == ("libgomp1", "strange-daemon")
     assert len(asked) == 1  # a yes holds
 
 
 async def test_what_was_declined_is_gone_without_and_the_way_out_is_said() -> None:
-    declined, asked = packages(("libgomp1", "strange-daemon=1.2"), consent=False)
-    assert await declined._system_packages() == await declined._system_packages() == ("libgomp1",)
+    declined, asked = packages(consent=False)
+    wanted = plan("libgomp1", "strange-daemon=1.2")
+    assert await declined._system_packages(wanted) == await declined._system_packages(wanted) == ("libgomp1",)
     assert asked == [("apt:strange-daemon=1.2",)]
     assert "-p apt:strange-daemon=1.2" in declined.way_out
 
 
 async def test_nobody_is_asked_where_there_are_no_debian_packages_or_somebody_agreed_before() -> None:
     for made, asked in (
-        packages(("strange-daemon",), consent=False, sandbox="local"),
-        packages(("strange-daemon",), consent=False, approved=("apt:strange-daemon",)),
+        packages(consent=False, sandbox="local"),
+        packages(consent=False, approved=("apt:strange-daemon",)),
     ):
-        assert await made._system_packages() == ("strange-daemon",)
+        assert await made._system_packages(plan("strange-daemon")) == ("strange-daemon",)
         assert asked == []
 
 

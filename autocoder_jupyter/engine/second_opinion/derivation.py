@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.prompt import block, plan_text, question
+from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan
 
 _INSTRUCTIONS = """\
 You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is
@@ -48,14 +47,10 @@ class Derivation(BaseModel):
     values: list[DerivedPlace]
 
 
-def derivation_messages(
-    request: Request, plan: CodePlan, data_context: str, source: str, places: Sequence[OpenPlace]
-) -> Messages:
+def derivation_messages(brief: Brief, source: str, places: Sequence[OpenPlace]) -> Messages:
     """The question: the input, and where a value is wanted. What the two solutions give is not in it."""
     asked = "\n".join(map(_asked, places))
-    return question(
-        request, data_context, plan_text(plan), block("input", source), block("asked", asked), _INSTRUCTIONS
-    )
+    return brief.question(block("input", source), block("asked", asked), _INSTRUCTIONS)
 
 
 def _asked(place: OpenPlace) -> str:
@@ -64,25 +59,16 @@ def _asked(place: OpenPlace) -> str:
     return f"- {place.where}"
 
 
-async def derive(
-    talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
-    source: str,
-    places: Sequence[OpenPlace],
-) -> Derivation:
+async def derive(talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation:
     """Ask for it.
 
     Args:
         talk: with the model.
-        request: what was asked.
-        plan: how it is read.
-        data_context: what is told about the data.
+        brief: the request, the plan and the data context.
         source: the input, as Python source.
         places: where the two solutions differ on it.
     """
-    messages = derivation_messages(request, plan, data_context, source, places)
+    messages = derivation_messages(brief, source, places)
     return await talk.structured("second", messages, Derivation)
 
 

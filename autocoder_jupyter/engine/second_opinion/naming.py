@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from autocoder_jupyter.engine.brief import Brief
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.prompt import block, question
 from autocoder_jupyter.engine.second_opinion.trial import OpenPlace
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan, Reading
+from autocoder_jupyter.types import Reading
 
 _INSTRUCTIONS = """\
 Two analysts answered one request without seeing each other's work, and their results differ. You say which reading of
@@ -46,9 +46,7 @@ class Named(BaseModel):
 
 
 def naming_messages(
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
+    brief: Brief,
     second: Sequence[str],
     source: str,
     places: Sequence[OpenPlace],
@@ -56,9 +54,9 @@ def naming_messages(
     """The question. Without `source`, where the input holds values that must not leave, there are no values in it."""
     differs = "\n".join(_differing(place, with_values=bool(source)) for place in places)
     return question(
-        request,
-        data_context,
-        block("first", _numbered(plan.assumptions)),
+        brief.request,
+        brief.context,
+        block("first", _numbered(brief.plan.assumptions)),
         block("second", _numbered(second)),
         block("input", source) if source else "",
         block("differs", differs),
@@ -85,9 +83,7 @@ def _values(shown: str, values: Sequence[Any]) -> str:
 
 async def name_readings(
     talk: Conversation,
-    request: Request,
-    plan: CodePlan,
-    data_context: str,
+    brief: Brief,
     second: Sequence[str],
     source: str,
     places: Sequence[OpenPlace],
@@ -96,20 +92,19 @@ async def name_readings(
 
     Args:
         talk: with the model.
-        request: what was asked.
-        plan: how the function reads it.
-        data_context: what is told about the data.
+        brief: the request, the plan that says how the function reads it, and the data context.
         second: how the second solution reads it, a line each.
         source: a small input on which they differ, as Python source; "" when it must not be told.
         places: where they differ on it.
     """
-    messages = naming_messages(request, plan, data_context, second, source, places)
+    assumptions = brief.plan.assumptions
+    messages = naming_messages(brief, second, source, places)
     answer = await talk.structured("second", messages, Named)
     return tuple(
         Reading(
             words=" ".join(named.words.split())[:_LONGEST_WORDS].rstrip("."),
             line=_as_wish(named.line),
-            assumption=plan.assumptions[named.assumption - 1] if 0 < named.assumption <= len(plan.assumptions) else "",
+            assumption=assumptions[named.assumption - 1] if 0 < named.assumption <= len(assumptions) else "",
         )
         for named in answer.readings[:MOST]
         if named.words.strip() and _as_wish(named.line)

@@ -7,18 +7,21 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from autocoder_jupyter.engine.events import OpinionGiven, StageFinished, StageStarted
+from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.events import OpinionGiven
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.second_opinion.counterexample import PREFIX, as_test, can_be_written, reachable
 from autocoder_jupyter.engine.second_opinion.derivation import MOST_ASKED, Derivation, confirmed, derive
 from autocoder_jupyter.engine.second_opinion.findings import Findings
 from autocoder_jupyter.engine.second_opinion.naming import name_readings
-from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, TrialOutcome, try_both
+from autocoder_jupyter.engine.second_opinion.trial import OpenPlace, Smallest, try_both
 from autocoder_jupyter.engine.second_opinion.writer import SecondSolution, write_second
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import SecondOpinion, TestFailure
 
 T = TypeVar("T")
@@ -34,50 +37,56 @@ class Adviser:
     """Seeks the second opinion of one generation. It can make a verdict worse and a report richer, and fails nothing.
 
     Args:
-        work: the generation.
+        setup: of the generation.
+
+    Attributes:
+        opinion: the opinion, or why there is none; None before either is known, and where none is wanted.
     """
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, setup: GenerationSetup) -> None:
+        self._setup = setup
+        self.opinion: SecondOpinion | None = None
         self._wanted = False
         self._writing: asyncio.Task[SecondSolution] | None = None
         self._rounds = 0
         self._tests: tuple[str, ...] = ()
 
-    def begin(self) -> None:
+    def begin(self, context: str) -> None:
         """Ask for the second solution, if it is wanted. Comes with the question for a plan: what is kept has its own.
 
         Where tokens or money are limited the function comes first: then it is asked for with what is left of them.
+
+        Args:
+            context: what is told about the data and the environment.
         """
-        work = self._work
-        if work.config.second_opinion == "off":
+        setup = self._setup
+        if setup.config.second_opinion == "off":
             return
-        inputs, samples = work.prepared.inputs, work.request.samples
+        inputs, samples = setup.prepared.inputs, setup.request.samples
         if lacking := [spec.name for spec in inputs if spec.required and spec.name not in samples]:
             self._without(f"Two solutions are compared on the data, and {lacking[0]} has no sample.")
             return
         self._wanted = True
-        self._started()
-        if work.budget.tokens is None and work.budget.cost is None:
-            self._ask()
+        setup.stages.started("second")
+        if setup.budget.tokens is None and setup.budget.cost is None:
+            self._ask(setup.request, context)
 
-    def _ask(self) -> asyncio.Task[SecondSolution]:
-        work = self._work
+    def _ask(self, request: Request, context: str) -> asyncio.Task[SecondSolution]:
+        setup = self._setup
         if self._writing is None:
-            self._writing = asyncio.create_task(
-                write_second(work.second_talk, work.request, work.prepared.inputs, work.context)
-            )
+            writing = write_second(setup.second_talk, request, setup.prepared.inputs, context)
+            self._writing = asyncio.create_task(writing)
         return self._writing
 
     def stop(self) -> None:
-        """Ask no further. What was not heard by now is said not to have been."""
+        """Ask no further. If nothing was heard by now, the opinion says so."""
         if self._writing is not None:
             self._writing.cancel()
-        if self._wanted and self._work.second_opinion is None:
+        if self._wanted and self.opinion is None:
             self._without("The run ended before it was heard.")
-            self._work.emit(StageFinished("second", self._work.attempt, False))
+            self._setup.stages.finished("second", False)
 
-    async def weigh(self, verdict: Verdict) -> Verdict:
+    async def weigh(self, state: GenerationState, verdict: Verdict) -> Verdict:
         """Hear the opinion on a function that is verified.
 
         Returns:
@@ -86,19 +95,17 @@ class Adviser:
         """
         if not self._wanted:
             return verdict
-        self._started()
-        fault = await self._weighed()
-        replayed = all(exchange.replayed for exchange in self._work.second_talk.exchanges)
-        self._work.emit(StageFinished("second", self._work.attempt, True, replayed=replayed))
+        stages = self._setup.stages
+        stages.started("second")
+        fault = await self._weighed(state)
+        replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
+        stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
 
-    def _started(self) -> None:
-        """It goes on beside the plan, and again when the function is there."""
-        self._work.emit(StageStarted("second", self._work.attempt, self._work.attempts_allowed))
-
-    async def _weighed(self) -> TestFailure | None:
+    async def _weighed(self, state: GenerationState) -> TestFailure | None:
         """The fault of the code, if the second opinion found one."""
-        writing = self._ask()
+        setup, brief = self._setup, state.brief
+        writing = self._ask(brief.request, brief.context)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
         if not done:
             self._without("The second solution did not come in time.")
@@ -108,12 +115,11 @@ class Adviser:
         except AutocodeError as error:
             self._without(f"No second solution was written. {error.what}")
             return None
-        work = self._work
-        outcome = await try_both(work.session, work.program(), second, work.request.samples)
-        found = Findings(outcome, work.plan.outputs, work.redaction.shows_values)
+        outcome = await try_both(setup.session, state.program(), second, brief.request.samples)
+        found = Findings(outcome, brief.plan.outputs, state.redaction.shows_values)
         opinion = SecondOpinion(
             code=second.code,
-            model=work.config.second_model or work.config.model,
+            model=setup.config.second_model or setup.config.model,
             tried=found.tried,
             not_compared=found.not_compared,
             tests=self._tests,
@@ -123,27 +129,23 @@ class Adviser:
             self._conclude(opinion.model_copy(update={"note": note}))
             return None
         differences = found.differences
-        state = "differ" if differences else "agree"
-        opinion = opinion.model_copy(update={"state": state, "differences": differences})
+        verdict = "differ" if differences else "agree"
+        opinion = opinion.model_copy(update={"state": verdict, "differences": differences})
         if outcome.smallest is None:
             self._conclude(opinion)
             return None
-        return await self._explained(opinion, outcome, outcome.smallest, second)
+        return await self._explained(state, opinion, outcome.smallest, second)
 
     async def _explained(
-        self, opinion: SecondOpinion, outcome: TrialOutcome, smallest: Smallest, second: SecondSolution
+        self, state: GenerationState, opinion: SecondOpinion, smallest: Smallest, second: SecondSolution
     ) -> TestFailure | None:
         """Why they differ: another reading, or a fault."""
-        work = self._work
+        brief = state.brief
         source = smallest.source if self._may_be_told(smallest) else ""
         places = smallest.differences[:MOST_ASKED]
-        asked = reachable(places, work.plan.outputs) if source and can_be_written(smallest, work.plan) else []
-        derivation, readings = await asyncio.gather(
-            self._derived(source, asked),
-            self._optional(
-                name_readings(work.second_talk, work.request, work.plan, work.context, second.readings, source, places)
-            ),
-        )
+        asked = reachable(places, brief.plan.outputs) if source and can_be_written(smallest, brief.plan) else []
+        naming = name_readings(self._setup.second_talk, brief, second.readings, source, places)
+        derivation, readings = await asyncio.gather(self._derived(brief, source, asked), self._optional(naming))
         confirms = confirmed(derivation, asked) if derivation else ""
         opinion = opinion.model_copy(
             update={
@@ -153,25 +155,24 @@ class Adviser:
                 "readings": readings or (),
             }
         )
-        if confirms != "second" or derivation is None or work.suite is None:
+        if confirms != "second" or derivation is None or state.suite is None:
             self._conclude(opinion)
             return None
         name = f"{PREFIX}{len(self._tests) + 1}"
-        written = as_test(len(self._tests) + 1, smallest, work.plan, asked, derivation)
+        written = as_test(len(self._tests) + 1, smallest, brief.plan, asked, derivation)
         self._tests = (*self._tests, name)
-        work.set_suite(with_tests(work.suite, written))
+        state.set_suite(with_tests(state.suite, written))
         self._conclude(opinion.model_copy(update={"tests": self._tests}))
         return _fault(name, smallest, asked, derivation)
 
-    async def _derived(self, source: str, places: Sequence[OpenPlace]) -> Derivation | None:
+    async def _derived(self, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation | None:
         if not source or not places or self._rounds >= ROUNDS:
             return None
         self._rounds += 1
-        work = self._work
-        return await self._optional(derive(work.second_talk, work.request, work.plan, work.context, source, places))
+        return await self._optional(derive(self._setup.second_talk, brief, source, places))
 
     async def _optional(self, answer: Awaitable[T]) -> T | None:
-        """An answer that is done without when it does not come, or not in time."""
+        """An answer, or None when it does not come, or not in time."""
         try:
             return await asyncio.wait_for(answer, PATIENCE)
         except (AutocodeError, TimeoutError):
@@ -182,23 +183,22 @@ class Adviser:
 
         All columns are in it, so not where one is to be hidden.
         """
-        config = self._work.config
+        config = self._setup.config
         if config.hide or not smallest.own_values:
             return not config.hide
-        shared = self._work.share_of_runs == "rows" and config.max_sample_rows > 0
+        shared = self._setup.share_of_runs == "rows" and config.max_sample_rows > 0
         return shared and Masker().mask(smallest.source) == smallest.source
 
     def _without(self, note: str) -> None:
         self._conclude(SecondOpinion(note=note, tests=self._tests))
 
     def _conclude(self, opinion: SecondOpinion) -> None:
-        work = self._work
-        work.second_opinion = opinion.model_copy(update={"usage": work.second_talk.spent})
-        work.emit(OpinionGiven(work.second_opinion))
+        self.opinion = opinion.model_copy(update={"usage": self._setup.second_talk.spent})
+        self._setup.emit(OpinionGiven(self.opinion))
 
 
 def _fault(name: str, smallest: Smallest, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
-    """What the code does wrong, for whoever mends it."""
+    """What the code does wrong, for the stage that mends it."""
     expected = "; ".join(f"{entry.place} is {entry.values}" for entry in derivation.values)
     actual = "; ".join(f"{place.where} is {list(place.ones) or place.first}" for place in places)
     return TestFailure(

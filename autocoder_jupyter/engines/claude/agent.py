@@ -10,10 +10,11 @@ from autocoder_jupyter.data.withheld import Withheld
 from autocoder_jupyter.engine.entry import without_entry
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import AgentSaid, Retrying, TurnBegun
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.interface import interface_problem
 from autocoder_jupyter.engine.lookalikes import refuse_lookalikes
 from autocoder_jupyter.engine.tests import read_suite, suite_problem
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude import prompts
 from autocoder_jupyter.engines.claude.gateway import Gateway, Listener
 from autocoder_jupyter.engines.claude.prompts import PACKAGES, SOLUTION, TESTS
@@ -39,18 +40,21 @@ class Agent:
     """An agent with files of its own. It begins with `begin`; `go_on` says more in the same session.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: its packages.
         model: which model, and how it is reached.
         changed: is told when files may have changed.
     """
 
-    def __init__(self, work: Work, packages: Packages, model: ModelConfig, changed: Callable[[], None]) -> None:
-        self._work = work
+    def __init__(
+        self, state: GenerationState, packages: Packages, model: ModelConfig, changed: Callable[[], None]
+    ) -> None:
+        self._state = state
+        self._setup = state.setup
         self._packages = packages
         self._model = model
         self._changed = changed
-        self._workspace = Workspace(work.session.command)  # until there is something to do in it
+        self._workspace = Workspace(state.setup.session.command)  # until there is something to do in it
         self._provided: object = None
         self._running: tuple[Gateway, Toolbox, Session] | None = None
         self.watch = SuiteWatch()
@@ -69,7 +73,7 @@ class Agent:
         return Trace(
             calls=tuple(toolbox.calls),
             turns=gateway.turn,
-            max_turns=self._work.config.agent_max_turns,
+            max_turns=self._setup.config.agent_max_turns,
             session=session.id,
             suite_changed=self.watch.changed,
         )
@@ -96,14 +100,14 @@ class Agent:
             UnusableAnswer: it stopped without leaving what it must.
             AutocodeError: the session cannot go on.
         """
-        work = self._work
-        given = await call_blocking(lambda: given_files(work))
-        self._workspace = Workspace(work.session.command, given=given, most_seconds=work.config.timeout)
+        setup = self._setup
+        given = await call_blocking(lambda: given_files(setup))
+        self._workspace = Workspace(setup.session.command, given=given, most_seconds=setup.config.timeout)
         if code:
             await self._workspace.write(SOLUTION, code)
         if tests:
             await self.put_tests(tests)
-        system, question = prompts.first_question(work, sorted(given), earlier=bool(code), failures=failures)
+        system, question = prompts.first_question(self._state, sorted(given), earlier=bool(code), failures=failures)
         await self._start(system, question)
         await self._ask(question)
 
@@ -124,20 +128,20 @@ class Agent:
             await self._running[2].close()
 
     async def _start(self, system: str, question: str) -> None:
-        work, turns = self._work, self._work.config.agent_max_turns
+        setup, turns = self._setup, self._setup.config.agent_max_turns
         gateway = Gateway(
             Service(self._model),
-            journal=work.services.journal,
-            policy=work.config.cache,
-            locked=work.config.locked,
-            meter=work.budget,
+            journal=setup.services.journal,
+            policy=setup.config.cache,
+            locked=setup.config.locked,
+            meter=setup.budget,
             most_turns=turns,
-            on_send=work.services.journal.add_sent,
+            on_send=setup.services.journal.add_sent,
             listener=Listener(
-                begun=lambda turn: work.emit(TurnBegun(turn, turns)),
-                said=lambda turn, text: work.emit(AgentSaid(turn, text)),
-                exchanged=work.talk.note,
-                retrying=lambda reason, seconds: work.emit(Retrying(gateway.stage, reason, seconds)),
+                begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
+                said=lambda turn, text: setup.emit(AgentSaid(turn, text)),
+                exchanged=setup.talk.note,
+                retrying=lambda reason, seconds: setup.emit(Retrying(gateway.stage, reason, seconds)),
             ),
         )
         hands = Hands(
@@ -148,7 +152,7 @@ class Agent:
             failure_seen=self.watch.failed,
         )
         name = content_key(self._model.model, system, question)
-        toolbox = Toolbox(work, self._workspace, hands, name, lambda: gateway.turn)
+        toolbox = Toolbox(setup, self._workspace, hands, name, lambda: gateway.turn)
         session = Session(gateway, toolbox.tools, system, plain_name(self._model.model))
         self._running = gateway, toolbox, session
         await session.start()
@@ -167,9 +171,9 @@ class Agent:
         """What it must leave and has not, in words for it; "" when all is there."""
         if self._workspace.text(SOLUTION) is None:
             return f"there is no {SOLUTION}"
-        if problem := interface_problem(self.code, self._work.plan):
+        if problem := interface_problem(self.code, self._state.brief.plan):
             return f"{SOLUTION} does not keep to the interface: {problem}"
-        return self._declare() or ("" if self._work.config.skip_tests else self._tests_problem())
+        return self._declare() or ("" if self._setup.config.skip_tests else self._tests_problem())
 
     def _tests_problem(self) -> str:
         if self._workspace.text(TESTS) is None:
@@ -196,35 +200,35 @@ class Agent:
 
     async def _ready(self) -> str:
         """The environment for what the files import and packages.txt names; why there is none, or ""."""
-        await self._packages.based()
-        state = (self._work.sources, self._workspace.text(PACKAGES))
-        if state == self._provided:
+        await self._packages.base_is_there()
+        wanted = (self._state.sources, self._workspace.text(PACKAGES))
+        if wanted == self._provided:
             return ""
         if problem := self._declare():
             return problem
-        lacking = await self._packages.provide()
+        lacking = await self._packages.provide(self._state.brief.plan, self._state.sources)
         if lacking is not None:
             return f"{lacking.error_message} {lacking.suggested_fix}".strip()
-        self._provided = state
+        self._provided = wanted
         return ""
 
     async def _tested(self) -> Observation:
         """Its tests, by the runner that counts."""
-        if self._work.config.skip_tests:
+        if self._setup.config.skip_tests:
             return Observation("No tests are wanted for this function, so none are run.", ok=False)
         if problem := self._missing():
             return Observation(f"The tests were not run: {problem}.", ok=False)
-        suite, program = read_suite(self.tests), self._work.program()
-        run = await self._work.session.work_with_two(
+        suite, program = read_suite(self.tests), self._state.program()
+        run = await self._setup.session.work_with_two(
             lambda worker, callee: worker.test(program, suite.source, suite.ids, callee=callee)
         )
         return Observation(told_of(run, suite), ok=run.passed)
 
 
-def given_files(work: Work) -> Mapping[str, bytes]:
+def given_files(setup: GenerationSetup) -> Mapping[str, bytes]:
     """The sample rows that the model may see, as files."""
-    config = work.config
+    config = setup.config
     withheld = Withheld.of(config.hide, config.mask)
     return sample_files(
-        work.request.samples, share=config.share, max_sample_rows=config.max_sample_rows, withheld=withheld
+        setup.request.samples, share=config.share, max_sample_rows=config.max_sample_rows, withheld=withheld
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from autocoder_jupyter.engine.blame import Blame
-from autocoder_jupyter.engine.drafting import Drafter
+from autocoder_jupyter.engine.first_tests import write_first_tests
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
 VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
@@ -18,15 +18,14 @@ class BlindTests:
     """The blind tests of a generation.
 
     Args:
-        work: the generation.
+        state: of the generation.
         blame: who is at fault where one fails.
-        drafter: writes them at first.
     """
 
-    def __init__(self, work: Work, blame: Blame, drafter: Drafter) -> None:
-        self._work = work
+    def __init__(self, state: GenerationState, blame: Blame) -> None:
+        self._state = state
+        self._setup = state.setup
         self._blame = blame
-        self._drafter = drafter
         self.suite: TestSuite | None = None
         """As they are now; None where there are none."""
 
@@ -37,9 +36,9 @@ class BlindTests:
 
     async def write(self) -> None:
         """Have them written, where they are wanted."""
-        config = self._work.config
+        config = self._setup.config
         if not config.skip_tests and config.blind_tests == "on":
-            self.suite = await self._work.stage("tests", self._drafter.tests)
+            self.suite = await self._setup.stages.run("tests", partial(write_first_tests, self._state))
 
     async def judge(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
         """What to make of those that fail; what they themselves are to blame for is put right here.
@@ -60,16 +59,16 @@ class BlindTests:
         return diagnosis, list(diagnosis.of_type("logic"))
 
     async def _rewrite(self, before: TestSuite, broken: str) -> None:
-        work = self._work
+        setup, state = self._setup, self._state
         writing = partial(
             write_tests,
-            *(work.talk, work.request, work.plan, work.context),
+            *(setup.talk, state.brief),
             refused=f"pytest cannot collect this module:\n{broken}\n" if broken else VACUOUS,
             previous=before.source,
             variant=len(self._blame.unusable),
         )
         with self._blame.taken_note_of():
-            self.suite = await work.stage("tests", writing)
+            self.suite = await setup.stages.run("tests", writing)
 
 
 def unseen(failure: TestFailure) -> TestFailure:

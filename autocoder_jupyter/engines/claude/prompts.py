@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from autocoder_jupyter.engine.code import code_rules
 from autocoder_jupyter.engine.figures import how_it_comes_back
 from autocoder_jupyter.engine.fix_code import told
-from autocoder_jupyter.engine.prompt import plan_text, question
-from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.types import TestFailure
 
 SOLUTION, TESTS, PACKAGES = "solution.py", "tests.py", "packages.txt"
@@ -70,17 +69,18 @@ _MISSING = "You stopped, and this is not there yet: {problem}. Put it right in t
 
 
 def first_question(
-    work: Work, files: Sequence[str] = (), *, earlier: bool = False, failures: Sequence[TestFailure] = ()
+    state: GenerationState, files: Sequence[str] = (), *, earlier: bool = False, failures: Sequence[TestFailure] = ()
 ) -> tuple[str, str]:
     """The system text and the first question.
 
     Args:
-        work: the generation, with its plan.
+        state: of the generation.
         files: that are given in the workspace.
         earlier: whether the files of an earlier version are in the workspace, which a wish is to change.
         failures: what is wrong with the files that are there already.
     """
-    plan, tested = work.plan, not work.config.skip_tests
+    plan, setup = state.brief.plan, state.setup
+    tested = not setup.config.skip_tests
     both = f" and {TESTS}" if tested else ""
     begun = ""
     if failures:
@@ -96,9 +96,9 @@ def first_question(
         pytest=_PYTEST if tested else "",
         decided=_DECIDED if tested else _DECIDED_WITHOUT,
     )
-    notes = [code_rules(plan), how_it_comes_back(plan) if figure else "", work.config.system_prompt or ""]
-    parts = [plan_text(plan), f"Approach: {plan.approach}", *notes, part, begun]
-    system, *rest = question(work.request, work.context, *parts)
+    notes = [code_rules(plan), how_it_comes_back(plan) if figure else "", setup.config.system_prompt or ""]
+    parts = [f"Approach: {plan.approach}", *notes, part, begun]
+    system, *rest = state.brief.question(*parts)
     return system["content"], "\n\n".join(message["content"] for message in rest)
 
 

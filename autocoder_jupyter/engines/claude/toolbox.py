@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from autocoder_jupyter.engine.events import ToolCalled, ToolEnded
-from autocoder_jupyter.engine.work import Work
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engines.claude.classify import classify
 from autocoder_jupyter.engines.claude.judgement import OTHERS_NOT_RUN
 from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
@@ -90,15 +90,17 @@ class Toolbox:
     """The tools of one session.
 
     Args:
-        work: the generation.
+        setup: of the generation.
         workspace: where the files are.
         hands: the rest.
         session: names the session by its beginning: recorded calls of another one are not of this one.
         turn: the number of the turn that runs now.
     """
 
-    def __init__(self, work: Work, workspace: Workspace, hands: Hands, session: str, turn: Callable[[], int]) -> None:
-        self._work = work
+    def __init__(
+        self, setup: GenerationSetup, workspace: Workspace, hands: Hands, session: str, turn: Callable[[], int]
+    ) -> None:
+        self._setup = setup
         self._workspace = workspace
         self._hands = hands
         self._session = session
@@ -136,7 +138,7 @@ class Toolbox:
         )
         self.calls.append(use)
         call = f"{self._session}-{number}"
-        self._work.emit(ToolCalled(call, use.turn, tool, use.argument, use.kind, use.reason))
+        self._setup.emit(ToolCalled(call, use.turn, tool, use.argument, use.kind, use.reason))
         outcome: ToolOutcome = "cancelled"
         observation, replayed = Observation("", ok=False), False
         try:
@@ -156,7 +158,7 @@ class Toolbox:
             seconds = time.monotonic() - began
             ended = {"outcome": outcome, "observed": told, "seconds": seconds, "replayed": replayed}
             self.calls[number] = use.model_copy(update=ended)
-            self._work.emit(ToolEnded(call, outcome, told, seconds, replayed))
+            self._setup.emit(ToolEnded(call, outcome, told, seconds, replayed))
         return observation
 
     async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
@@ -190,9 +192,9 @@ class Toolbox:
 
     def _recorded(self, key: str) -> Observation | None:
         """What came of this very call in a run that was broken off; the files are then as they were after it."""
-        if self._work.config.cache != "auto":
+        if self._setup.config.cache != "auto":
             return None
-        found = self._work.services.journal.find_step(STEP, key)
+        found = self._setup.services.journal.find_step(STEP, key)
         if found is None or not isinstance(found.get("observed"), str):
             return None
         if "files" in found and not self._workspace.restore(found["files"]):
@@ -204,10 +206,10 @@ class Toolbox:
         files = self._workspace.snapshot()
         changed = {} if files == before else {"files": files}
         self._room -= sum(map(len, files.values())) if changed else 0
-        if self._work.config.cache == "disable" or observation is _NOT_DONE or self._room < 0:
+        if self._setup.config.cache == "disable" or observation is _NOT_DONE or self._room < 0:
             return
         outcome = {"observed": observation.text, "ok": observation.ok, **changed}
-        self._work.services.journal.add_step(STEP, key, outcome)
+        self._setup.services.journal.add_step(STEP, key, outcome)
 
 
 def _with_note(tested: Observation, use: ToolUse) -> Observation:

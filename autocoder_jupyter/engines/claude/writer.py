@@ -9,42 +9,60 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.diagnose import last_line
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.events import SuiteChanged
+from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.interface import interface_problem
-from autocoder_jupyter.engine.staged import drafter_of
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude.agent import Agent
 from autocoder_jupyter.engines.claude.blind import VACUOUS, BlindTests, unseen
 from autocoder_jupyter.engines.claude.prompts import TESTS
 from autocoder_jupyter.engines.claude.session import preload
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome, Trace
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome, Trace
+
+
+@dataclass(frozen=True)
+class ClaudeWriters:
+    """A `WriterFactory` of agents.
+
+    Args:
+        model: which model, and how it is reached.
+    """
+
+    model: ModelConfig
+
+    async def prepare(self) -> None:
+        """Import the SDK."""
+        await preload()
+
+    def create(self, state: GenerationState, packages: Packages) -> ClaudeWriter:
+        """The writer of one generation."""
+        return ClaudeWriter(state, packages, self.model)
 
 
 class ClaudeWriter:
     """A `Writer` that is an agent.
 
     Args:
-        work: the generation.
+        state: of the generation.
         packages: its packages.
         model: which model, and how it is reached.
     """
 
-    def __init__(self, work: Work, packages: Packages, model: ModelConfig) -> None:
-        self._work = work
+    def __init__(self, state: GenerationState, packages: Packages, model: ModelConfig) -> None:
+        self._state = state
+        self._setup = state.setup
         self._packages = packages
-        self._drafter = drafter_of(work)
-        self._blame = Blame(work, packages)
-        self._blind = BlindTests(work, self._blame, self._drafter)
-        self._agent = Agent(work, packages, model, self._seen)
+        self._blame = Blame(state, packages)
+        self._blind = BlindTests(state, self._blame)
+        self._agent = Agent(state, packages, model, self._seen)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -57,33 +75,27 @@ class ClaudeWriter:
         return self._blame.unusable
 
     @property
-    def state(self) -> object:
+    def snapshot(self) -> object:
         """All that the next attempt depends on."""
-        return self._work.sources, self._packages.state, frozenset(self._blame.rederived), len(self.unusable)
+        return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
 
     @property
     def trace(self) -> Trace | None:
         """What the agent has done; None when it was not asked."""
         return self._agent.trace
 
-    async def plan(self) -> CodePlan:
-        """The interface and the assumptions, by the plain stage, while the SDK is imported."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(preload())
-            return await self._drafter.plan()
-
     async def write(self) -> None:
         """Code and tests by the agent, blind tests by the plain stage beside it."""
-        work, earlier = self._work, self._work.request.earlier
+        stages, earlier = self._setup.stages, self._setup.request.earlier
         files = (earlier.code, self._wanted(earlier.agent_tests or earlier.tests)) if earlier else ()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._blind.write())
-            await work.stage("code", lambda: self._agent.begin(*files))
+            await stages.run("code", lambda: self._agent.begin(*files))
         self._take()
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Tell the agent what does not hold; blind tests are looked at by the plain stages first."""
-        if self._packages.learn(verdict):  # a missing import needs nobody
+        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing import needs nobody
             return None
         await self._take_up_tests()
         diagnosis, hidden = await self._blind.judge(verdict)
@@ -92,7 +104,7 @@ class ClaudeWriter:
             self._agent.watch.failed()
             again = self._blame.tries(faults) > 0
             with self._blame.taken_note_of():
-                await self._work.stage("fix", lambda: self._mended([*map(unseen, hidden), *others], again))
+                await self._setup.stages.run("fix", lambda: self._mended([*map(unseen, hidden), *others], again))
                 self._blame.mended(faults)
         self._take()
         return diagnosis
@@ -105,42 +117,42 @@ class ClaudeWriter:
         if self._agent.has_begun:
             await self._agent.go_on(failures, again=again)
         else:  # the function that was kept does not hold any more
-            tests = self._work.suite.source if self._work.suite else ""
-            await self._agent.begin(self._work.code, self._wanted(tests), failures)
+            tests = self._state.suite.source if self._state.suite else ""
+            await self._agent.begin(self._state.code, self._wanted(tests), failures)
 
     def _wanted(self, tests: str) -> str:
-        return "" if self._work.config.skip_tests else tests
+        return "" if self._setup.config.skip_tests else tests
 
     def _seen(self) -> None:
         """After a call of a tool: what is there now is shown, as far as it can be read."""
         code = self._agent.code
-        if code != self._work.code and not interface_problem(code, self._work.plan):
-            self._work.set_code(code)
+        if code != self._state.code and not interface_problem(code, self._state.brief.plan):
+            self._state.set_code(code)
         with suppress(SyntaxError):
             self._take_tests()
 
     def _take(self) -> None:
         """What the next attempt is made with."""
-        if self._agent.code and self._agent.code != self._work.code:
-            self._work.set_code(self._agent.code)
+        if self._agent.code and self._agent.code != self._state.code:
+            self._state.set_code(self._agent.code)
         self._take_tests()
 
     def _take_tests(self) -> None:
-        tests = self._wanted(self._agent.tests) or (self._work.suite.source if self._work.suite else "")
+        tests = self._wanted(self._agent.tests) or (self._state.suite.source if self._state.suite else "")
         if not tests:
             return
         watch = self._agent.watch
         before = watch.changed
         watch.see(tests)
         if watch.changed != before:
-            self._work.emit(SuiteChanged(watch.changed))
+            self._setup.emit(SuiteChanged(watch.changed))
         suite = replace(read_suite(tests), blind=self._blind.suite)
-        if suite != self._work.suite:
-            self._work.set_suite(suite)
+        if suite != self._state.suite:
+            self._state.set_suite(suite)
 
     async def _take_up_tests(self) -> None:
         """Tests that came from elsewhere: blind ones of a kept function, the counterexample of a second opinion."""
-        suite = self._work.suite
+        suite = self._state.suite
         if suite is None:
             return
         self._blind.suite = suite.blind

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.engine.work import Work
 from autocoder_jupyter.engines.claude import toolbox as toolbox_module
 from autocoder_jupyter.engines.claude.report_of_tests import WAS_RUN
 from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
@@ -33,10 +33,10 @@ class Bench:
         self.failures_seen = 0
         self.faults: list[AutocodeError] = []
         services = SimpleNamespace(journal=self.journal)
-        self._work = SimpleNamespace(config=AgentConfig(), services=services, emit=lambda event: None)
+        self._setup = SimpleNamespace(config=AgentConfig(), services=services, emit=lambda event: None)
         self.workspace = Workspace(self._run)
         hands = Hands(self._ready, self._test, lambda: None, self.faults.append, self._saw)
-        self.toolbox = Toolbox(cast(Work, self._work), self.workspace, hands, "session", lambda: 1)
+        self.toolbox = Toolbox(cast(GenerationSetup, self._setup), self.workspace, hands, "session", lambda: 1)
 
     def call(self, name: str, **arguments: Any) -> str:
         tool = next(tool for tool in self.toolbox.tools if tool.name == name)

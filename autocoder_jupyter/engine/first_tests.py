@@ -1,0 +1,61 @@
+"""The first tests of a generation: new ones, or those of an earlier version that stay with new ones for the wish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from autocoder_jupyter.engine.generation_state import GenerationState
+from autocoder_jupyter.engine.kept_tests import joined, with_earlier_outputs, without_tests
+from autocoder_jupyter.engine.tests import TestSuite, write_tests
+from autocoder_jupyter.types import TestChoice
+
+_TESTS = """\
+There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+{dropped}Write only further tests: what the last wish asks for, and what the tests that went had looked at, as the wish
+has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
+fit, and no name that is defined there."""
+
+_DROPPED = """\
+These contradict the wish, and went:
+
+<tests_that_went>
+{dropped}
+</tests_that_went>
+
+"""
+
+
+def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
+    """What the writer of new tests is told of those that the wish contradicts; "" when there are none.
+
+    Args:
+        source: the module with these tests.
+        choices: what became of each test, and why.
+    """
+    reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
+    return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
+
+
+async def write_first_tests(state: GenerationState) -> TestSuite:
+    """Have the tests written, without sight of the code.
+
+    Raises:
+        UnusableAnswer: the model writes none that can fail.
+    """
+    writing = partial(write_tests, state.setup.talk, state.brief)
+    earlier, choices = state.setup.request.earlier, state.choices
+    if earlier is None:
+        return await writing()
+    gone = [choice.id for choice in choices if choice.fate == "dropped"]
+    stay = [choice.id for choice in choices if choice.fate == "kept"]
+    if not stay:
+        return await writing(also=tests_gone(earlier.tests, choices))
+    kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
+    went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
+    return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))

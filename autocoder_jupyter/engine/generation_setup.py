@@ -1,0 +1,90 @@
+"""What one generation works with. It is complete before the first question to the model, and does not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocoder_jupyter.data.withheld import Withheld
+from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.conversation import Conversation
+from autocoder_jupyter.engine.events import Emit
+from autocoder_jupyter.engine.prepare import Prepared
+from autocoder_jupyter.engine.sandbox_session import SandboxSession
+from autocoder_jupyter.engine.services import Services
+from autocoder_jupyter.engine.stage_runner import StageRunner
+from autocoder_jupyter.engine.timeline import Timeline
+from autocoder_jupyter.request import AgentConfig, Request, Share
+from autocoder_jupyter.types import Exchange
+
+
+@dataclass(frozen=True)
+class GenerationSetup:
+    """The request, the settings, and the tools of one generation.
+
+    Args:
+        request: what was asked.
+        config: how it is to be done.
+        services: model, sandbox, journal and listeners; its listener is the timeline.
+        prepared: the inputs, the data context and the key of the request.
+        timeline: notes when each step began and ended.
+        budget: of all questions to models.
+        talk: the conversation with the model.
+        second_talk: the conversation for the second opinion.
+        session: the sandbox of this generation.
+        stages: runs the stages.
+    """
+
+    request: Request
+    config: AgentConfig
+    services: Services
+    prepared: Prepared
+    timeline: Timeline
+    budget: Budget
+    talk: Conversation
+    second_talk: Conversation
+    session: SandboxSession
+    stages: StageRunner
+
+    @classmethod
+    def of(
+        cls,
+        request: Request,
+        config: AgentConfig,
+        services: Services,
+        prepared: Prepared,
+        *,
+        timeline: Timeline,
+        budget: Budget,
+    ) -> GenerationSetup:
+        """Make the tools from the services; `timeline` and `budget` run already."""
+        services = replace(services, emit=timeline)
+        talk = Conversation(services.model, budget, timeline)
+        second_talk = Conversation(services.second_model or services.model, budget, timeline)
+        session = SandboxSession(services, config, prepared.pinned)
+        unguided = config.skip_tests and not request.has_acceptance
+        attempts_allowed = 1 if unguided else config.max_iterations
+        stages = StageRunner(timeline, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
+        return cls(request, config, services, prepared, timeline, budget, talk, second_talk, session, stages)
+
+    @property
+    def emit(self) -> Emit:
+        """Tells the listeners."""
+        return self.services.emit
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All exchanges with models; those about the second opinion come last."""
+        return (*self.talk.exchanges, *self.second_talk.exchanges)
+
+    @property
+    def told_samples(self) -> Mapping[str, Any]:
+        """The samples without the columns that the model must not know of."""
+        return Withheld.of(self.config.hide, self.config.mask).told(self.request.samples)
+
+    @property
+    def share_of_runs(self) -> Share:
+        """How much may be told of a run's output: no value of a cell where columns are hidden or masked."""
+        held_back = self.config.hide or self.config.mask
+        return "stats" if held_back and self.config.share == "rows" else self.config.share

@@ -1,0 +1,69 @@
+"""Runs the stages of a generation and tells the listeners when each one begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from autocoder_jupyter.engine.events import Emit, Stage, StageFinished, StageStarted
+from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.types import Exchange
+
+T = TypeVar("T")
+
+
+class StageRunner:
+    """Runs stages, and knows which attempt they belong to.
+
+    Args:
+        emit: is told when a stage begins and ends.
+        exchanges: all exchanges with models until now.
+        attempts_allowed: how many attempts there may be.
+
+    Attributes:
+        attempt: the number of the present attempt, from 1.
+        attempts_allowed: see above; the loop may raise it.
+        answers_at_fault: the answers that a failure would be due to: those behind the newest sources, or the unusable
+            ones.
+    """
+
+    def __init__(self, emit: Emit, exchanges: Callable[[], Sequence[Exchange]], attempts_allowed: int) -> None:
+        self._emit = emit
+        self._exchanges = exchanges
+        self.attempt = 1
+        self.attempts_allowed = attempts_allowed
+        self.answers_at_fault: Sequence[Exchange] = ()
+
+    def started(self, stage: Stage) -> None:
+        """Tell the listeners that a stage begins."""
+        self._emit(StageStarted(stage, self.attempt, self.attempts_allowed))
+
+    def finished(self, stage: Stage, ok: bool, *, replayed: bool = False) -> None:
+        """Tell the listeners how a stage ended."""
+        self._emit(StageFinished(stage, self.attempt, ok, replayed=replayed))
+
+    async def run(self, stage: Stage, work: Callable[[], Awaitable[T]]) -> T:
+        """Await the work of a stage."""
+        self.started(stage)
+        before = len(self._exchanges_of(stage))
+        try:
+            outcome = await work()
+        except BaseException as error:
+            if isinstance(error, Exception) and isinstance(innermost(error), UnusableAnswer):
+                self.answers_at_fault = self._exchanges_of(stage)[before:]
+            self.finished(stage, False)
+            raise
+        exchanges = self._exchanges_of(stage)[before:]
+        replayed = bool(exchanges) and all(exchange.replayed for exchange in exchanges)
+        self.finished(stage, True, replayed=replayed)
+        return outcome
+
+    def _exchanges_of(self, stage: Stage) -> list[Exchange]:
+        return [exchange for exchange in self._exchanges() if exchange.stage == stage]
+
+
+def innermost(error: Exception) -> Exception:
+    """The first error of the first failed task, where a task group has wrapped it."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
