@@ -8,14 +8,14 @@ from itertools import takewhile
 import pandas as pd
 
 from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code import code_messages
 from autocoder_jupyter.engine.diagnose import DiagnosisAnswer, complete, diagnosis_messages
-from autocoder_jupyter.engine.fix_code import CodeFix, fix_messages
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.surroundings import with_versions
 from autocoder_jupyter.engine.tests import tests_messages
+from autocoder_jupyter.engines.staged.code import code_messages
+from autocoder_jupyter.engines.staged.fix_code import CodeFix, fix_messages
 from autocoder_jupyter.models.structured import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import TestOutcome

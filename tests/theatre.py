@@ -13,7 +13,7 @@ import pandas as pd
 from autocoder_jupyter.engine import Services, generate
 from autocoder_jupyter.engine.events import Event
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.engine.staged import StagedWriters
+from autocoder_jupyter.engines.staged.writer import StagedWriters
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.models.replay import ReplayingModel

@@ -138,7 +138,7 @@ def _writer(config: AgentConfig) -> WriterFactory:
         from autocoder_jupyter.engines.claude.writer import ClaudeWriters
 
         return ClaudeWriters(reached(config, config.model))
-    from autocoder_jupyter.engine.staged import StagedWriters
+    from autocoder_jupyter.engines.staged.writer import StagedWriters
 
     return StagedWriters()
 

@@ -1,1 +1,1 @@
-"""The other ways in which a function gets written, one package each; what all of them share is in `engine`."""
+"""The ways to write a function, one package each. They share `engine`, and none imports another."""

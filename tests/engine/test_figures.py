@@ -4,8 +4,8 @@ import pytest
 
 from autocoder_jupyter.engine import tests as suites
 from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code import code_messages
 from autocoder_jupyter.engine.interface import signature
+from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec
 

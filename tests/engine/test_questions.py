@@ -6,9 +6,9 @@ import pytest
 
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code import code_messages
 from autocoder_jupyter.engine.plan import plan_messages
 from autocoder_jupyter.engine.plan_answer import PlanAnswer, merge
+from autocoder_jupyter.engines.staged.code import code_messages
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages

@@ -17,8 +17,8 @@ from autocoder_jupyter.engine.generation_setup import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.services import Services
-from autocoder_jupyter.engine.staged import StagedWriters
 from autocoder_jupyter.engine.timeline import Timeline
+from autocoder_jupyter.engines.staged.writer import StagedWriters
 from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.sandbox.environments import locking

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocoder_jupyter.engine.code import code_rules
+from autocoder_jupyter.engine.code_rules import code_rules
+from autocoder_jupyter.engine.failures import failures_text
 from autocoder_jupyter.engine.figures import how_it_comes_back
-from autocoder_jupyter.engine.fix_code import told
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.types import TestFailure
 
@@ -84,7 +84,7 @@ def first_question(
     both = f" and {TESTS}" if tested else ""
     begun = ""
     if failures:
-        begun = _BEFORE.format(tests=both, failures=told(failures))
+        begun = _BEFORE.format(tests=both, failures=failures_text(failures))
     elif earlier:
         begun = _EARLIER.format(tests=both)
     figure = tested and any(output.type == "Figure" for output in plan.outputs)
@@ -109,7 +109,7 @@ def mending_question(failures: Sequence[TestFailure], *, again: bool) -> str:
         failures: what does not hold.
         again: whether the same was told before.
     """
-    return _MEND.format(failures=told(failures), again=_AGAIN if again else "")
+    return _MEND.format(failures=failures_text(failures), again=_AGAIN if again else "")
 
 
 def missing_question(problem: str) -> str:

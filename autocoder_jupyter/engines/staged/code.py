@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from autocoder_jupyter.engine.brief import Brief
+from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.entry import without_entry
-from autocoder_jupyter.engine.figures import how_to_draw
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
 from autocoder_jupyter.engine.prompt import extended
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.types import CodePlan
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."
-
-_OF_TYPES: dict[tuple[str, ...], str] = {
-    ("File", "Dir"): "- sees File and Dir as pathlib.Path: inputs are read-only copies; outputs are written to the "
-    "current folder and their path is returned.",
-}
 
 _WHOLE = "Answer with the whole module in one ```python block, and nothing else."
 
@@ -28,14 +22,6 @@ _ESCALATIONS = (
     "negotiable: copy it as it stands and write the whole module around it.",
 )
 """What is added on each try; it grows more forceful, as the reference does it."""
-
-
-def code_rules(plan: CodePlan) -> str:
-    """What a module must keep to besides the rules of all, because of the types of its inputs and outputs."""
-    used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
-    rules: dict[tuple[str, ...], str] = {**_OF_TYPES, ("Figure",): how_to_draw(plan)}
-    told = [rule for types, rule in rules.items() if not used.isdisjoint(types)]
-    return "\n".join(["The module also:", *told]) if told else ""
 
 
 def code_messages(brief: Brief, system_prompt: str | None) -> Messages:

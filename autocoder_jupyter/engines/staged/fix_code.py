@@ -1,4 +1,4 @@
-"""Mending the code, by edits. Whoever does it cannot write tests, and is told of failures in words only."""
+"""Mending the code by edits. The model that does it cannot write tests, and is told of failures in words only."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.brief import Brief
-from autocoder_jupyter.engine.code import code_rules
+from autocoder_jupyter.engine.code_rules import code_rules
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.diagnose import shortened
 from autocoder_jupyter.engine.entry import without_entry
+from autocoder_jupyter.engine.failures import failures_text
 from autocoder_jupyter.engine.interface import FUNCTION, interface_problem
-from autocoder_jupyter.engine.patches import PatchError, add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engine.patches import PatchError
 from autocoder_jupyter.engine.prompt import block
+from autocoder_jupyter.engines.staged.code_edits import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import CodePlan, Edit, TestFailure
 
 _EDITOR = """\
@@ -89,7 +89,7 @@ def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes
     """The question for edits. The failures are told in words; the tests' source is not shown."""
     return brief.question(
         block("solution", code),
-        block("failures", told(failures)),
+        block("failures", failures_text(failures)),
         notes,
         code_rules(brief.plan),
         _EDITOR,
@@ -101,23 +101,6 @@ def _mended(code: str, answer: CodeFix) -> str:
     edits = [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits]
     edited = apply_edits(code, edits) if edits or not answer.imports else code
     return add_imports(edited, answer.imports)
-
-
-def told(failures: Sequence[TestFailure]) -> str:
-    """Failures in words, for whoever mends the code."""
-    masker = Masker()  # on the sample, what a function says may quote what the data section hides
-    blocks = []
-    for failure in failures:
-        rows = [
-            ("what happened", failure.error_message),
-            ("expected", failure.expected_behavior),
-            ("actual", failure.actual_behavior if failure.actual_behavior != failure.error_message else ""),
-            ("cause", failure.root_cause),
-            ("to do", failure.suggested_fix),
-        ]
-        lines = "\n".join(f"  {label}: {shortened(masker.mask(text))}" for label, text in rows if text.strip())
-        blocks.append(f"- {failure.test_name}\n{lines}")
-    return "\n".join(blocks)
 
 
 async def fix_code(

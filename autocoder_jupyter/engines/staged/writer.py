@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from autocoder_jupyter.engine.code import write_code
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.first_tests import write_first_tests
 from autocoder_jupyter.engine.generation_state import GenerationState
-from autocoder_jupyter.engine.mend import Mender
 from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engines.staged.code import write_code
+from autocoder_jupyter.engines.staged.mend import Mender
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis
 

@@ -8,11 +8,11 @@ from functools import partial
 
 from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.fix_code import fix_code
 from autocoder_jupyter.engine.generation_state import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engines.staged.fix_code import fix_code
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
 
@@ -62,9 +62,8 @@ class Mender:
             await self._do_without(verdict)
         elif verdict.is_vacuous:
             await self._rewrite_tests(_VACUOUS)
-        elif _tests_are_broken(verdict):
-            assert verdict.run is not None
-            await self._rewrite_tests(f"pytest cannot collect this module:\n{verdict.run.collection_error}\n")
+        elif broken := _why_tests_are_broken(verdict):
+            await self._rewrite_tests(f"pytest cannot collect this module:\n{broken}\n")
         elif verdict.sample is not None and verdict.sample.error is not None:
             await self._mend_code(verdict.failures)
         else:
@@ -139,7 +138,8 @@ class Mender:
             self._state.set_suite(read_suite(source))
 
 
-def _tests_are_broken(verdict: Verdict) -> bool:
-    """The tests cannot be collected, while the function itself loads and runs."""
-    broken = verdict.run is not None and bool(verdict.run.collection_error)
-    return broken and (verdict.sample is None or verdict.sample.error is None)
+def _why_tests_are_broken(verdict: Verdict) -> str:
+    """Why the tests cannot be collected; "" when they can, or when the function itself does not run."""
+    if verdict.run is None or (verdict.sample is not None and verdict.sample.error is not None):
+        return ""
+    return verdict.run.collection_error

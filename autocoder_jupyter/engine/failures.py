@@ -1,0 +1,26 @@
+"""Failures in words for a model that mends the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocoder_jupyter.engine.diagnose import shortened
+from autocoder_jupyter.redaction.masking import Masker
+from autocoder_jupyter.types import TestFailure
+
+
+def failures_text(failures: Sequence[TestFailure]) -> str:
+    """Each failure with what happened, what was expected, its cause and what to do, masked and shortened."""
+    masker = Masker()  # on the sample, what a function says may quote what the data section hides
+    blocks = []
+    for failure in failures:
+        rows = [
+            ("what happened", failure.error_message),
+            ("expected", failure.expected_behavior),
+            ("actual", failure.actual_behavior if failure.actual_behavior != failure.error_message else ""),
+            ("cause", failure.root_cause),
+            ("to do", failure.suggested_fix),
+        ]
+        lines = "\n".join(f"  {label}: {shortened(masker.mask(text))}" for label, text in rows if text.strip())
+        blocks.append(f"- {failure.test_name}\n{lines}")
+    return "\n".join(blocks)
