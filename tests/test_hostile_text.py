@@ -14,7 +14,7 @@ import pytest
 from autocoder_jupyter.data import delimited
 from autocoder_jupyter.data.constraint_forms import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
-from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import escape
 from autocoder_jupyter.engine.packages import missing_packages
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import split_words
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a program's words that stay the same": lambda text: stable(text, "/tmp/autocode-1"),
     "shown in one line": visible,
     "shown as a block": visible_block,
-    "in HTML": markup.text,
+    "in HTML": escape,
     "a hint at the boundary": lambda text: boundary_hint("PermissionError", text, text),
     "packages that are missing": lambda text: missing_packages([text], ()),
     "what uv says": lambda text: package_error(text, ("numpy", "pandas")),

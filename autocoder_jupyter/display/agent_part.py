@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from autocoder_jupyter.display import markup, tool_calls
 from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.html import EMPTY, Html, join
 from autocoder_jupyter.display.state import CardState
 
 NEWEST = 5
@@ -14,28 +15,27 @@ NEWEST = 5
 MOST_FOLDED = 60
 
 
-def agent_html(state: CardState) -> str:
+def agent_html(state: CardState) -> Html:
     """The content of its row; "" where no agent writes, or before its first turn."""
     agent = state.agent
     if agent is None or not agent.trace.turns:
-        return ""
+        return EMPTY
     if state.finished:
         return _summary_html(state)
     newest, earlier = agent.trace.calls[-NEWEST:], len(agent.trace.calls) - NEWEST
     listed = tool_calls.calls_html(newest, (use for _, use in agent.under_way)) or markup.muted("no tool call yet")
-    return _before(earlier, "; they are below, under Tool calls") + listed
+    return join(_before(earlier, "; they are below, under Tool calls"), listed)
 
 
-def folded_calls(state: CardState, most: int = MOST_FOLDED) -> str:
+def folded_calls(state: CardState, most: int = MOST_FOLDED) -> Html:
     """All calls in order, or the newest of them; while it works those that do not stand in the row."""
     calls = state.trace.calls if state.trace else ()
     shown = calls if state.finished else calls[:-NEWEST]
-    return _before(len(shown) - most) + tool_calls.calls_html(shown[-most:])
+    return join(_before(len(shown) - most), tool_calls.calls_html(shown[-most:]))
 
 
-def _before(count: int, where: str = "") -> str:
-    told = markup.muted(f"{counted(count, 'call')} before{where}")
-    return f"<div>{told}</div>" if count > 0 else ""
+def _before(count: int, where: str = "") -> Html:
+    return markup.muted_line(f"{counted(count, 'call')} before{where}") if count > 0 else EMPTY
 
 
 def agent_lines(state: CardState) -> Iterator[str]:
@@ -48,10 +48,10 @@ def agent_lines(state: CardState) -> Iterator[str]:
     yield from (tool_calls.call_line(call) for call in tool_calls.denied(state.trace.calls))
 
 
-def _summary_html(state: CardState) -> str:
-    said = "".join(f"<div>{markup.text(line)}</div>" for line in _summary(state))
+def _summary_html(state: CardState) -> Html:
     assert state.trace is not None
-    return said + tool_calls.calls_html(tool_calls.denied(state.trace.calls))
+    denied = tool_calls.calls_html(tool_calls.denied(state.trace.calls))
+    return join(markup.text_lines(_summary(state)), denied)
 
 
 def _summary(state: CardState) -> Iterator[str]:

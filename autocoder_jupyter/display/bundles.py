@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.html import html_output
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
@@ -29,7 +30,7 @@ def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, An
         for_page: whether our lab extension is there.
     """
     own = _followed("card", state.name, started, step(state), finished=state.finished)
-    return {**(own if for_page else {}), "text/html": card_html(state), "text/plain": card_text(state)}
+    return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
 
 
 def result_to_come(name: str, started: float) -> dict[str, Any]:

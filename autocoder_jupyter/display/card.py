@@ -11,6 +11,7 @@ from autocoder_jupyter.display import agent_part, markup, parts, readings, tool_
 from autocoder_jupyter.display.amounts import clock, counted, duration, spending
 from autocoder_jupyter.display.changes import changes_html, changes_text
 from autocoder_jupyter.display.folds import folds
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.next_steps import next_steps_html, next_steps_line
 from autocoder_jupyter.display.outputs_seen import outputs_html, outputs_lines
 from autocoder_jupyter.display.questions import question_lines
@@ -58,36 +59,36 @@ MAX_CHARACTERS = 19_100
 """Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
 
 
-def render_html(state: CardState) -> str:
+def render_html(state: CardState) -> Html:
     """The card. What the model or a program wrote is bounded; what folds takes the room that is left."""
     plan = state.plan
     view = (
         markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
-        markup.row("Note", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
-        markup.row("Wish", markup.text(markup.clipped(state.wish, 600))),
-        markup.row("Asks", _approval_html(state) + _questions_html(state)),
-        markup.row("Answered", markup.items(markup.text(markup.clipped(line)) for line in state.replies)),
-        markup.row("Now", markup.text("; ".join(_held_up(state)))),
+        markup.row("Note", markup.text_lines(state.notice)),
+        markup.row("Wish", escape(markup.clipped(state.wish, 600))),
+        markup.row("Asks", join(_approval_html(state), _questions_html(state))),
+        markup.row("Answered", markup.items(escape(markup.clipped(line)) for line in state.replies)),
+        markup.row("Now", escape("; ".join(_held_up(state)))),
         markup.row("Agent", agent_part.agent_html(state)),
-        markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
-        markup.row("Before", markup.text(_before(state))),
-        markup.row("Because", markup.text(markup.clipped(state.why, 600)) + _offer_html(state)),
+        markup.row("Reason", escape(markup.clipped(_reason(state), 1_000))),
+        markup.row("Before", escape(_before(state))),
+        markup.row("Because", join(escape(markup.clipped(state.why, 600)), _offer_html(state))),
         markup.row("Fails", _failures_html(state)),
-        markup.row("Does", markup.text(markup.clipped(plan.description, 600)) if plan else ""),
-        markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else ""),
+        markup.row("Does", escape(markup.clipped(plan.description, 600)) if plan else EMPTY),
+        markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else EMPTY),
         markup.row("Gives", outputs_html(state.outputs, state.name)),
         markup.row("Assumes", parts.assumptions(plan, _refinable(state))),
         markup.row("Readings", readings.opinion_html(_refinable(state), state.opinion)),
-        markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else ""),
+        markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else EMPTY),
         markup.row("Your tests", parts.own(state.evidence)),
         _evidence_html(state),
-        markup.row("Sandbox", markup.muted(state.sandbox) if state.sandbox else ""),
-        parts.refining(state.name) if _refinable(state) else "",
+        markup.row("Sandbox", markup.muted(state.sandbox) if state.sandbox else EMPTY),
+        parts.refining(state.name) if _refinable(state) else EMPTY,
         next_steps_html(state),
     )
     folded = folds(state, MAX_CHARACTERS - sum(map(len, view)))
-    return markup.frame("autocode-card", colour(state), *view, f'<div style="margin-top:8px">{folded}</div>')
+    return markup.frame("autocode-card", colour(state), *view, element("div", folded, style="margin-top:8px"))
 
 
 def render_text(state: CardState) -> str:
@@ -230,7 +231,7 @@ def _signature(state: CardState) -> str:
     return parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else ""
 
 
-def _stages_html(state: CardState) -> str:
+def _stages_html(state: CardState) -> Html:
     """Every stage in its place from the start; diagnosing and mending when they are needed."""
     shown = []
     for stage, label in LABELS.items():
@@ -239,8 +240,8 @@ def _stages_html(state: CardState) -> str:
             continue
         mark, colour = _stage_mark(state, stage, how)
         style = f"display:inline-block;white-space:nowrap;margin-right:18px;color:{colour}"
-        shown.append(f'<span style="{style}" title="{markup.text(how.detail if how else "")}">{mark} {label}</span>')
-    return f'<div style="margin-top:4px">{" ".join(shown)}</div>'
+        shown.append(element("span", escape(f"{mark} {label}"), style=style, title=how.detail if how else ""))
+    return element("div", join(*shown, between=" "), style="margin-top:4px")
 
 
 def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple[str, str]:
@@ -262,10 +263,8 @@ def _showed_a_fault(state: CardState, stage: Stage) -> bool:
     return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
 
 
-def _approval_html(state: CardState) -> str:
-    if not state.approval:
-        return ""
-    return f"{markup.coloured(_question(state), markup.WARN)} {markup.text(_how_to_answer(state))}"
+def _approval_html(state: CardState) -> Html:
+    return markup.marked(_question(state), markup.WARN, _how_to_answer(state)) if state.approval else EMPTY
 
 
 def _question(state: CardState) -> str:
@@ -279,36 +278,34 @@ def _how_to_answer(state: CardState) -> str:
     )
 
 
-def _questions_html(state: CardState) -> str:
+def _questions_html(state: CardState) -> Html:
     """What the plan asks, with the options by number."""
-    if not state.questions:
-        return ""
     lines = question_lines(state.questions, state.name)
-    return "".join(f'<div style="white-space:pre-wrap">{markup.text(line)}</div>' for line in lines)
+    return join(*(element("div", escape(line), style="white-space:pre-wrap") for line in lines))
 
 
-def _offer_html(state: CardState) -> str:
+def _offer_html(state: CardState) -> Html:
     """The request was edited: starting from the function that is there keeps its tests, and is cheaper."""
     if not state.is_new_request:
-        return ""
+        return EMPTY
     told = markup.muted(f"{_FROM_NOTHING} {_FROM_BEFORE}")
-    return f"<div>{told} {parts.wish_button('Refine it instead', 'autocode-refine-cell')}</div>"
+    return element("div", join(told, parts.wish_button("Refine it instead", "autocode-refine-cell"), between=" "))
 
 
 _FROM_NOTHING = "It is written from nothing."
 _FROM_BEFORE = "With --refine in the first line it starts from the function that is there, and keeps its tests."
 
 
-def _evidence_html(state: CardState) -> str:
+def _evidence_html(state: CardState) -> Html:
     if state.evidence is None:
-        return ""
+        return EMPTY
     label = "Rests on" if state.phase == "ready" else "Holds"
-    return markup.row(label, parts.evidence_line(state.evidence) + parts.warnings(state.evidence, state.trace))
+    return markup.row(label, join(parts.evidence_line(state.evidence), parts.warnings(state.evidence, state.trace)))
 
 
-def _failures_html(state: CardState) -> str:
+def _failures_html(state: CardState) -> Html:
     if state.phase not in ("failed", "over_budget"):
-        return ""
+        return EMPTY
     failed = parts.failures(state.outcomes, state.evidence)
-    kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else ""
-    return failed + kept
+    kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else EMPTY
+    return join(failed, kept)

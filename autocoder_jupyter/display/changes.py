@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.html import Html, element, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Changes, CodePlan, InputSpec, OutputSpec, TestOutcome
@@ -24,7 +25,7 @@ Line = tuple[str, str]
 """A sign, and what it says."""
 
 
-def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> str:
+def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Html:
     """All of it, a line each under its kind.
 
     Args:
@@ -32,20 +33,19 @@ def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome])
         plan: of this one.
         tests: of this one, as they went.
     """
-    return "".join(
-        f'<div><span style="{markup.MUTED}">{markup.text(kind)}</span>{_lines_html(lines)}</div>'
-        for kind, lines in change_lines(changes, plan, tests).items()
-    )
+    kinds = change_lines(changes, plan, tests).items()
+    return join(*(element("div", markup.muted(kind), _lines_html(lines)) for kind, lines in kinds))
 
 
-def _lines_html(lines: Sequence[Line]) -> str:
-    shown = [
-        f'<div style="padding-left:1.2em;text-indent:-1.2em">{markup.coloured(sign, COLOURS[sign])} '
-        f"{markup.text(markup.clipped(words))}</div>"
-        for sign, words in lines[:MOST]
-    ]
+def _lines_html(lines: Sequence[Line]) -> Html:
+    shown = [_line_html(sign, words) for sign, words in lines[:MOST]]
     more = len(lines) - MOST
-    return "".join([*shown, *([f"<div>{markup.muted(f'and {more} more')}</div>"] if more > 0 else [])])
+    return join(*shown, *([markup.muted_line(f"and {more} more")] if more > 0 else []))
+
+
+def _line_html(sign: str, words: str) -> Html:
+    said = markup.marked(sign, COLOURS[sign], markup.clipped(words))
+    return element("div", said, style="padding-left:1.2em;text-indent:-1.2em")
 
 
 def changes_text(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Iterator[str]:

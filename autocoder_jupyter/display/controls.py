@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.bundles import widget_bundle
+from autocoder_jupyter.display.html import EMPTY, html_output
 from autocoder_jupyter.display.questions import QuestionForm
 from autocoder_jupyter.display.shown import Shown, strip_html
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.display.window import LAST_HTML
 
 FOLDED_SECONDS = 0.3
@@ -51,7 +53,7 @@ class Controls:
     def __init__(self, job: Controllable, state: Shown, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._job = job
-        self._live = ipywidgets.HTML(strip_html(state), layout={"flex": "1 1 0%", "min_width": "0", "margin": "0"})
+        self._live = html_widget(strip_html(state), {"flex": "1 1 0%", "min_width": "0", "margin": "0"})
         self._cancel = _button(ipywidgets, "Cancel", "", job.cancel, above="20px")  # beside the window, not the clock
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
@@ -68,8 +70,8 @@ class Controls:
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()
         live = widget_bundle(self._strip.model_id, for_page=for_page)
-        gone = {"text/html": ""} if for_page else {}
-        self._place.display({**live, **gone, "text/plain": _INSTEAD}, raw=True)
+        gone = html_output(EMPTY, _INSTEAD) if for_page else {"text/plain": _INSTEAD}
+        self._place.display({**live, **gone}, raw=True)
 
     def __call__(self, state: Shown) -> None:
         """Follow `state`; close when it is a last one. One message, but when buttons come or go."""

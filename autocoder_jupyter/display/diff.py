@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 MOST_LINES = 5_000
 """No module has more. To compare takes time by the square of their number, and a stranger's file may hold megabytes."""
@@ -30,13 +31,13 @@ def render_text(before: str, after: str, before_name: str, after_name: str) -> s
     return markup.plain(unified(before, after, before_name, after_name)) or f"{before_name} and {after_name} are equal."
 
 
-def colour_diff(before: str, after: str, before_name: str, after_name: str) -> str:
+def colour_diff(before: str, after: str, before_name: str, after_name: str) -> Html:
     """A block with added and removed lines in colour; the signs say the same. Empty when both are equal."""
-    lines = "\n".join(_line(line) for line in unified(before, after, before_name, after_name).splitlines())
-    return f'<pre style="{markup.CODE}">{lines}</pre>' if lines else ""
+    lines = [_line(line) for line in unified(before, after, before_name, after_name).splitlines()]
+    return element("pre", join(*lines, between="\n"), style=markup.CODE) if lines else EMPTY
 
 
-def _line(line: str) -> str:
+def _line(line: str) -> Html:
     colours = {"+": markup.GOOD, "-": markup.BAD, "@": markup.BUSY}
     colour = None if line.startswith(("+++", "---")) else colours.get(line[:1])
-    return f'<span style="color:{colour}">{markup.text(line)}</span>' if colour else markup.text(line)
+    return element("span", escape(line), style=f"color:{colour}") if colour else escape(line)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 from itertools import groupby
 from typing import Any
+
+from autocoder_jupyter.display.html import Html, element, escape, join
 
 _COLOURS = {
     "Keyword.Constant": ("a", "atom", "#8250df"),
@@ -30,13 +31,13 @@ VARIABLES = ";".join(
 """The colours by their short names, as a style of what holds the source; so a saved notebook holds them once."""
 
 
-def python(source: str) -> str:
+def python(source: str) -> Html:
     """Source as HTML: spans with inline colours, no class and no style sheet, so that a saved cell keeps them."""
     lexers: Any = importlib.import_module("pygments.lexers.python")
     lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
     coloured = ((_colour(str(token)), text) for token, text in lexer.get_tokens(source))
     runs = groupby(coloured, key=lambda piece: piece[0])
-    return "".join(_span(colour, "".join(text for _, text in pieces)) for colour, pieces in runs)
+    return join(*(_span(colour, "".join(text for _, text in pieces)) for colour, pieces in runs))
 
 
 def _colour(token: str) -> str:
@@ -44,6 +45,6 @@ def _colour(token: str) -> str:
     return next((short for start, (short, _, _) in _COLOURS.items() if kind.startswith(start)), "")
 
 
-def _span(colour: str, text: str) -> str:
-    escaped = html.escape(text, quote=False)
-    return f'<span style="color:var(--{colour})">{escaped}</span>' if colour and text.strip() else escaped
+def _span(colour: str, text: str) -> Html:
+    shown = escape(text, quotes=False)
+    return element("span", shown, style=f"color:var(--{colour})") if colour and text.strip() else shown

@@ -1,4 +1,4 @@
-"""Small pieces of HTML that cards and results are made of. Whatever comes from outside passes through `text`.
+"""Small pieces of HTML that cards and results are made of.
 
 The markup has no script and no outside resource, and says the same without its colours: GitHub and an untrusted
 notebook strip styles. Colours are JupyterLab's variables with a fallback that reads on light and on dark.
@@ -6,9 +6,10 @@ notebook strip styles. Colours are JupyterLab's variables with a fallback that r
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
+from typing import Literal
 
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 FONT = (
@@ -49,117 +50,133 @@ def lines(entries: Iterable[str]) -> str:
     return "\n".join(plain(entry).replace("\n", "\n      ") for entry in entries)
 
 
-def text(value: object) -> str:
-    """Text that is safe inside HTML, in an element or an attribute."""
-    return html.escape(plain(value), quote=True)
-
-
 def clipped(value: object, most: int = 300) -> str:
     """At most `most` characters of a text, and how many more there are."""
     shown = plain(value)
     return shown if len(shown) <= most else f"{shown[:most]}… (+{len(shown) - most:,})"
 
 
-def frame(kind: str, colour: str, *parts: str) -> str:
-    """The outline of a card; `parts` are HTML."""
+def frame(kind: str, colour: str, *parts: Html) -> Html:
+    """The outline of a card."""
     style = (
         f"{FONT};line-height:1.5;border:1px solid {LINE};border-left:3px solid {colour};border-radius:2px;"
         "padding:8px 14px 10px;margin:4px 0;max-width:960px;overflow-wrap:anywhere"
     )
-    return f'<div class="{kind} {NO_FORMULAS}" style="{style}">{"".join(parts)}</div>'
+    return element("div", *parts, class_=f"{kind} {NO_FORMULAS}", style=style)
 
 
-def head(name: str, state: str, colour: str, facts: Iterable[str]) -> str:
-    """The first line: what it is, how it stands, and what it took."""
-    return (
-        '<div class="autocode-head" style="display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px">'
-        f'<strong style="font-size:1.1em">{text(name)}</strong> {coloured(f"● {state}", colour)} '
-        f'<span style="{MUTED};font-variant-numeric:tabular-nums">{text(" · ".join(facts))}</span></div>'
+def head(name: str, state: str, colour: str, facts: Iterable[str]) -> Html:
+    """The first line: the name, the state, and what it took."""
+    shown = (
+        element("strong", escape(name), style="font-size:1.1em"),
+        coloured(f"● {state}", colour),
+        element("span", escape(" · ".join(facts)), style=f"{MUTED};font-variant-numeric:tabular-nums"),
     )
+    style = "display:flex;flex-wrap:wrap;align-items:baseline;column-gap:12px"
+    return element("div", join(*shown, between=" "), class_="autocode-head", style=style)
 
 
-def row(label: str, content: str) -> str:
-    """A labelled line of the card; `content` is HTML. Nothing when there is no content."""
+def row(label: str, content: Html) -> Html:
+    """A labelled line of the card. Nothing when there is no content."""
     if not content:
-        return ""
-    return (
-        '<div style="display:flex;column-gap:12px;margin-top:6px">'
-        f'<div style="flex:0 0 5.5em;{MUTED}">{text(label)}</div> '
-        f'<div style="flex:1 1 0;min-width:0">{content}</div></div>'
+        return EMPTY
+    shown = (
+        element("div", escape(label), style=f"flex:0 0 5.5em;{MUTED}"),
+        element("div", content, style="flex:1 1 0;min-width:0"),
     )
+    return element("div", join(*shown, between=" "), style="display:flex;column-gap:12px;margin-top:6px")
 
 
-def details(summary: str, content: str, *, opened: bool = False) -> str:
-    """A part that folds; `content` is HTML, `summary` text. Nothing when there is no content."""
+def details(summary: str, content: Html, *, opened: bool = False) -> Html:
+    """A part that folds; `summary` is text. Nothing when there is no content."""
     if not content:
-        return ""
-    return (
-        f'<details{" open" if opened else ""} style="margin-top:4px"><summary style="cursor:pointer">{text(summary)}'
-        f"</summary>{content}</details>"
-    )
+        return EMPTY
+    title = element("summary", escape(summary), style="cursor:pointer")
+    return element("details", title, content, open=opened, style="margin-top:4px")
 
 
-def code(source: str) -> str:
+def code(source: str) -> Html:
     """A block of text as it is; long lines wrap, which Python's must not."""
-    shown = html.escape(plain(source), quote=False)
-    return f'<pre style="{CODE};white-space:pre-wrap">{shown}</pre>' if source else ""
+    return element("pre", escape(source, quotes=False), style=f"{CODE};white-space:pre-wrap") if source else EMPTY
 
 
-def python(source: str) -> str:
+def python(source: str) -> Html:
     """A block of Python in colours."""
     from autocoder_jupyter.display.highlight import VARIABLES
     from autocoder_jupyter.display.highlight import python as highlighted
 
-    return f'<pre style="{CODE};{VARIABLES}">{highlighted(plain(source).rstrip())}</pre>' if source.strip() else ""
+    if not source.strip():
+        return EMPTY
+    return element("pre", highlighted(plain(source).rstrip()), style=f"{CODE};{VARIABLES}")
 
 
-def inline_code(source: object, style: str = "") -> str:
+def inline_code(source: object, style: str = "") -> Html:
     """A few words of code within a sentence."""
-    return f'<span style="{CODE_FAMILY}{f";{style}" if style else ""}">{text(source)}</span>'
+    return element("span", escape(source), style=f"{CODE_FAMILY}{f';{style}' if style else ''}")
 
 
-def items(entries: Iterable[str]) -> str:
-    """A list of entries that are HTML already."""
-    rows = "".join(f"<li>{entry}</li>" for entry in entries)
-    return f'<ul style="margin:0;padding-left:1.2em">{rows}</ul>' if rows else ""
+def items(entries: Iterable[Html]) -> Html:
+    """A list of entries."""
+    rows = join(*(element("li", entry) for entry in entries))
+    return element("ul", rows, style="margin:0;padding-left:1.2em") if rows else EMPTY
 
 
-def line_up(entries: Iterable[str]) -> str:
-    """Entries side by side, as many in a line as there is room for; each is HTML and stays in one piece."""
-    return " ".join(f'<span style="display:inline-block;margin-right:18px">{entry}</span>' for entry in entries)
+def line_up(entries: Iterable[Html]) -> Html:
+    """Entries side by side, as many in a line as there is room for; each stays in one piece."""
+    style = "display:inline-block;margin-right:18px"
+    return join(*(element("span", entry, style=style) for entry in entries), between=" ")
 
 
-def muted(value: object) -> str:
+def muted(value: object) -> Html:
     """Text of second rank."""
-    return f'<span style="{MUTED}">{text(value)}</span>'
+    return element("span", escape(value), style=MUTED)
 
 
-def coloured(value: object, colour: str) -> str:
+def muted_line(value: object) -> Html:
+    """The same as a line of its own."""
+    return element("div", muted(value))
+
+
+def text_lines(values: Iterable[object]) -> Html:
+    """Texts below each other."""
+    return join(*(element("div", escape(value)) for value in values))
+
+
+def coloured(value: object, colour: str) -> Html:
     """Text in one of the colours above; the text itself must say it as well."""
-    return f'<strong style="color:{colour}">{text(value)}</strong>'
+    return element("strong", escape(value), style=f"color:{colour}")
 
 
-def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def marked(sign: str, colour: str, value: object) -> Html:
+    """Text behind a sign that is coloured."""
+    return join(coloured(sign, colour), escape(value), between=" ")
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Html:
     """A table of text, every column to the left; a last column may be long and wraps."""
     lines = [_row("th", headings), *(_row("td", row) for row in rows)]
-    style = f"{FONT};border-collapse:collapse;margin:0"
-    return f'<table class="{NO_FORMULAS}" style="{style}">{"".join(lines)}</table>'
+    return element("table", *lines, class_=NO_FORMULAS, style=f"{FONT};border-collapse:collapse;margin:0")
 
 
-def _row(tag: str, values: Iterable[object]) -> str:
-    shown = [text(value) for value in values]
+def _row(tag: Literal["th", "td"], values: Iterable[object]) -> Html:
+    shown = [escape(value) for value in values]
     if not any(shown):
-        return ""
+        return EMPTY
     # A heading without words would be read as an empty one.
     cells = (_cell(tag if value else "td", value, last=number == len(shown)) for number, value in enumerate(shown, 1))
-    return f'<tr style="background:none">{"".join(cells)}</tr>'
+    return element("tr", *cells, style="background:none")
 
 
-def _cell(tag: str, value: str, *, last: bool) -> str:
+def _cell(tag: Literal["th", "td"], value: Html, *, last: bool) -> Html:
     # pre-wrap keeps the blanks that indent a row under the one above it.
     wrapping = "pre-wrap" if last else "pre"
     style = f"text-align:left;vertical-align:top;padding:2px 16px 2px 0;white-space:{wrapping}"
-    return f'<{tag} style="{style}{f";{MUTED}" if tag == "th" else ""}">{value}</{tag}>'
+    return element(tag, value, style=f"{style}{f';{MUTED}' if tag == 'th' else ''}")
+
+
+def scrolled(content: Html) -> Html:
+    """What may be wider than the page, with a scroll bar of its own."""
+    return element("div", content, style="overflow-x:auto")
 
 
 def columns(rows: Iterable[Iterable[object]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, join
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.display.state import CardState
 
@@ -12,10 +13,10 @@ CLASS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
-def next_steps_html(state: CardState) -> str:
+def next_steps_html(state: CardState) -> Html:
     """A row of what can be typed; nothing while it runs."""
-    steps = [f"{markup.inline_code(typed)} {markup.muted(does)}" for typed, does in _steps(state)]
-    return f'<div class="{CLASS}">{markup.row("Next", markup.line_up(steps))}</div>' if steps else ""
+    steps = [join(markup.inline_code(typed), markup.muted(does), between=" ") for typed, does in _steps(state)]
+    return element("div", markup.row("Next", markup.line_up(steps)), class_=CLASS) if steps else EMPTY
 
 
 def next_steps_line(state: CardState) -> str:

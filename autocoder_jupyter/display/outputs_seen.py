@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.engine.events import SampleOutputs
 from autocoder_jupyter.types.overview import Excerpt, Glimpse
 
@@ -15,7 +17,7 @@ LINE = 100
 """Characters of a line in a terminal."""
 
 
-def outputs_html(seen: SampleOutputs | None, name: str) -> str:
+def outputs_html(seen: SampleOutputs | None, name: str) -> Html:
     """Every output under its name; where rows are withheld, how to see them.
 
     Args:
@@ -23,9 +25,9 @@ def outputs_html(seen: SampleOutputs | None, name: str) -> str:
         name: of the result.
     """
     if seen is None:
-        return ""
-    shown = "".join(f"<div>{glimpse_html(glimpse)}</div>" for glimpse in seen.glimpses[:MOST])
-    return shown + "".join(f"<div>{markup.muted(line)}</div>" for line in _rest(seen, name))
+        return EMPTY
+    shown = (element("div", glimpse_html(glimpse)) for glimpse in seen.glimpses[:MOST])
+    return join(*shown, *map(markup.muted_line, _rest(seen, name)))
 
 
 def outputs_lines(seen: SampleOutputs | None, name: str) -> Iterator[str]:
@@ -52,28 +54,34 @@ def glimpse_lines(glimpse: Glimpse) -> Iterator[str]:
         yield from (f"  {line[:LINE]}" for line in markup.columns(rows).splitlines())
 
 
-def glimpse_html(glimpse: Glimpse) -> str:
+def glimpse_html(glimpse: Glimpse) -> Html:
     """One output."""
-    name = f"<strong>{markup.text(glimpse.name)}</strong>"
+    name = element("strong", escape(glimpse.name))
     if glimpse.table is None:
-        return f"{name} {markup.inline_code(glimpse.text)}"
-    return f"{name} {markup.muted(glimpse.table.size)}{_table(glimpse.table)}"
+        return join(name, markup.inline_code(glimpse.text), between=" ")
+    return join(join(name, markup.muted(glimpse.table.size), between=" "), _table(glimpse.table))
 
 
-def _table(table: Excerpt) -> str:
+def _table(table: Excerpt) -> Html:
     """Plain and short: a notebook keeps it. What is wide is scrolled, by the keyboard too."""
+    if not table.headings:
+        return EMPTY
     sides = ["right" if numeric else "left" for numeric in table.numeric]
-    lines = "".join(
-        f'<tr style="background:none">{_cells(tag, row, sides)}</tr>'
-        for tag, row in (("th", table.headings), *(("td", row) for row in table.rows))
-    )
+    lines = [_row("th", table.headings, sides), *(_row("td", row, sides) for row in table.rows)]
     style = f"{markup.FONT};border-collapse:collapse;margin:2px 0 6px;font-variant-numeric:tabular-nums"
-    scroll = '<div style="overflow-x:auto" tabindex="0" role="group" aria-label="first rows">'
-    return f'{scroll}<table style="{style}">{lines}</table></div>' if table.headings else ""
+    return element(
+        "div",
+        element("table", *lines, style=style),
+        style="overflow-x:auto",
+        tabindex="0",
+        role="group",
+        aria_label="first rows",
+    )
 
 
-def _cells(tag: str, row: tuple[str, ...], sides: list[str]) -> str:
-    return "".join(
-        f'<{tag} style="text-align:{side};padding:1px 12px 1px 0;white-space:nowrap">{markup.text(cell)}</{tag}>'
+def _row(tag: Literal["th", "td"], row: tuple[str, ...], sides: list[str]) -> Html:
+    cells = (
+        element(tag, escape(cell), style=f"text-align:{side};padding:1px 12px 1px 0;white-space:nowrap")
         for cell, side in zip(row, sides, strict=True)
     )
+    return element("tr", *cells, style="background:none")

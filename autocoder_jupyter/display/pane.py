@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.agent_state import AgentState
+from autocoder_jupyter.display.html import Html, element, escape, join
 from autocoder_jupyter.display.state import AGENT_STAGES, Answer, CardState
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, row, window
 from autocoder_jupyter.engine.events import Stage
@@ -23,7 +24,7 @@ HEADINGS: dict[Stage, str] = {
 }
 
 
-def render_html(state: CardState) -> str:
+def render_html(state: CardState) -> Html:
     """The clock and the window. The height is the same in every state, and what does not fit is cut."""
     is_waiting = state.phase == "waiting"
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
@@ -58,7 +59,7 @@ def _agent(state: CardState, agent: AgentState, stage: Stage) -> Column:
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
         return Column(heading, lines((_why_nothing(state, answer), *calls)))
-    return Column(heading, window(f'{newest(agent.said)}<div style="flex:none">{"".join(calls)}</div>'))
+    return Column(heading, window(newest(agent.said), element("div", *calls, style="flex:none")))
 
 
 def _answer(state: CardState, stage: Stage) -> Column:
@@ -72,7 +73,7 @@ def _answer_in(state: CardState, stage: Stage) -> Answer:
     return next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
 
 
-def _why_nothing(state: CardState, answer: Answer) -> str:
+def _why_nothing(state: CardState, answer: Answer) -> Html:
     if answer.fault:
         return line(f"The service of the model: {answer.fault}.", f"color:{markup.WARN}")
     words = "The model client is being loaded, once in a kernel." if state.loading else "Nothing has arrived yet."
@@ -89,11 +90,11 @@ def _tests(state: CardState, stage: Stage) -> Column:
     return Column(told, lines([*reported, *waiting][first : first + LINES]))
 
 
-def _reported(outcome: TestOutcome) -> str:
+def _reported(outcome: TestOutcome) -> Html:
     good = outcome.outcome == "passed"
     mark = markup.coloured(parts.MARKS[outcome.outcome], markup.GOOD if good else markup.BAD)
     words = outcome.sentence if good else parts.complaint(outcome)
-    return row(f"{mark} {markup.text(outcome.id)} {markup.muted(words)}")
+    return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
 def _verification(state: CardState, stage: Stage) -> Column:

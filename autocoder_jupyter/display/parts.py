@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import CheckOutcome, CodePlan, Evidence, InputSpec, OutputSpec, TestOutcome, Trace
@@ -28,7 +29,7 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
     return f"{name}.run({given}) -> {outcome}"
 
 
-def assumptions(plan: CodePlan | None, name: str = "") -> str:
+def assumptions(plan: CodePlan | None, name: str = "") -> Html:
     """How the request was read where it leaves something open.
 
     Args:
@@ -36,46 +37,51 @@ def assumptions(plan: CodePlan | None, name: str = "") -> str:
         name: of a function that can be refined: then each can be changed.
     """
     if plan is None:
-        return ""
-    change = f" {wish_button('Change')}" if name else ""
-    shown = [f"{markup.text(markup.clipped(assumption))}{change}" for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
+        return EMPTY
+    change = [wish_button("Change")] if name else []
+    shown = [
+        join(escape(markup.clipped(assumption)), *change, between=" ")
+        for assumption in plan.assumptions[:MOST_ASSUMPTIONS]
+    ]
     more = len(plan.assumptions) - MOST_ASSUMPTIONS
     listed = markup.items([*shown, *([markup.muted(f"and {more} more, in the plan")] if more > 0 else [])])
-    return f"<div {_refinable(name)}>{listed}</div>" if name else listed
+    return _refinable(name, listed) if name else listed
 
 
-def refining(name: str) -> str:
+def refining(name: str) -> Html:
     """Where a person says what should be different; nothing without our extension, which shows the button."""
-    return f'<div {_refinable(name)} style="margin-top:6px">{wish_button("Refine")}</div>'
+    return _refinable(name, wish_button("Refine"), style="margin-top:6px")
 
 
-def _refinable(name: str) -> str:
-    """The function that buttons inside are about. What stands before one in a list is the assumption to be changed."""
-    return f'data-autocode-refines="{markup.text(name)}"'
+def _refinable(name: str, content: Html, style: str | None = None) -> Html:
+    """Buttons that refine `name`. In a list, the text before a button is the assumption that it changes."""
+    return element("div", content, data_autocode_refines=name, style=style)
 
 
-def wish_button(words: str, kind: str = "autocode-wish") -> str:
+def wish_button(words: str, kind: str = "autocode-wish") -> Html:
     """A button that our extension shows; it has a label and no text, and looks as that says."""
-    return f'<button hidden class="{kind}" aria-label="{words}"></button>'
+    return element("button", hidden=True, class_=kind, aria_label=words)
 
 
-def plan_parts(plan: CodePlan) -> str:
+def plan_parts(plan: CodePlan) -> Html:
     """What the plan says: approach, outputs and their columns, packages."""
     outputs = []
     for output in plan.outputs:
         columns = markup.items(
-            f"{markup.inline_code(f'{column.name}: {column.dtype}')} {markup.muted(column.meaning)}"
-            for column in output.columns
+            _explained(f"{column.name}: {column.dtype}", column.meaning) for column in output.columns
         )
-        named = markup.inline_code(f"{output.name}: {output.written_type}")
-        outputs.append(f"{named} {markup.muted(output.meaning)}{columns}")
-    packages = f"<div>Packages: {markup.text(', '.join(plan.packages))}</div>" if plan.packages else ""
-    return f"<div>{markup.text(plan.approach)}</div>{markup.items(outputs)}{packages}"
+        outputs.append(join(_explained(f"{output.name}: {output.written_type}", output.meaning), columns))
+    packages = (f"Packages: {', '.join(plan.packages)}",) if plan.packages else ()
+    return join(markup.text_lines([plan.approach]), markup.items(outputs), markup.text_lines(packages))
 
 
-def evidence_line(evidence: Evidence) -> str:
+def _explained(declared: str, meaning: str) -> Html:
+    return join(markup.inline_code(declared), markup.muted(meaning), between=" ")
+
+
+def evidence_line(evidence: Evidence) -> Html:
     """All that held, side by side; what did not hold is `failures`' to say."""
-    return markup.line_up(markup.coloured("✓", markup.GOOD) + f" {markup.text(told)}" for told in held(evidence))
+    return markup.line_up(markup.marked("✓", markup.GOOD, told) for told in held(evidence))
 
 
 def evidence_text(evidence: Evidence) -> str:
@@ -101,15 +107,15 @@ def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
     return bool(evidence.tests_changed or (trace and trace.suite_changed))
 
 
-def warnings(evidence: Evidence, trace: Trace | None = None) -> str:
+def warnings(evidence: Evidence, trace: Trace | None = None) -> Html:
     """Tests that were changed, and tests that prove nothing.
 
     Args:
         evidence: of the attempt.
         trace: of the agent that wrote them, where one did.
     """
-    mark = markup.coloured("⚠", markup.WARN)
-    return "".join(f"<div>{mark} {markup.text(line)}</div>" for line in warning_lines(evidence, trace))
+    lines = warning_lines(evidence, trace)
+    return join(*(element("div", markup.marked("⚠", markup.WARN, line)) for line in lines))
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
@@ -122,24 +128,25 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
         yield f"Tests that also pass on a function that does nothing: {', '.join(evidence.vacuous_tests)}"
 
 
-def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, most: int = 3) -> str:
+def failures(tests: Sequence[TestOutcome], evidence: Evidence | None, most: int = 3) -> Html:
     """What did not hold, each with what it says; what the person demands first, then the tests; the first few."""
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     entries = [_failed(check) for check in own if not check.passed]
-    entries += [
-        f"{markup.coloured('✗', markup.BAD)} {markup.inline_code(test.id)} {markup.text(markup.clipped(test.sentence))}"
-        f"<div>{markup.inline_code(markup.clipped(complaint(test)))}</div>"
-        for test in tests
-        if test.outcome != "passed"
-    ]
+    entries += [_failed_test(test) for test in tests if test.outcome != "passed"]
     entries += [_failed(check) for check in others if not check.passed]
     more = [markup.muted(f"and {len(entries) - most} more")] if len(entries) > most else []
-    return "".join(f"<div>{entry}</div>" for entry in (*entries[:most], *more))
+    return join(*(element("div", entry) for entry in (*entries[:most], *more)))
 
 
-def _failed(check: CheckOutcome) -> str:
-    said = markup.muted(markup.clipped(check.message))
-    return f"{markup.coloured('✗', markup.BAD)} {markup.text(markup.clipped(check.name))} {said}"
+def _failed(check: CheckOutcome) -> Html:
+    name = markup.marked("✗", markup.BAD, markup.clipped(check.name))
+    return join(name, markup.muted(markup.clipped(check.message)), between=" ")
+
+
+def _failed_test(test: TestOutcome) -> Html:
+    mark, name = markup.coloured("✗", markup.BAD), markup.inline_code(test.id)
+    said = element("div", markup.inline_code(markup.clipped(complaint(test))))
+    return join(join(mark, name, escape(markup.clipped(test.sentence)), between=" "), said)
 
 
 def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None) -> str:
@@ -158,25 +165,25 @@ def complaint(test: TestOutcome) -> str:
     return next((line for line in (*marked, *lines)), test.outcome)
 
 
-def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> str:
+def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> Html:
     """Every test with the sentence it checks, its id and its time; what failed says why."""
     lines = [
         _entry(
             test.outcome == "passed",
             f"{MARKS[test.outcome]} {test.outcome}",
-            f"{markup.text(test.sentence)} {markup.inline_code(test.id, markup.MUTED)}",
+            join(escape(test.sentence), markup.inline_code(test.id, markup.MUTED), between=" "),
             f"{test.seconds * 1000:.0f} ms" if test.seconds else "",
-            markup.code(test.message) if test.outcome != "passed" else "",
+            markup.code(test.message) if test.outcome != "passed" else EMPTY,
         )
         for test in outcomes
     ]
     lines += [_entry(None, "… waits", markup.inline_code(name)) for name in pending]
-    return "".join(lines)
+    return join(*lines)
 
 
-def own(evidence: Evidence | None, *, in_full: bool = False) -> str:
+def own(evidence: Evidence | None, *, in_full: bool = False) -> Html:
     """What the person demands, and whether it holds: "" when that is nothing. `in_full` is not to be saved."""
-    return _conditions(evidence.acceptance, in_full=in_full) if evidence else ""
+    return _conditions(evidence.acceptance, in_full=in_full) if evidence else EMPTY
 
 
 def own_lines(evidence: Evidence) -> Iterator[str]:
@@ -186,34 +193,34 @@ def own_lines(evidence: Evidence) -> Iterator[str]:
         yield f"{mark} {markup.clipped(outcome.name)}  {said}".rstrip()
 
 
-def checks(evidence: Evidence) -> str:
+def checks(evidence: Evidence) -> Html:
     """What else had to hold, and whether it did."""
     return _conditions(evidence.checks)
 
 
-def _conditions(conditions: Iterable[CheckOutcome], *, in_full: bool = False) -> str:
-    return "".join(_condition(check, (in_full and check.in_full) or check.message) for check in conditions)
+def _conditions(conditions: Iterable[CheckOutcome], *, in_full: bool = False) -> Html:
+    return join(*(_condition(check, (in_full and check.in_full) or check.message) for check in conditions))
 
 
-def _condition(check: CheckOutcome, said: str) -> str:
+def _condition(check: CheckOutcome, said: str) -> Html:
     """A condition, and below it what is more than a line."""
     beside, below = (
-        ("", markup.code(markup.clipped(said, 2_000))) if "\n" in said else (markup.clipped(said, 1_000), "")
+        ("", markup.code(markup.clipped(said, 2_000))) if "\n" in said else (markup.clipped(said, 1_000), EMPTY)
     )
     return _entry(
         check.passed,
         "✓ holds" if check.passed else "✗ does not hold",
-        f"{markup.text(markup.clipped(check.name, 500))} {markup.muted(beside)}",
+        join(escape(markup.clipped(check.name, 500)), markup.muted(beside), between=" "),
         "",
         below,
     )
 
 
-def _entry(good: bool | None, mark: str, content: str, note: str = "", below: str = "") -> str:
+def _entry(good: bool | None, mark: str, content: Html, note: str = "", below: Html = EMPTY) -> Html:
     shown = markup.muted(mark) if good is None else markup.coloured(mark, markup.GOOD if good else markup.BAD)
-    noted = f' <div style="flex:none;{markup.MUTED}">{markup.text(note)}</div>' if note else ""
-    return (
-        '<div style="display:flex;column-gap:12px">'
-        f'<div style="flex:0 0 6.5em">{shown}</div> <div style="flex:1 1 0;min-width:0">{content}{below}</div>'
-        f"{noted}</div>"
-    )
+    cells = [
+        element("div", shown, style="flex:0 0 6.5em"),
+        element("div", content, below, style="flex:1 1 0;min-width:0"),
+        *([element("div", escape(note), style=f"flex:none;{markup.MUTED}")] if note else []),
+    ]
+    return element("div", join(*cells, between=" "), style="display:flex;column-gap:12px")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import element, escape
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class QuestionForm:
         self._choices = [_choice(ipywidgets, question) for question in questions]
         self._words = [_own_words(ipywidgets, question) for question in questions]
         titles = [
-            ipywidgets.HTML(f'<div style="{markup.FONT}">{markup.text(f"{number}. {question.text}")}</div>')
+            html_widget(element("div", escape(f"{number}. {question.text}"), style=markup.FONT))
             for number, question in enumerate(questions, 1)
         ]
         self._go = ipywidgets.Button(description="Answer", button_style="primary", layout={"width": "auto"})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import spending
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.source import action
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MOST = 3
 """Differences that are told where no reading explains them."""
 
 
-def opinion_html(name: str, opinion: SecondOpinion | None) -> str:
+def opinion_html(name: str, opinion: SecondOpinion | None) -> Html:
     """A row's content; nothing when no opinion was sought.
 
     Args:
@@ -27,38 +28,38 @@ def opinion_html(name: str, opinion: SecondOpinion | None) -> str:
         opinion: what there is of it.
     """
     if opinion is None:
-        return ""
-    lines = "".join(f"<div>{line}</div>" for line in _html_lines(name, opinion))
-    return lines + markup.muted(" ".join(filter(None, (_not_compared(opinion), _cost(opinion)))))
+        return EMPTY
+    lines = (element("div", line) for line in _html_lines(name, opinion))
+    return join(*lines, markup.muted(" ".join(filter(None, (_not_compared(opinion), _cost(opinion))))))
 
 
-def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[str]:
+def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[Html]:
     if opinion.state == "none":
         yield markup.muted(markup.clipped(opinion.note, LONGEST))
         return
-    yield from map(markup.text, _found_wrong(opinion))
+    yield from map(escape, _found_wrong(opinion))
     if opinion.state == "agree":
-        yield f"{markup.coloured('✓', markup.GOOD)} {markup.text(_agrees(opinion))}"
+        yield markup.marked("✓", markup.GOOD, _agrees(opinion))
         return
     for number, reading in enumerate(opinion.readings, 1):
-        yield f"{markup.coloured('≠', markup.WARN)} {markup.text(_read(opinion, number))}"
+        yield markup.marked("≠", markup.WARN, _read(opinion, number))
         if reading.assumption:
             yield markup.muted(f"It hangs on: {markup.clipped(reading.assumption, LONGEST)}")
         if name:
             yield _use(name, number, reading)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
-    yield from (f"{markup.coloured('≠', markup.WARN)} {markup.text(_sentence(entry))}" for entry in rest)
+    yield from (markup.marked("≠", markup.WARN, _sentence(entry)) for entry in rest)
     yield from map(markup.muted, _judged(opinion))
 
 
-def _use(name: str, number: int, reading: Reading) -> str:
+def _use(name: str, number: int, reading: Reading) -> Html:
     """The button of our extension, which puts a cell below that says it; elsewhere what can be typed."""
     cell = f"%%autocode {name} --refine\n{reading.line}"
-    source = f'<span data-autocode-source="" style="display:none">{markup.text(cell)}</span>'
-    typed = f'<span class="autocode-words">{markup.inline_code(f"%autocode reading {name} {number}")}</span>'
-    button = f"{action('grant', 'Use this reading')}{source} {typed}"
+    source = element("span", escape(cell), data_autocode_source="", style="display:none")
+    typed = element("span", markup.inline_code(f"%autocode reading {name} {number}"), class_="autocode-words")
+    button = join(action("grant", "Use this reading"), source)
     adds = markup.muted(f"adds to the request: {reading.line}")
-    return f'<span data-autocode-block="">{button} {adds}</span>'
+    return element("span", join(button, typed, adds, between=" "), data_autocode_block="")
 
 
 def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:

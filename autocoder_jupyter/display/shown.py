@@ -6,12 +6,13 @@ from autocoder_jupyter.display import card, pane
 from autocoder_jupyter.display.codemode import card as code_card
 from autocoder_jupyter.display.codemode import strip as code_strip
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.display.state import CardState
 
 Shown = CardState | CodeState
 
 
-def card_html(state: Shown) -> str:
+def card_html(state: Shown) -> Html:
     """The card."""
     return code_card.render_html(state) if isinstance(state, CodeState) else card.render_html(state)
 
@@ -31,6 +32,6 @@ def title(state: Shown) -> str:
     return code_card.title(state) if isinstance(state, CodeState) else card.title(state)
 
 
-def strip_html(state: Shown) -> str:
+def strip_html(state: Shown) -> Html:
     """What goes on at this moment, for below the card."""
     return code_strip.render_html(state) if isinstance(state, CodeState) else pane.render_html(state)

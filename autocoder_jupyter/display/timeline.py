@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted, duration
+from autocoder_jupyter.display.html import Html, element, escape, join
 from autocoder_jupyter.types import Step
 
 SHOWN = 120
@@ -24,16 +25,20 @@ def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
     return "\n".join([markup.plain(summary(name, steps, seconds)), markup.columns(rows)])
 
 
-def render_html(name: str, steps: Sequence[Step], seconds: float) -> str:
+def render_html(name: str, steps: Sequence[Step], seconds: float) -> Html:
     """The same, with bars that are drawn."""
     shown, whole = _shown(steps), _whole(steps, seconds)
-    drawn = "".join(_drawn(step, whole) for step in shown)
-    legend = " ".join(f'<span style="color:{_COLOURS[kind]}">■</span> {kind}' for kind in _COLOURS)
+    drawn = (_drawn(step, whole) for step in shown)
+    legend = (
+        join(element("span", escape("■"), style=f"color:{colour}"), escape(kind), between=" ")
+        for kind, colour in _COLOURS.items()
+    )
     return markup.frame(
         "autocode-timeline",
         markup.QUIET,
-        f"<div>{markup.text(summary(name, steps, seconds))}</div><div>{legend}</div>",
-        f'<div role="list" aria-label="{markup.text(f"Timeline of {name}")}">{drawn}</div>',
+        markup.text_lines([summary(name, steps, seconds)]),
+        element("div", join(*legend, between=" ")),
+        element("div", *drawn, role="list", aria_label=f"Timeline of {name}"),
     )
 
 
@@ -60,15 +65,18 @@ def _bar(step: Step, whole: float) -> str:
     return (" " * begin + "█" * length).ljust(_WIDTH, "·")
 
 
-def _drawn(step: Step, whole: float) -> str:
+def _drawn(step: Step, whole: float) -> Html:
     left, width = 100 * step.begin / whole, max(100 * step.seconds / whole, 0.3)
     colour = _COLOURS[step.kind] if step.ok else markup.BAD
     bar = f"margin-left:{min(left, 99.7):.2f}%;width:{min(width, 100 - left):.2f}%;background:{colour};height:10px"
     label = "flex:0 0 38%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
-    return (
-        f'<div role="listitem" style="display:flex;align-items:center;gap:8px" title="{markup.text(step.detail)}">'
-        f'<div style="{label}">{markup.text(f"{_label(step)} {_took(step)}")}</div>'
-        f'<div style="flex:1"><div style="{bar}"></div></div></div>'
+    return element(
+        "div",
+        element("div", escape(f"{_label(step)} {_took(step)}"), style=label),
+        element("div", element("div", style=bar), style="flex:1"),
+        role="listitem",
+        style="display:flex;align-items:center;gap:8px",
+        title=step.detail,
     )
 
 

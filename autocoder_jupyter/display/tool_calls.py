@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted, duration
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.types import ToolClass
 
 if TYPE_CHECKING:
@@ -63,48 +64,49 @@ def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
     return [call for call in calls if call.outcome == "denied"][:MOST_DENIED]
 
 
-def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> str:
+def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> Html:
     """The calls as a list, a line each where there is room; then those that have not ended."""
     entries = [*(call_html(call) for call in calls), *(call_html(call, runs=True) for call in under_way)]
-    return f'<div role="list">{"".join(entries)}</div>' if entries else ""
+    return element("div", *entries, role="list") if entries else EMPTY
 
 
-def call_html(call: ToolUse, below: str = "", *, runs: bool = False) -> str:
+def call_html(call: ToolUse, below: Html = EMPTY, *, runs: bool = False) -> Html:
     """One of them, for an element with the role of a list.
 
     Args:
         call: what to show.
-        below: HTML that belongs to it.
+        below: what belongs to it.
         runs: whether it has not ended.
     """
     about = markup.muted(" · ".join(filter(None, (judged(call), "" if runs else _took(call)))))
     edge = MARKS["denied"][1] if call.outcome == "denied" else ""
-    return call_row(_outcome(call, runs=runs), f"{_asked(call)} · {about}{below}", edge)
+    return call_row(_outcome(call, runs=runs), join(join(_asked(call), about, between=" · "), below), edge)
 
 
-def call_row(outcome: str, content: str, edge: str = "") -> str:
-    """How any card lists a call of a tool: both arguments are HTML; a colour at the edge makes it stand out."""
+def call_row(outcome: Html, content: Html, edge: str = "") -> Html:
+    """How any card lists a call of a tool; a colour at the edge makes it stand out."""
     shape = (
         f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge or 'transparent'};padding-left:6px"
     )
-    return (
-        f'<div role="listitem" style="{shape}"><div style="flex:0 0 6em">{outcome}</div> '
-        f'<div style="flex:1 1 15em;min-width:0">{content}</div></div>'
+    cells = (
+        element("div", outcome, style="flex:0 0 6em"),
+        element("div", content, style="flex:1 1 15em;min-width:0"),
     )
+    return element("div", join(*cells, between=" "), role="listitem", style=shape)
 
 
-def short_html(call: ToolUse, *, runs: bool = False) -> str:
+def short_html(call: ToolUse, *, runs: bool = False) -> Html:
     """A call in one short line, without its class."""
-    return f"{_outcome(call, runs=runs)} {_asked(call)}"
+    return join(_outcome(call, runs=runs), _asked(call), between=" ")
 
 
-def _outcome(call: ToolUse, *, runs: bool) -> str:
+def _outcome(call: ToolUse, *, runs: bool) -> Html:
     sign, colour = RUNS if runs else MARKS[call.outcome]
     return markup.coloured(f"{sign} {'runs' if runs else call.outcome}", colour)
 
 
-def _asked(call: ToolUse) -> str:
-    return f"<strong>{markup.text(call.tool)}</strong> {markup.inline_code(argument(call))}"
+def _asked(call: ToolUse) -> Html:
+    return join(element("strong", escape(call.tool)), markup.inline_code(argument(call)), between=" ")
 
 
 def call_line(call: ToolUse) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_obstacles
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import so_far
+from autocoder_jupyter.display.html import element, escape, html_output
 from autocoder_jupyter.redaction.logs import redacting_logger
 
 logger = redacting_logger(__name__)
@@ -100,7 +101,7 @@ def words(awaited: Awaited, now: float) -> str:
 def _bundle(awaited: Awaited, now: float) -> dict[str, str]:
     text = words(awaited, now)
     style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
-    return {"text/html": f'<div class="autocode-wait" style="{style}">{markup.text(text)}</div>', "text/plain": text}
+    return html_output(element("div", escape(text), class_="autocode-wait", style=style), text)
 
 
 def _notebook_display() -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import join
 from autocoder_jupyter.display.live import LiveCard, View
 from autocoder_jupyter.display.state import CardState
 from autocoder_jupyter.errors import InvalidRequest
@@ -181,5 +182,4 @@ def show_preview(notebook: Notebook, request: Request, config: AgentConfig, noti
 def show_unsent(notebook: Notebook, text: str, notices: tuple[str, ...] = ()) -> None:
     """Show a text that would be sent to the model, below the notices."""
     lines = ("Nothing was sent.", *notices)
-    head = "".join(f"<div>{markup.text(line)}</div>" for line in lines)
-    notebook.show(f"{head}{markup.code(text)}", f"{markup.lines(lines)}\n\n{markup.plain(text)}")
+    notebook.show(join(markup.text_lines(lines), markup.code(text)), f"{markup.lines(lines)}\n\n{markup.plain(text)}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.display.html import Html, html_output
 from autocoder_jupyter.magics.front_end import FrontEnd
 from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -238,12 +239,12 @@ class Notebook:
         demanded = job.config.sandbox_minimum.narrowed_by(self.settings().sandbox_minimum)
         return dataclasses.replace(job.config, sandbox_minimum=demanded)
 
-    def show(self, html: str, text: str) -> None:
+    def show(self, html: Html, text: str) -> None:
         """Show static content in the output of the running cell."""
         if self.is_terminal:
             print(text)
             return
-        self.shell.display_pub.publish({"text/html": html, "text/plain": text})
+        self.shell.display_pub.publish(html_output(html, text))
 
 
 def is_result(value: object) -> bool:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.display.html import Html
 
 OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 """Module and name of the type. It is checked by name, so that its module need not be imported."""
 
 
-def outputs_page(outputs: Any) -> str:
+def outputs_page(outputs: Any) -> Html:
     """A named tuple of outputs as static HTML."""
     from autocoder_jupyter.data.excerpt import excerpt
+    from autocoder_jupyter.display.html import element
     from autocoder_jupyter.display.inspector.outputs import outputs_html
     from autocoder_jupyter.display.markup import FONT, NO_FORMULAS
 
     values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
     page = outputs_html("outputs", values, excerpt)
-    return f'<div class="autocode-outputs {NO_FORMULAS}" style="{FONT}">{page}</div>'
+    return element("div", page, class_=f"autocode-outputs {NO_FORMULAS}", style=FONT)
 
 
 def _of_pandas(value: Any) -> Any:

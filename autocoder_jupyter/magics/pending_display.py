@@ -42,14 +42,15 @@ class PendingDisplay:
         """
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
+        from autocoder_jupyter.display.html import html_output
         from autocoder_jupyter.display.inspector.static import pending_html
 
         handle: Any = importlib.import_module("IPython.display").DisplayHandle()
         words = f"{result!r}: it is shown here when it is done."
         if getattr(result, "last_good", None) is not None:
             words += f" {result.name}.last_good is the function from before."
-        html = pending_html(words, waits=result.state.startswith("waiting"))
-        handle.display({**self._for_page(result), "text/html": html, "text/plain": words}, raw=True)
+        line = pending_html(words, waits=result.state.startswith("waiting"))
+        handle.display({**self._for_page(result), **html_output(line, words)}, raw=True)
         result.on_done(lambda: self._show_soon(result, handle))
 
     def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:

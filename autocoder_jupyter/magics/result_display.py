@@ -57,19 +57,20 @@ class ResultDisplay:
 
     def __call__(self, result: CodeGenEvalResult, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The mime bundle of a result; IPython applies `include` and `exclude`. Never waits."""
-        words = {"text/plain": repr(result)}
+        words = repr(result)
         if self._notebook.is_terminal:
-            return words
+            return {"text/plain": words}
         from autocoder_jupyter.display.bundles import widget_bundle
+        from autocoder_jupyter.display.html import html_output
         from autocoder_jupyter.display.inspector.static import pending_html, render_html
 
         if not result.done:
             waits = result.state.startswith("waiting")
-            return {"text/html": pending_html(repr(result), waits=waits), **words}
+            return {**html_output(pending_html(words, waits=waits), words)}
         inspector = self._inspector(result)
         subject = inspector.subject if inspector else subject_of(result)
         live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
-        return {**live, "text/html": render_html(subject), **words}
+        return {**live, **html_output(render_html(subject), words)}
 
     def _inspector(self, result: CodeGenEvalResult) -> Inspector | None:
         if self._notebook.is_headless:

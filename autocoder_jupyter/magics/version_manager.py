@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.amounts import counted, spending
+from autocoder_jupyter.display.html import Html, join
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line.lookup import find_result, find_version, versions_of
@@ -45,8 +46,8 @@ class VersionManager:
             for version in versions.all()
         ]
 
-    def table(self) -> str:
-        """The rows as an HTML table."""
+    def table(self) -> Html:
+        """The rows as a table."""
         return markup.table(HEADINGS, self.rows())
 
     def restore(self, word: str) -> str:
@@ -106,12 +107,12 @@ class VersionManager:
             f"%autocode history {self._name}."
         )
 
-    def difference(self, before: str, after: str) -> str:
-        """The differences in request, assumptions and code between two versions, as HTML."""
+    def difference(self, before: str, after: str) -> Html:
+        """The differences in request, assumptions and code between two versions."""
         old, new = (find_version(self._notebook, self._name, word) for word in (before, after))
         was, now = (version.report.solution.code if version.report.solution else "" for version in (old, new))
-        said = "".join(f"<div>{markup.text(line)}</div>" for line in asked_otherwise(self._versions, old, new))
-        return said + side_by_side(was, now, f"version {old.number}", f"version {new.number}")
+        asked = markup.text_lines(asked_otherwise(self._versions, old, new))
+        return join(asked, side_by_side(was, now, f"version {old.number}", f"version {new.number}"))
 
     def _good(self, word: str) -> Version:
         version = find_version(self._notebook, self._name, word)

@@ -31,7 +31,10 @@ def visible(text: object) -> str:
 
 def visible_block(text: object) -> str:
     """Text of several lines, which keeps its line breaks and tabs; the line ends of Windows become plain ones."""
-    return _IN_BLOCK.sub(_escape, str(text).replace("\r\n", "\n"))
+    shown = str(text)
+    if shown.isascii() and shown.isprintable():  # most text; a picture in an address has millions of characters
+        return shown
+    return _IN_BLOCK.sub(_escape, shown.replace("\r\n", "\n"))
 
 
 def is_visible(text: str) -> bool:

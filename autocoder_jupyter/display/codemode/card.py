@@ -11,6 +11,7 @@ from autocoder_jupyter.display.card import COLOURS, ENDS
 from autocoder_jupyter.display.codemode.charts import chart_html, chart_line
 from autocoder_jupyter.display.codemode.state import BlockState, CallState, CodeState
 from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.outputs_seen import glimpse_html, glimpse_lines
 from autocoder_jupyter.display.tool_calls import call_row
 
@@ -39,24 +40,23 @@ _MARKS = {
 }
 
 
-def render_html(state: CodeState) -> str:
+def render_html(state: CodeState) -> Html:
     """The card. What the model, its code or a tool wrote is bounded, and is only text."""
     view = (
         markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
-        markup.row("Note", "".join(f"<div>{markup.text(line)}</div>" for line in state.notice)),
-        markup.row("Continues", markup.text(state.continues)),
+        markup.row("Note", markup.text_lines(state.notice)),
+        markup.row("Continues", escape(state.continues)),
         markup.row("Asks", _approval_html(state)),
-        markup.row("Now", markup.text("; ".join(held_up(state)))),
-        markup.row("Reason", markup.text(markup.clipped(_reason(state), 1_000))),
+        markup.row("Now", escape("; ".join(held_up(state)))),
+        markup.row("Reason", escape(markup.clipped(_reason(state), 1_000))),
         markup.row("Answer", _prose(markup.clipped(state.summary, 3_000))),
-        markup.row("Value", glimpse_html(state.value) if state.value else ""),
+        markup.row("Value", glimpse_html(state.value) if state.value else EMPTY),
         markup.row("Calls", _calls_html(state)),
     )
     folded = _folds(state, MAX_CHARACTERS - sum(map(len, view)))
     charts = markup.row("Charts", _charts_html(state))
-    return markup.frame(
-        "autocode-card", COLOURS[state.phase], *view, charts, f'<div style="margin-top:8px">{folded}</div>'
-    )
+    below = element("div", folded, style="margin-top:8px")
+    return markup.frame("autocode-card", COLOURS[state.phase], *view, charts, below)
 
 
 def render_text(state: CodeState) -> str:
@@ -133,42 +133,41 @@ def _reason(state: CodeState) -> str:
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
 
 
-def _approval_html(state: CodeState) -> str:
+def _approval_html(state: CodeState) -> Html:
     *questions, how = list(question_lines(state)) or [""]
-    shown = "".join(f"<div>{markup.coloured(line, markup.WARN)}</div>" for line in questions)
-    return f"{shown}{markup.text(how)}"
+    shown = (element("div", markup.coloured(line, markup.WARN)) for line in questions)
+    return join(*shown, escape(how))
 
 
-def _prose(words: str) -> str:
-    return f'<div style="white-space:pre-wrap">{markup.text(words)}</div>' if words else ""
+def _prose(words: str) -> Html:
+    return element("div", escape(words), style="white-space:pre-wrap") if words else EMPTY
 
 
-def _charts_html(state: CodeState) -> str:
+def _charts_html(state: CodeState) -> Html:
     shown = [chart_html(chart, number, state.name) for number, chart in enumerate(state.charts[:MOST_CHARTS], 1)]
     more = len(state.charts) - MOST_CHARTS
-    return "".join([*shown, *([markup.muted(f"and {more} more in {state.name}.charts")] if more > 0 else [])])
+    return join(*shown, *([markup.muted(f"and {more} more in {state.name}.charts")] if more > 0 else []))
 
 
-def _calls_html(state: CodeState) -> str:
+def _calls_html(state: CodeState) -> Html:
     listed = (_listed_calls(state, most) for most in (MOST_CALLS, MOST_CALLS // 2, MOST_CALLS // 4))
     return next((html for html in listed if len(html) <= CALLS_CHARACTERS), _listed_calls(state, 2))
 
 
-def _listed_calls(state: CodeState, most: int) -> str:
+def _listed_calls(state: CodeState, most: int) -> Html:
     shown = state.calls[-most:]
     before = len(state.calls) - len(shown)
-    entries = "".join(map(_call_html, shown))
-    told = f"{counted(before, 'call')} before these"
-    earlier = f"<div>{markup.muted(told)}</div>" if before else ""
-    return f'{earlier}<div role="list">{entries}</div>' if shown else ""
+    earlier = markup.muted_line(f"{counted(before, 'call')} before these") if before else EMPTY
+    return join(earlier, element("div", *map(_call_html, shown), role="list")) if shown else EMPTY
 
 
-def _call_html(call: CallState) -> str:
+def _call_html(call: CallState) -> Html:
     sign, colour = _mark(call)
     about = " · ".join(filter(None, (markup.clipped(call.observed, 160), _took(call))))
-    said = f"<strong>{markup.text(call.tool)}</strong>({markup.inline_code(markup.clipped(call.argument, 200))})"
+    argument = markup.inline_code(markup.clipped(call.argument, 200))
+    said = join(element("strong", escape(call.tool)), escape("("), argument, escape(") "), markup.muted(about))
     edge = colour if call.outcome == "denied" else ""
-    return call_row(markup.coloured(f"{sign} {_outcome(call)}", colour), f"{said} {markup.muted(about)}", edge)
+    return call_row(markup.coloured(f"{sign} {_outcome(call)}", colour), said, edge)
 
 
 def call_line(call: CallState) -> str:
@@ -193,14 +192,14 @@ def _took(call: CallState) -> str:
     return " · ".join(filter(None, (allowed, took)))
 
 
-def _folds(state: CodeState, room: int) -> str:
+def _folds(state: CodeState, room: int) -> Html:
     """The blocks of code, each with what was observed of it, and what was sent; the newest code gives way last."""
     numbered = list(enumerate(state.blocks, 1))[-MOST_BLOCKS:]
     blocks = {block_title(number, block): block for number, block in numbered}
     newest = list(blocks)[-1:]
     full = {name: _block(block) for name, block in blocks.items()} | {_SENT: markup.code(state.sent)}
-    elsewhere = f"<div>{markup.muted('Too long for a saved notebook.')}</div>"
-    preview = f"<div>{markup.muted(f'%autocode preview {state.name} shows all of it.')}</div>"
+    elsewhere = markup.muted_line("Too long for a saved notebook.")
+    preview = markup.muted_line(f"%autocode preview {state.name} shows all of it.")
     earlier = [name for name in blocks if name not in newest]
     shorter = (
         (_SENT, preview),
@@ -211,22 +210,21 @@ def _folds(state: CodeState, room: int) -> str:
     )
     parts = fit(full, shorter, room).items()
     before = len(state.blocks) - len(numbered)
-    told = f"<div>{markup.muted(f'{before} more before these, in {state.name}.blocks')}</div>" if before else ""
-    return told + "".join(
-        markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts
-    )
+    told = markup.muted_line(f"{before} more before these, in {state.name}.blocks") if before else EMPTY
+    folded = (markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts)
+    return join(told, *folded)
 
 
 _SENT = "What was sent to the model"
 
 
-def _block(block: BlockState) -> str:
-    observed = f"<div>{markup.muted('What the model is told of it')}</div>{markup.code(block.observed)}"
-    return markup.python(block.code) + (observed if block.observed else "")
+def _block(block: BlockState) -> Html:
+    told = (markup.muted_line("What the model is told of it"), markup.code(block.observed)) if block.observed else ()
+    return join(markup.python(block.code), *told)
 
 
-def _short_block(block: BlockState) -> str:
-    return markup.code(markup.clipped(block.code, 1_500)) + markup.code(markup.clipped(block.observed, 500))
+def _short_block(block: BlockState) -> Html:
+    return join(markup.code(markup.clipped(block.code, 1_500)), markup.code(markup.clipped(block.observed, 500)))
 
 
 def block_title(number: int, block: BlockState) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import Html, element, html_output
 from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
@@ -33,10 +34,11 @@ def is_svg(chart: str) -> bool:
     return len(chart) <= MOST_CHARACTERS and _SVG.match(chart[:2_000]) is not None
 
 
-def picture(chart: str, number: int) -> str:
+def picture(chart: str, number: int) -> Html:
     """An SVG as a picture of the page."""
     encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
-    return f'<img alt="chart {number}" style="max-width:100%" src="data:image/svg+xml;base64,{encoded}">'
+    source = f"data:image/svg+xml;base64,{encoded}"
+    return element("img", alt=f"chart {number}", style="max-width:100%", src=source)
 
 
 def specification(chart: str) -> dict[str, Any] | None:
@@ -61,12 +63,12 @@ def _drawn(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 def drawn(chart: str) -> dict[str, Any] | None:
     """What a page draws of a chart that a card does not show, by mime type; None for what the card shows."""
     if is_svg(chart):
-        return {"text/html": picture(chart, 1), "text/plain": "an SVG"} if len(chart) > CARD_CHARACTERS else None
+        return {**html_output(picture(chart, 1), "an SVG")} if len(chart) > CARD_CHARACTERS else None
     found = specification(chart)
     return None if found is None else {**found, "text/plain": "a figure"}
 
 
-def chart_html(chart: str, number: int, name: str) -> str:
+def chart_html(chart: str, number: int, name: str) -> Html:
     """A chart on the card.
 
     Args:
@@ -75,9 +77,9 @@ def chart_html(chart: str, number: int, name: str) -> str:
         name: of the result, which shows what a card does not.
     """
     if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
-        return f"<div>{picture(chart, number)}</div>"
+        return element("div", picture(chart, number))
     if is_svg(chart) or specification(chart) is not None:
-        return f"<div>{markup.muted(f'Chart {number} is drawn where {name} is the last line of a cell.')}</div>"
+        return markup.muted_line(f"Chart {number} is drawn where {name} is the last line of a cell.")
     return markup.details(f"Chart {number}, as text", markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.codemode.card import held_up, question_lines
 from autocoder_jupyter.display.codemode.state import CodeState
+from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
 
 
-def render_html(state: CodeState) -> str:
+def render_html(state: CodeState) -> Html:
     """The clock and the window, of the same height in every state."""
     is_waiting = state.phase == "waiting"
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts
 from autocoder_jupyter.display.diff import colour_diff
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.side_by_side import MAX_LINES, side_by_side
 
 if TYPE_CHECKING:
@@ -21,14 +22,14 @@ SAVED_LINES = 150
 """So many lines of each."""
 
 
-def attempts_section(report: Report) -> str:
+def attempts_section(report: Report) -> Html:
     """Every attempt, without comparisons."""
     if not report.history:
-        return f"<div>{markup.text('There was no attempt.')}</div>"
-    return "".join(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history)
+        return markup.text_lines(["There was no attempt."])
+    return join(*(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history))
 
 
-def attempts_with_changes(report: Report, *, unified: bool = False) -> str:
+def attempts_with_changes(report: Report, *, unified: bool = False) -> Html:
     """Every attempt, and what changed from each to the next.
 
     Args:
@@ -38,39 +39,43 @@ def attempts_with_changes(report: Report, *, unified: bool = False) -> str:
     shown = _unified if unified else _side_by_side
     pairs = list(pairwise(report.history))
     left_out = len(pairs) - MAX_CHANGES
-    note = f"Earlier changes: %autocode diff {report.name} A B." if left_out > 0 else ""
-    changes = "".join(
+    note = markup.muted_line(f"Earlier changes: %autocode diff {report.name} A B.") if left_out > 0 else EMPTY
+    changes = (
         markup.details(f"What changed from attempt {old.number} to {new.number}", shown(old, new))
         for old, new in pairs[-MAX_CHANGES:]
     )
-    return attempts_section(report) + changes + (f"<div>{markup.muted(note)}</div>" if note else "")
+    return join(attempts_section(report), *changes, note)
 
 
-def attempt_html(attempt: Attempt, result: bool) -> str:
+def attempt_html(attempt: Attempt, result: bool) -> Html:
     """One attempt: how it went, what failed, and the diagnosis that led to the next."""
-    kept = "the result" if result else ""
-    title = f'<strong style="flex:none">Attempt {attempt.number}</strong> {_outcome(attempt)} {markup.muted(kept)}'
+    title = (
+        element("strong", escape(f"Attempt {attempt.number}"), style="flex:none"),
+        _outcome(attempt),
+        markup.muted("the result" if result else ""),
+    )
     failing = parts.failures(attempt.evidence.tests, attempt.evidence)
-    return (
-        f'<div style="margin-top:8px"><div style="display:flex;flex-wrap:wrap;column-gap:12px">{title}</div>'
-        + markup.row("Reason", "" if failing else markup.text(attempt.error or ""))
-        + markup.row("Fails", failing)
-        + markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else "")
-        + "</div>"
+    return element(
+        "div",
+        element("div", join(*title, between=" "), style="display:flex;flex-wrap:wrap;column-gap:12px"),
+        markup.row("Reason", EMPTY if failing else escape(attempt.error or "")),
+        markup.row("Fails", failing),
+        markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else EMPTY),
+        style="margin-top:8px",
     )
 
 
-def _side_by_side(before: Attempt, after: Attempt) -> str:
+def _side_by_side(before: Attempt, after: Attempt) -> Html:
     return changes_html(before, after, saved=True)
 
 
-def _unified(before: Attempt, after: Attempt) -> str:
+def _unified(before: Attempt, after: Attempt) -> Html:
     names = f"attempt {before.number}", f"attempt {after.number}"
     sources = [(before.code, after.code), (before.tests, after.tests)]
-    return "".join(colour_diff(old, new, *names) for old, new in sources)
+    return join(*(colour_diff(old, new, *names) for old, new in sources))
 
 
-def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> str:
+def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> Html:
     """What changed in the code, and in the tests if anything did.
 
     Args:
@@ -84,7 +89,7 @@ def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> str
     if before.tests == after.tests:
         return code
     tests = side_by_side(before.tests, after.tests, *names, most=most, equal=equal)
-    return f"<div>Code</div>{code}<div>Tests</div>{tests}"
+    return join(markup.text_lines(["Code"]), code, markup.text_lines(["Tests"]), tests)
 
 
 def is_result(attempt: Attempt, report: Report) -> bool:
@@ -105,16 +110,15 @@ def outcome_words(attempt: Attempt) -> tuple[bool, str]:
     return held, ", ".join(words) or ("it holds" if held else "it could not be tested")
 
 
-def _outcome(attempt: Attempt) -> str:
+def _outcome(attempt: Attempt) -> Html:
     held, words = outcome_words(attempt)
     return markup.coloured(f"{'✓' if held else '✗'} {words}", markup.GOOD if held else markup.BAD)
 
 
-def _diagnosis(diagnosis: ErrorDiagnosis) -> str:
+def _diagnosis(diagnosis: ErrorDiagnosis) -> Html:
     lacking = (*diagnosis.needs_language_packages, *diagnosis.needs_system_packages)
-    told = f"It needs {', '.join(lacking)}."
-    needs = f"<div>{markup.text(told)}</div>" if lacking else ""
-    return "".join(map(_failure, _merged(diagnosis.failures))) + needs
+    needs = markup.text_lines([f"It needs {', '.join(lacking)}."] if lacking else [])
+    return join(*map(_failure, _merged(diagnosis.failures)), needs)
 
 
 def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], TestFailure]]:
@@ -125,17 +129,15 @@ def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], Te
     return [(tuple(one.test_name for one in alike), alike[0]) for alike in by_cause.values()]
 
 
-def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> str:
+def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> Html:
     names, failure = merged
-    tests = ", ".join(markup.inline_code(name, markup.MUTED) for name in names)
+    tests = join(*(markup.inline_code(name, markup.MUTED) for name in names), between=", ")
     lines = [
         ("Cause", failure.root_cause or failure.error_message),
         ("Expected", failure.expected_behavior),
         ("Got", failure.actual_behavior),
         ("Mending", failure.suggested_fix),
     ]
-    told = "".join(
-        f'<div><span style="{markup.MUTED}">{label}:</span> {markup.text(said)}</div>' for label, said in lines if said
-    )
+    told = (element("div", join(markup.muted(f"{label}:"), escape(said), between=" ")) for label, said in lines if said)
     kind = markup.coloured(KINDS[failure.error_type], markup.WARN)
-    return f'<div style="margin-bottom:4px">{kind} {tests}{told}</div>'
+    return element("div", join(kind, tests, between=" "), *told, style="margin-bottom:4px")

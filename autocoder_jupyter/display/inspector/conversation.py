@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import amount, dollars, duration
 from autocoder_jupyter.display.card import LABELS
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Exchange, Report, Usage
@@ -38,23 +39,24 @@ FACTS_ONLY = Bounds(message=0, exchanges=0)
 LIVE = Bounds(message=60_000, exchanges=60)
 
 
-def conversation_section(report: Report, bounds: Bounds) -> str:
+def conversation_section(report: Report, bounds: Bounds) -> Html:
     """The section: a line for each exchange and the sum, then the words, folded."""
     exchanges = report.conversation_history
     if not exchanges:
         told = "Nothing was asked." if not report.usage.input_tokens else "The words are in the journal only."
-        return f"<div>{markup.text(told)} {markup.muted(_where(report)) if report.usage.input_tokens else ''}</div>"
+        where = markup.muted(_where(report)) if report.usage.input_tokens else EMPTY
+        return element("div", join(escape(told), where, between=" "))
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
     rows = [_facts(number, said) for number, said in enumerate(exchanges, 1)]
     if report.second_opinion is not None:
         own = [said for said in exchanges if said.stage == "second"]
         rows.append(_sum("of it, the second opinion", report.second_opinion.usage, own))
     rows.append(_sum("all", report.usage, exchanges))
-    table = f'<div style="overflow-x:auto">{markup.table(headings, rows)}</div>'
+    table = markup.scrolled(markup.table(headings, rows))
     first = max(len(exchanges) - bounds.exchanges, 0)
-    words = "".join(_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
-    left_out = f"The words of the first {first} are left out here. {_where(report)}" if first else ""
-    return table + (f"<div>{markup.muted(left_out)}</div>" if left_out else "") + words
+    words = (_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
+    left_out = f"The words of the first {first} are left out here. {_where(report)}"
+    return join(table, markup.muted_line(left_out) if first else EMPTY, *words)
 
 
 def _sum(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
@@ -86,21 +88,21 @@ def _facts(number: int, said: Exchange) -> tuple[str, ...]:
     )
 
 
-def _words(number: int, said: Exchange, bounds: Bounds, report: Report) -> str:
-    messages = "".join(
-        f"<div>{markup.muted(str(message.get('role', '')))}</div>{_text(_content(message), bounds, report)}"
+def _words(number: int, said: Exchange, bounds: Bounds, report: Report) -> Html:
+    messages = (
+        join(markup.muted_line(message.get("role", "")), _text(_content(message), bounds, report))
         for message in said.messages
     )
     ended = "" if said.finish_reason == "stop" else f" (ended by {said.finish_reason})"
-    answer = f"<div>{markup.muted(f'answer{ended}')}</div>{_text(said.answer, bounds, report)}"
-    return markup.details(f"{number} · {_stage(said)}", messages + answer)
+    answer = (markup.muted_line(f"answer{ended}"), _text(said.answer, bounds, report))
+    return markup.details(f"{number} · {_stage(said)}", join(*messages, *answer))
 
 
-def _text(text: str, bounds: Bounds, report: Report) -> str:
+def _text(text: str, bounds: Bounds, report: Report) -> Html:
     if len(text) <= bounds.message:
         return markup.code(text)
     more = f"… {len(text) - bounds.message:,} more characters. {_where(report)}"
-    return markup.code(text[: bounds.message]) + f"<div>{markup.muted(more)}</div>"
+    return join(markup.code(text[: bounds.message]), markup.muted_line(more))
 
 
 def _where(report: Report) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.contracts.of_report import sources_of
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.html import Html, join
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.profile import profiles
 from autocoder_jupyter.display.inspector.source import source_block
@@ -28,7 +29,7 @@ SCHEMA_CHARACTERS = 6_000
 """So much of a schema stands in the static form."""
 
 
-def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> str:
+def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> Html:
     """The section as it may be saved: nothing of the data that the model was not allowed to see.
 
     Args:
@@ -37,27 +38,27 @@ def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: 
         words: whether what was sent and the schemas go with it, and the drawings of the columns.
     """
     if not words:
-        return sent_html(subject, words=False) + profiles(overviews, counts=False, drawings=False)
+        return join(sent_html(subject, words=False), profiles(overviews, counts=False, drawings=False))
     schemas = {} if subject.share == "schema" else _sources(subject.report)
     shown = {name: _cut(source, name, subject.report.name) for name, source in schemas.items()}
-    return sent_html(subject) + profiles(overviews, counts=False) + _schemas(shown, coloured=False)
+    return join(sent_html(subject), profiles(overviews, counts=False), _schemas(shown, coloured=False))
 
 
-def data_tab(subject: Subject) -> str:
+def data_tab(subject: Subject) -> Html:
     """What the section says without the samples, for the person's own eyes."""
-    return sent_html(subject) + _schemas(_sources(subject.report))
+    return join(sent_html(subject), _schemas(_sources(subject.report)))
 
 
-def sent_html(subject: Subject, *, words: bool = True) -> str:
+def sent_html(subject: Subject, *, words: bool = True) -> Html:
     """What the model was told about the data, and by which rule; without the words, where they are."""
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
-        return f"<div>{markup.text('The model was told nothing about any data.')}</div>"
+        return markup.text_lines(["The model was told nothing about any data."])
     said = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
-    return markup.row("Sent", _facts(subject, text)) + markup.details("Exactly what was sent", said)
+    return join(markup.row("Sent", _facts(subject, text)), markup.details("Exactly what was sent", said))
 
 
-def _facts(subject: Subject, text: str) -> str:
+def _facts(subject: Subject, text: str) -> Html:
     sent = subject.sent
     lines = [f"{len(text):,} characters"]
     if "share" in sent:
@@ -70,7 +71,7 @@ def _facts(subject: Subject, text: str) -> str:
         f"Left out of {name}: {', '.join(map(str, parts))}" for name, parts in (sent.get("left_out") or {}).items()
     ]
     lines.append(_requests(subject))
-    return "".join(f"<div>{markup.text(line)}</div>" for line in lines if line)
+    return markup.text_lines(filter(None, lines))
 
 
 def _requests(subject: Subject) -> str:
@@ -94,10 +95,12 @@ def _sources(report: Report) -> Mapping[str, str]:
         return {}
 
 
-def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> str:
-    return "".join(
-        markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py", coloured=coloured))
-        for name, source in schemas.items()
+def _schemas(schemas: Mapping[str, str], *, coloured: bool = True) -> Html:
+    return join(
+        *(
+            markup.details(f"Schema of {name}", source_block(source, f"{name}_schema.py", coloured=coloured))
+            for name, source in schemas.items()
+        )
     )
 
 

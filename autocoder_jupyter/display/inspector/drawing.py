@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import Bar, ColumnOverview
@@ -18,7 +19,7 @@ _HEIGHT = 30
 """Pixels."""
 
 
-def drawing(column: ColumnOverview, *, counts: bool) -> str:
+def drawing(column: ColumnOverview, *, counts: bool) -> Html:
     """The bars of a column; nothing when it has none.
 
     Args:
@@ -26,42 +27,44 @@ def drawing(column: ColumnOverview, *, counts: bool) -> str:
         counts: whether a pointer over a bar of a range tells how many cells fall into it.
     """
     if not column.bars:
-        return ""
+        return EMPTY
     if column.drawing == "ranking":
         return _ranking(column.bars)
     return _histogram(column, counts=counts)
 
 
-def _histogram(column: ColumnOverview, *, counts: bool) -> str:
+def _histogram(column: ColumnOverview, *, counts: bool) -> Html:
     most = max(bar.count for bar in column.bars) or 1
-    boxes = "".join(_box(bar, most, counts=counts) for bar in column.bars)
+    boxes = (_box(bar, most, counts=counts) for bar in column.bars)
     ends = column.bars[0].label, column.bars[-1].label
     told = f"how the values lie between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
     style = (
         f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;font-size:0;"
         f"color:{_FILL};border-bottom:1px solid {markup.LINE}"
     )
-    return f'<span role="img" aria-label="{markup.text(told)}" style="{style}">{boxes}</span>'
+    return element("span", *boxes, role="img", aria_label=told, style=style)
 
 
-def _box(bar: Bar, most: int, *, counts: bool) -> str:
+def _box(bar: Bar, most: int, *, counts: bool) -> Html:
     height = max(round(_HEIGHT * bar.count / most), 1 if bar.count else 0)
     block = _BLOCKS[min(len(_BLOCKS) * bar.count // (most + 1), len(_BLOCKS) - 1)] if bar.count else " "
     label = f"{bar.label}: {bar.count:,}" if counts else bar.label
     style = f"width:9px;height:{height}px;background:currentColor;opacity:.75"
-    return f'<span title="{markup.text(label)}" style="{style}">{block}</span>'
+    return element("span", escape(block), title=label, style=style)
 
 
-def _ranking(bars: tuple[Bar, ...]) -> str:
+def _ranking(bars: tuple[Bar, ...]) -> Html:
     most = max(bar.count for bar in bars) or 1
-    return "".join(_line(bar, most) for bar in bars)
+    return join(*(_line(bar, most) for bar in bars))
 
 
-def _line(bar: Bar, most: int) -> str:
+def _line(bar: Bar, most: int) -> Html:
     name = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 0 9em"
     fill = f"flex:none;height:8px;width:{max(round(64 * bar.count / most), 1)}px;background:{_FILL};opacity:.75"
-    return (
-        '<div style="display:flex;align-items:center;column-gap:8px;line-height:1.35">'
-        f'<span style="{name}" title="{markup.text(bar.label)}">{markup.text(bar.label) or "(empty)"}</span> '
-        f'<span style="{fill}"></span> <span style="{markup.MUTED}">{bar.count:,}</span></div>'
+    shown = (
+        element("span", escape(bar.label or "(empty)"), style=name, title=bar.label),
+        element("span", style=fill),
+        markup.muted(f"{bar.count:,}"),
     )
+    style = "display:flex;align-items:center;column-gap:8px;line-height:1.35"
+    return element("div", join(*shown, between=" "), style=style)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.card import render_html
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.outputs import error_html
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.untrusted.visible import visible_block
 
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Editor
     from autocoder_jupyter.display.state import CardState
 
-_STYLE = (
-    "<style>.autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
-    "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}</style>"
+_STYLE = element(
+    "style",
+    escape(
+        ".autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
+        "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}"
+    ),
 )
 _HELP = (
     "What you write is tested as it is, in the sandbox; no model is asked and nothing is mended. It becomes a version "
@@ -54,13 +59,12 @@ class EditForm:
         )
         self._retest.on_click(lambda _: self.retest())
         self._undo.on_click(lambda _: self.undo())
-        self._shown = ipywidgets.HTML(layout={"flex": "none"})
-        titles = [ipywidgets.HTML(f'<div style="{markup.FONT}">{words}</div>') for words in ("Code", "Tests")]
-        hidden = _HIDDEN if any(visible_block(text) != text for text in self._recorded) else ""
-        warning = f" {markup.coloured(hidden, markup.WARN)}" if hidden else ""
-        intro = ipywidgets.HTML(
-            f'{_STYLE}<div style="{markup.FONT}">{markup.muted(_HELP)}{warning}</div>', layout={"flex": "none"}
-        )
+        self._shown = html_widget(layout={"flex": "none"})
+        titles = [html_widget(element("div", escape(words), style=markup.FONT)) for words in ("Code", "Tests")]
+        hides = any(visible_block(text) != text for text in self._recorded)
+        warning = [markup.coloured(_HIDDEN, markup.WARN)] if hides else []
+        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), style=markup.FONT)
+        intro = html_widget(join(_STYLE, help_line), {"flex": "none"})
         buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
         rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)
         self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
@@ -79,15 +83,15 @@ class EditForm:
     def undo(self) -> None:
         """Put back what there was."""
         self._code.value, self._tests.value = self._recorded
-        self._say("")
+        self._say(EMPTY)
 
     def show(self, state: CardState) -> None:
         """The card of the test, as far as it is; called from the thread that shows it."""
         self._retest.disabled = not state.finished
         self._say(render_html(state))
 
-    def _say(self, html: str) -> None:
-        self._shown.value = f'<div style="{markup.FONT};line-height:1.5">{html}</div>' if html else ""
+    def _say(self, shown: Html) -> None:
+        self._shown.value = element("div", shown, style=f"{markup.FONT};line-height:1.5") if shown else EMPTY
 
 
 def _field(ipywidgets: Any, text: str, words: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, escape, join
 from autocoder_jupyter.settings.tiers import sandbox_line
 
 if TYPE_CHECKING:
@@ -15,32 +16,32 @@ LOCK_LINES = 200
 """So many locked packages are shown."""
 
 
-def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> str:
+def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> Html:
     """The section. Without `options`, the limits of a call are not known; `lines` of the lock are shown."""
     rows = (
-        ("Sandbox", markup.text(sandbox_line(report.sandbox or "", report.sandbox_tier))),
-        ("Image", markup.inline_code(report.image) if report.image else ""),
-        ("Python", markup.text(".".join(map(str, report.python_version or ())))),
-        ("Limits", _limits(options) if options else ""),
-        ("Network", markup.text(_network(options)) if options else ""),
-        ("Sees", markup.text(_variables(options)) if options else ""),
+        ("Sandbox", escape(sandbox_line(report.sandbox or "", report.sandbox_tier))),
+        ("Image", markup.inline_code(report.image) if report.image else EMPTY),
+        ("Python", escape(".".join(map(str, report.python_version or ())))),
+        ("Limits", _limits(options) if options else EMPTY),
+        ("Network", escape(_network(options)) if options else EMPTY),
+        ("Sees", escape(_variables(options)) if options else EMPTY),
         (
             "Packages",
-            markup.text(
+            escape(
                 ", ".join(report.detected_packages) or ("only the ones that are always there" if report.sandbox else "")
             ),
         ),
-        ("System", markup.text(", ".join(report.detected_system_packages))),
+        ("System", escape(", ".join(report.detected_system_packages))),
     )
-    body = "".join(markup.row(label, content) for label, content in rows)
+    body = join(*(markup.row(label, content) for label, content in rows))
     if not body:
-        return f"<div>{markup.text('It did not get as far as a sandbox.')}</div>"
-    return body + markup.details(f"Locked packages ({len(report.lock)})", _lock(report, lines))
+        return markup.text_lines(["It did not get as far as a sandbox."])
+    return join(body, markup.details(f"Locked packages ({len(report.lock)})", _lock(report, lines)))
 
 
-def _limits(options: CallOptions) -> str:
+def _limits(options: CallOptions) -> Html:
     cores = f"{options.resources.cpu:g} core{'' if options.resources.cpu == 1 else 's'}"
-    return markup.text(f"{cores}, {options.resources.memory} memory, {options.timeout:g} s a call")
+    return escape(f"{cores}, {options.resources.memory} memory, {options.timeout:g} s a call")
 
 
 def _network(options: CallOptions) -> str:
@@ -53,7 +54,7 @@ def _variables(options: CallOptions) -> str:
     return ", ".join([*options.env_vars, *(f"{name} (secret)" for name in secrets)])
 
 
-def _lock(report: Report, most: int) -> str:
+def _lock(report: Report, most: int) -> Html:
     more = len(report.lock) - most
     lines = [*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])]
     return markup.code("\n".join(lines))

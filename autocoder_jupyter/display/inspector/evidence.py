@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.source import source_block
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ MESSAGE_CHARACTERS = 2_000
 """So much of what a failed test said is shown."""
 
 
-def evidence_section(report: Report, *, source: bool = True, coloured: bool = True, in_full: bool = False) -> str:
+def evidence_section(report: Report, *, source: bool = True, coloured: bool = True, in_full: bool = False) -> Html:
     """The section.
 
     Args:
@@ -26,33 +27,31 @@ def evidence_section(report: Report, *, source: bool = True, coloured: bool = Tr
         in_full: whether it is for the person's own eyes, and is not saved: then values of the data may stand in it.
     """
     evidence = report.evidence
-    tests = source_block(report.tests, f"test_{report.name}.py", coloured=coloured) if source else ""
+    tests = source_block(report.tests, f"test_{report.name}.py", coloured=coloured) if source else EMPTY
     if not evidence.tests and not evidence.conditions and not report.tests:
-        return f"<div>{markup.text('It did not get as far as a test.')}</div>"
-    return "".join(
-        (
-            markup.row("Your tests", parts.own(evidence, in_full=in_full)),
-            markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
-            markup.row("Checks", parts.checks(evidence)),
-            markup.row("Can fail", _vacuity(evidence)),
-            markup.row("Changed", _changed(evidence, report.trace)),
-            markup.details("Source of the tests", tests),
-            _blind_source(report, coloured=coloured) if source else "",
-            _own_source(report) if source else "",
-        )
+        return markup.text_lines(["It did not get as far as a test."])
+    return join(
+        markup.row("Your tests", parts.own(evidence, in_full=in_full)),
+        markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
+        markup.row("Checks", parts.checks(evidence)),
+        markup.row("Can fail", _vacuity(evidence)),
+        markup.row("Changed", _changed(evidence, report.trace)),
+        markup.details("Source of the tests", tests),
+        _blind_source(report, coloured=coloured) if source else EMPTY,
+        _own_source(report) if source else EMPTY,
     )
 
 
-def _blind_source(report: Report, *, coloured: bool) -> str:
+def _blind_source(report: Report, *, coloured: bool) -> Html:
     if not report.blind_tests:
-        return ""
+        return EMPTY
     block = source_block(report.blind_tests, f"test_{report.name}_blind.py", coloured=coloured)
     return markup.details("Source of the blind tests, which the agent has not seen", block)
 
 
-def _own_source(report: Report) -> str:
+def _own_source(report: Report) -> Html:
     if not report.own_tests:
-        return ""
+        return EMPTY
     return markup.details("Source of your tests", source_block(report.own_tests, "test_own.py"))
 
 
@@ -65,30 +64,31 @@ def _shortened(evidence: Evidence) -> list[TestOutcome]:
     ]
 
 
-def _vacuity(evidence: Evidence) -> str:
+def _vacuity(evidence: Evidence) -> Html:
     if not evidence.tests:
-        return ""
+        return EMPTY
     count, idle = len(evidence.tests), evidence.vacuous_tests
     if not idle:
-        return markup.text("Every test fails on a function that does nothing, as it should.")
-    mark = markup.coloured("⚠", markup.WARN)
+        return escape("Every test fails on a function that does nothing, as it should.")
     one = len(idle) == 1
-    told = f"{len(idle)} of {count} also {'passes' if one else 'pass'} on a function that does nothing:"
-    return f"<div>{mark} {markup.text(told)}</div>{markup.items(map(markup.inline_code, idle))}"
+    return _listed(f"{len(idle)} of {count} also {'passes' if one else 'pass'} on a function that does nothing:", idle)
 
 
-def _changed(evidence: Evidence, trace: Trace | None) -> str:
+def _changed(evidence: Evidence, trace: Trace | None) -> Html:
     if not parts.has_changed_tests(evidence, trace):
-        return markup.text("No test was changed on the way.") if evidence.tests else ""
-    return _listed(
-        "These were changed or dropped, after a second derivation that saw neither the code nor its output:",
-        evidence.tests_changed,
-    ) + _listed(
-        "The agent, which wrote the code too, changed these after it had seen a test fail:",
-        trace.suite_changed if trace else (),
+        return escape("No test was changed on the way.") if evidence.tests else EMPTY
+    return join(
+        _listed(
+            "These were changed or dropped, after a second derivation that saw neither the code nor its output:",
+            evidence.tests_changed,
+        ),
+        _listed(
+            "The agent, which wrote the code too, changed these after it had seen a test fail:",
+            trace.suite_changed if trace else (),
+        ),
     )
 
 
-def _listed(told: str, tests: Iterable[str]) -> str:
+def _listed(told: str, tests: Iterable[str]) -> Html:
     listed = markup.items(map(markup.inline_code, tests))
-    return f"<div>{markup.coloured('⚠', markup.WARN)} {markup.text(told)}</div>{listed}" if listed else ""
+    return join(element("div", markup.marked("⚠", markup.WARN, told)), listed) if listed else EMPTY

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.call_code import Given
 from autocoder_jupyter.display.inspector.reading import read, written
 from autocoder_jupyter.display.inspector.subject import Caller, Variable
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
 
@@ -36,7 +38,7 @@ class Field:
         self.spec = spec
         self.control = control
         self._reader = reader
-        self._message = ipywidgets.HTML(layout={"flex": "1 1 14em", "min_width": "0"})
+        self._message = html_widget(layout={"flex": "1 1 14em", "min_width": "0"})
         self.row = ipywidgets.HBox(
             (control, self._message), layout={"align_items": "flex-start", "flex_flow": "row wrap", "flex": "none"}
         )
@@ -49,13 +51,13 @@ class Field:
         """
         return self._reader(self.control.value)
 
-    def check(self, note: str = "") -> bool:
-        """Say beside the control whether its value will do; whether it does. `note` is HTML that is always shown."""
+    def check(self, note: Html = EMPTY) -> bool:
+        """Say beside the control whether its value is valid, and return that. `note` is always shown."""
         wrong = self._wrong()
         meaning = f"{self.spec.written_type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
-        said = markup.coloured("✗", markup.BAD) + f" {markup.text(wrong)}" if wrong else markup.muted(meaning)
+        said = markup.marked("✗", markup.BAD, wrong) if wrong else markup.muted(meaning)
         style = f"{markup.FONT};line-height:1.4;padding:4px 0 0 8px;overflow-wrap:anywhere"
-        self._message.value = f'<div role="status" style="{style}">{said}{note}</div>'
+        self._message.value = element("div", said, note, role="status", style=style)
         return not wrong
 
     def _wrong(self) -> str:
@@ -90,16 +92,18 @@ class FrameField(Field):
             self.control.options = options
             self.control.value = chosen if chosen in {name for _, name in options} else ""
 
-    def check(self, note: str = "") -> bool:
+    def check(self, note: Html = EMPTY) -> bool:
         """As of any field; and which variables of this type do not fit, each with the reason."""
+        if not self._misfits:
+            return super().check(note)
         listed = markup.items(
-            f"{markup.inline_code(variable.name)} {markup.muted(variable.misfit)}" for variable in self._misfits[:8]
+            join(markup.inline_code(variable.name), markup.muted(variable.misfit), between=" ")
+            for variable in self._misfits[:8]
         )
         more = len(self._misfits) - 8
-        counted = f" and {more} more" if more > 0 else ""
-        title = f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not fit"
-        unfit = f"<details><summary>{title}</summary>{listed}{counted}</details>"
-        return super().check(note + (unfit if self._misfits else ""))
+        counted = escape(f" and {more} more" if more > 0 else "")
+        title = escape(f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not fit")
+        return super().check(join(note, element("details", element("summary", title), listed, counted)))
 
     def _chosen(self, value: str) -> Given | None:
         if value:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display import markup, parts, readings
 from autocoder_jupyter.display.changes import changes_html
+from autocoder_jupyter.display.html import EMPTY, Html, escape, join
 from autocoder_jupyter.display.inspector.call_code import variable_name
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.source import source_block
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import InputSpec, Report
 
 
-def function_section(subject: Subject, *, coloured: bool = True, source: bool = True) -> str:
+def function_section(subject: Subject, *, coloured: bool = True, source: bool = True) -> Html:
     """The section; on a failure the code of the best attempt, with the reason.
 
     Args:
@@ -26,36 +27,34 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
         source: whether its code is there at all, and what changed in it.
     """
     report = subject.report
-    code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured) if source else ""
+    code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured) if source else EMPTY
     label = "Rests on" if subject.state == "ready" else "Holds"
-    return "".join(
-        (
-            markup.row("Reason", _reason(report)),
-            markup.row("Does", markup.text(report.plan.description if report.plan else "")),
-            markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
-            markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
-            markup.row("Wishes", markup.items(markup.text(wish) for wish in report.wishes)),
-            markup.row("Changes", _changes(report)),
-            markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
-            markup.row(label, parts.evidence_line(report.evidence) + parts.warnings(report.evidence, report.trace)),
-            parts.refining(report.name) if report.success else "",
-            code,
-            markup.details("What changed in the code", _changed_code(report) if source else ""),
-            markup.details("How to call it", how_to_call(report)),
-            markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else ""),
-        )
+    return join(
+        markup.row("Reason", _reason(report)),
+        markup.row("Does", escape(report.plan.description if report.plan else "")),
+        markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
+        markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
+        markup.row("Wishes", markup.items(escape(wish) for wish in report.wishes)),
+        markup.row("Changes", _changes(report)),
+        markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
+        markup.row(label, join(parts.evidence_line(report.evidence), parts.warnings(report.evidence, report.trace))),
+        parts.refining(report.name) if report.success else EMPTY,
+        code,
+        markup.details("What changed in the code", _changed_code(report) if source else EMPTY),
+        markup.details("How to call it", how_to_call(report)),
+        markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else EMPTY),
     )
 
 
-def _changes(report: Report) -> str:
+def _changes(report: Report) -> Html:
     if report.changes is None or report.plan is None:
-        return ""
+        return EMPTY
     return changes_html(report.changes, report.plan, report.evidence.tests)
 
 
-def _changed_code(report: Report) -> str:
+def _changed_code(report: Report) -> Html:
     if report.changes is None:
-        return ""
+        return EMPTY
     return side_by_side(report.changes.code, code_of(report), "before", "now", equal=False)
 
 
@@ -74,14 +73,14 @@ def code_of(report: Report) -> str:
     return report.solution.code if report.solution else ""
 
 
-def how_to_call(report: Report) -> str:
+def how_to_call(report: Report) -> Html:
     """A line that can be typed, and what each input and output means; nothing when there is nothing to call."""
     if not report.success or not report.declared_outputs:
-        return ""
+        return EMPTY
     rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
     rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]
     table = markup.table(("", "name", "type", "if left out", "meaning"), rows)
-    return source_block(example(report)) + f'<div style="overflow-x:auto">{table}</div>'
+    return join(source_block(example(report)), markup.scrolled(table))
 
 
 def example(report: Report) -> str:
@@ -98,5 +97,5 @@ def _otherwise(spec: InputSpec) -> str:
     return "the sample, if there is one" if spec.required else repr(spec.default)
 
 
-def _reason(report: Report) -> str:
-    return "".join(f"<div>{markup.text(line)}</div>" for line in (report.error or "").splitlines() if line.strip())
+def _reason(report: Report) -> Html:
+    return markup.text_lines(line for line in (report.error or "").splitlines() if line.strip())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.amounts import counted, duration, spending
 from autocoder_jupyter.display.card import COLOURS, ENDS, ready
+from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.settings.tiers import sandbox_fact
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 
-def head(subject: Subject) -> str:
+def head(subject: Subject) -> Html:
     """The first line: the name, how it stands, and the facts."""
     return markup.head(subject.report.name, verdict(subject), colour(subject), facts(subject))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, readings
+from autocoder_jupyter.display.html import EMPTY, Html, escape, join
 from autocoder_jupyter.display.inspector.source import source_block
 
 if TYPE_CHECKING:
@@ -14,26 +15,24 @@ CODE_CHARACTERS = 20_000
 """So much of the second solution is shown."""
 
 
-def opinion_section(report: Report) -> str:
+def opinion_section(report: Report) -> Html:
     """The section; nothing when no opinion was sought."""
     opinion = report.second_opinion
     if opinion is None:
-        return ""
+        return EMPTY
     rows = [
         (entry.where, _on(entry), entry.at, entry.first, entry.second, f"{entry.count} of {entry.of}")
         for entry in opinion.differences
     ]
     headings = ("where", "on", "at", "the function", "the second solution", "rows")
-    table = f'<div style="overflow-x:auto">{markup.table(headings, rows)}</div>' if rows else ""
-    return "".join(
-        (
-            readings.opinion_html(report.name if report.success else "", opinion),
-            table,
-            markup.row("Tried", markup.text(", ".join(opinion.tried))),
-            markup.row("Smallest", markup.python(opinion.smallest) if opinion.smallest else ""),
-            markup.row("Derived", markup.code(opinion.derivation) if opinion.derivation else ""),
-            markup.details(f"The second solution, by {opinion.model}", source_block(opinion.code[:CODE_CHARACTERS])),
-        )
+    table = markup.scrolled(markup.table(headings, rows)) if rows else EMPTY
+    return join(
+        readings.opinion_html(report.name if report.success else "", opinion),
+        table,
+        markup.row("Tried", escape(", ".join(opinion.tried))),
+        markup.row("Smallest", markup.python(opinion.smallest)),
+        markup.row("Derived", markup.code(opinion.derivation)),
+        markup.details(f"The second solution, by {opinion.model}", source_block(opinion.code[:CODE_CHARACTERS])),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pprint
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.source import data_address, download
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.types import Dir, Figure, File
@@ -23,7 +24,7 @@ _LISTED = 20
 _TEXT_CHARACTERS = 4_000
 
 
-def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], Excerpt]) -> str:
+def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], Excerpt]) -> Html:
     """Every output under its name.
 
     Args:
@@ -31,22 +32,21 @@ def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], 
         values: outputs by name.
         excerpt: the first rows of a table.
     """
-    return "".join(_named(output, _output(name, output, value, excerpt)) for output, value in values.items())
+    return join(*(_named(output, _output(name, output, value, excerpt)) for output, value in values.items()))
 
 
-def _named(output: str, html: str) -> str:
-    return f'<div style="margin-top:8px"><strong>{markup.text(output)}</strong> {html}</div>'
+def _named(output: str, shown: Html) -> Html:
+    return element("div", join(element("strong", escape(output)), shown, between=" "), style="margin-top:8px")
 
 
-def error_html(error: Exception) -> str:
+def error_html(error: Exception) -> Html:
     """An error as the product says it: what, why, what next."""
     what, *rest = (error.what, error.why, error.hint) if isinstance(error, AutocodeError) else (str(error),)
-    told = f"{markup.coloured(f'✗ {type(error).__name__}', markup.BAD)} {markup.text(what)}"
-    more = "".join(f"<div>{markup.text(line)}</div>" for line in rest if line)
-    return f'<div role="alert" style="margin-top:8px">{told}{more}</div>'
+    told = markup.marked(f"✗ {type(error).__name__}", markup.BAD, what)
+    return element("div", told, markup.text_lines(filter(None, rest)), role="alert", style="margin-top:8px")
 
 
-def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt]) -> str:
+def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt]) -> Html:
     if isinstance(value, Figure):
         return figure_html(value, f"{name}-{output}", output)
     if isinstance(value, File):
@@ -58,7 +58,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
     return value_text(value)
 
 
-def figure_html(figure: Figure, filename: str, name: str) -> str:
+def figure_html(figure: Figure, filename: str, name: str) -> Html:
     """A picture, as wide as there is room for, with links that save it; of one that a page draws, what it holds.
 
     Args:
@@ -67,56 +67,58 @@ def figure_html(figure: Figure, filename: str, name: str) -> str:
         name: of the output.
     """
     if not figure.png:
-        return markup.text(f"a figure of {figure.kind}, which is shown alone as the last line of a cell")
+        return escape(f"a figure of {figure.kind}, which is shown alone as the last line of a cell")
     links = [download(f"{filename}.png", figure.png, "image/png", f"Save {filename}.png")]
     if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
         links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
-    link = " ".join(links)
     size = markup.muted(f"{figure.width} × {figure.height} pixels")
     style = "display:block;max-width:100%;height:auto;background:#fff;margin:4px 0"
-    return f'{size} {link}<img alt="{markup.text(name)}" src="{data_address(figure.png, "image/png")}" style="{style}">'
+    picture = element("img", alt=name, src=data_address(figure.png, "image/png"), style=style)
+    return join(join(size, *links, between=" "), picture)
 
 
-def table_html(excerpt: Excerpt) -> str:
+def table_html(excerpt: Excerpt) -> Html:
     """The first rows, and the size of the whole."""
     sides = ["right" if numeric else "left" for numeric in excerpt.numeric]
     lines = [_row("th", excerpt.headings, sides), *(_row("td", row, sides) for row in excerpt.rows)]
     size = excerpt.size + ("; the first of them:" if excerpt.cut else "")
     style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none;font-variant-numeric:tabular-nums"
-    return f'{markup.muted(size)}<div style="overflow-x:auto"><table style="{style}">{"".join(lines)}</table></div>'
+    return join(markup.muted(size), markup.scrolled(element("table", *lines, style=style)))
 
 
-def _row(tag: str, cells: tuple[str, ...], sides: list[str]) -> str:
+def _row(tag: Literal["th", "td"], cells: tuple[str, ...], sides: list[str]) -> Html:
     line = f"padding:3px 12px;white-space:nowrap;border:none;border-bottom:1px solid {markup.LINE}"
-    shown = "".join(
-        f'<{tag} style="text-align:{side};{line}">{markup.text(cell)}</{tag}>'
-        for cell, side in zip(cells, sides, strict=True)
+    shown = (
+        element(tag, escape(cell), style=f"text-align:{side};{line}") for cell, side in zip(cells, sides, strict=True)
     )
-    return f'<tr style="background:none">{shown}</tr>'
+    return element("tr", *shown, style="background:none")
 
 
-def _file(path: Path) -> str:
+def _file(path: Path) -> Html:
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= DOWNLOAD_BYTES else b""
     except OSError as error:
-        return markup.text(f"{path} cannot be read: {error.strerror}")
-    link = download(path.name, content, "application/octet-stream") if size <= DOWNLOAD_BYTES else ""
-    return f"{markup.inline_code(path)} {markup.muted(f'{size:,} bytes')} {link}"
+        return escape(f"{path} cannot be read: {error.strerror}")
+    link = download(path.name, content, "application/octet-stream") if size <= DOWNLOAD_BYTES else EMPTY
+    return join(_sized(path, size), link, between=" ")
 
 
-def _dir(path: Path) -> str:
+def _sized(path: Path, size: int) -> Html:
+    return join(markup.inline_code(path), markup.muted(f"{size:,} bytes"), between=" ")
+
+
+def _dir(path: Path) -> Html:
     try:
         files = sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
-        entries = [f"{markup.inline_code(file.relative_to(path))} {markup.muted(f'{file.stat().st_size:,} bytes')}"
-                   for file in files[:_LISTED]]  # fmt: skip
+        entries = [_sized(file.relative_to(path), file.stat().st_size) for file in files[:_LISTED]]
     except OSError as error:
-        return markup.text(f"{path} cannot be read: {error.strerror}")
+        return escape(f"{path} cannot be read: {error.strerror}")
     more = [markup.muted(f"and {len(files) - _LISTED} more")] if len(files) > _LISTED else []
-    return markup.inline_code(path) + markup.items([*entries, *more])
+    return join(markup.inline_code(path), markup.items([*entries, *more]))
 
 
-def value_text(value: Any) -> str:
+def value_text(value: Any) -> Html:
     """A single value as HTML, cut where it is long."""
     value = shortened(value)
     if isinstance(value, str):

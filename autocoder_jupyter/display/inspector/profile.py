@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector.drawing import drawing
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
 
 
-def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool = True) -> str:
+def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool = True) -> Html:
     """Every sample with its columns.
 
     Args:
@@ -22,53 +23,57 @@ def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool 
         counts: see `drawing`.
         drawings: whether there are any.
     """
-    return "".join(profile(name, overview, counts=counts, drawings=drawings) for name, overview in overviews.items())
+    return join(*(profile(name, overview, counts=counts, drawings=drawings) for name, overview in overviews.items()))
 
 
-def profile(name: str, overview: Overview, *, counts: bool, drawings: bool = True) -> str:
+def profile(name: str, overview: Overview, *, counts: bool, drawings: bool = True) -> Html:
     """One sample."""
-    head = f"<strong>{markup.text(name)}</strong> {markup.muted(f'{overview.kind} · {overview.summary}')}"
-    return f'<div style="margin-top:8px"><div>{head}</div>{_table(overview, counts, drawings)}</div>'
+    about = markup.muted(f"{overview.kind} · {overview.summary}")
+    head = element("div", join(element("strong", escape(name)), about, between=" "))
+    return element("div", head, _table(overview, counts, drawings), style="margin-top:8px")
 
 
-def _table(overview: Overview, counts: bool, drawings: bool) -> str:
+def _table(overview: Overview, counts: bool, drawings: bool) -> Html:
     if not overview.columns:
-        return ""
+        return EMPTY
     told = any(column.facts or column.bars or column.missing is not None for column in overview.columns)
     headings = _HEADINGS[: 2 if not told else None if drawings else -1]
-    lines = [_row("th", [markup.text(heading) for heading in headings])]
+    lines = [_row("th", [escape(heading) for heading in headings])]
     lines += [_row("td", _cells(column, counts=counts)[: len(headings)]) for column in overview.columns]
     notes = [f"and {overview.more_columns:,} more columns"] if overview.more_columns else []
     if told and overview.looked_at < overview.rows:
         notes.append(f"bars and distinct values are from {overview.looked_at:,} rows spread over the table")
     style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none"
-    below = f"<div>{markup.muted('; '.join(notes))}</div>" if notes else ""
-    return f'<div style="overflow-x:auto"><table style="{style}">{"".join(lines)}</table></div>{below}'
+    below = markup.muted_line("; ".join(notes)) if notes else EMPTY
+    return join(markup.scrolled(element("table", *lines, style=style)), below)
 
 
-def _cells(column: ColumnOverview, *, counts: bool) -> list[str]:
+def _cells(column: ColumnOverview, *, counts: bool) -> list[Html]:
+    at_least = "" if column.distinct_exact or not column.distinct else "+"
     return [
         markup.inline_code(column.name),
         markup.muted(column.dtype),
         _count(column.missing),
-        _count(column.distinct) + ("" if column.distinct_exact or not column.distinct else "+"),
-        "".join(_fact(label, text) for label, text in column.facts),
+        join(_count(column.distinct), escape(at_least)),
+        join(*(_fact(label, text) for label, text in column.facts)),
         drawing(column, counts=counts),
     ]
 
 
-def _count(count: int | None) -> str:
-    return markup.muted("?") if count is None else markup.text(f"{count:,}") if count else markup.muted("0")
+def _count(count: int | None) -> Html:
+    return markup.muted("?") if count is None else escape(f"{count:,}") if count else markup.muted("0")
 
 
-def _fact(label: str, text: str) -> str:
-    named = f'<span style="display:inline-block;min-width:3em;opacity:.7">{markup.text(label)}</span> '
-    return f"<div>{named if label else ''}{markup.text(text) if label else markup.muted(text)}</div>"
+def _fact(label: str, text: str) -> Html:
+    if not label:
+        return markup.muted_line(text)
+    named = element("span", escape(label), style="display:inline-block;min-width:3em;opacity:.7")
+    return element("div", join(named, escape(text), between=" "))
 
 
-def _row(tag: str, cells: list[str]) -> str:
+def _row(tag: Literal["th", "td"], cells: list[Html]) -> Html:
     # A line belongs to its row: as a style of each cell it would be most of the table.
     style = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;white-space:normal"
     muted = f";{markup.MUTED};font-weight:normal" if tag == "th" else ""
-    shown = "".join(f'<{tag} style="{style}{muted}">{cell}</{tag}>' for cell in cells)
-    return f'<tr style="background:none;border-bottom:1px solid {markup.LINE}">{shown}</tr>'
+    shown = (element(tag, cell, style=f"{style}{muted}") for cell in cells)
+    return element("tr", *shown, style=f"background:none;border-bottom:1px solid {markup.LINE}")

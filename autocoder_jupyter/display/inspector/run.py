@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.amounts import clock, duration
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape
 from autocoder_jupyter.display.inspector.call_code import Given, call_code
 from autocoder_jupyter.display.inspector.fields import FrameField, PathField, make_field
 from autocoder_jupyter.display.inspector.outputs import error_html, outputs_html
 from autocoder_jupyter.display.inspector.source import source_block
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 
 if TYPE_CHECKING:
@@ -50,9 +52,9 @@ class RunForm:
         self._run = _button(ipywidgets, "Run", "Run the function in its sandbox", "primary")
         self._cancel = _button(ipywidgets, "Cancel", "Stop the call and kill its process")
         self._again = _button(ipywidgets, "Refresh", "Look for variables of the notebook again")
-        self._status = ipywidgets.HTML(layout={"margin": "0 8px"})
-        self._code = ipywidgets.HTML(layout={"flex": "none"})
-        self._output = ipywidgets.HTML(layout={"flex": "none"})
+        self._status = html_widget(layout={"margin": "0 8px"})
+        self._code = html_widget(layout={"flex": "none"})
+        self._output = html_widget(layout={"flex": "none"})
         self._cancel.disabled = True
         self._run.on_click(lambda _: self.start())
         self._cancel.on_click(lambda _: self.cancel())
@@ -86,12 +88,12 @@ class RunForm:
         try:
             arguments = {name: self._value(given) for name, given in self._given().items()}
         except (AutocodeError, ValueError) as error:
-            self._output.value = _framed(error_html(error) if isinstance(error, AutocodeError) else "")
+            self._output.value = _framed(error_html(error) if isinstance(error, AutocodeError) else EMPTY)
             self._follow()
             return
         self._running = True
         self._run.disabled, self._cancel.disabled = True, False
-        self._output.value = ""
+        self._output.value = EMPTY
         self._say(f"Running · {clock(0)}")
         self._call = background.submit(self._called(arguments))
 
@@ -120,22 +122,22 @@ class RunForm:
     async def _called(self, arguments: Mapping[str, Any]) -> None:
         began = time.monotonic()
         ticking = asyncio.create_task(self._tick(began))
-        html, ending = "", "Cancelled"
+        shown, ending = EMPTY, "Cancelled"
         try:
             values = await self._caller.call(arguments)
-            html = await background.call_blocking(lambda: self._shown(values))
+            shown = await background.call_blocking(lambda: self._shown(values))
             ending = "Done"
         except Exception as error:  # whatever it is, the person must see it: nobody else hears of it
-            html, ending = error_html(error), "Failed"
+            shown, ending = error_html(error), "Failed"
         finally:
             ticking.cancel()
             self._running = False
-            self._output.value = _framed(html)
+            self._output.value = _framed(shown)
             self._say(f"{ending} after {duration(time.monotonic() - began)}")
             self._cancel.disabled = True
             self._follow()
 
-    def _shown(self, values: Mapping[str, Any]) -> str:
+    def _shown(self, values: Mapping[str, Any]) -> Html:
         return outputs_html(self._report.name, values, self._caller.excerpt)
 
     async def _tick(self, began: float) -> None:
@@ -145,12 +147,12 @@ class RunForm:
 
     def _say(self, words: str) -> None:
         style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
-        self._status.value = f'<span role="status" style="{style}">{markup.text(words)}</span>'
+        self._status.value = element("span", escape(words), role="status", style=style)
 
 
-def _framed(html: str) -> str:
+def _framed(shown: Html) -> Html:
     style = f"{markup.FONT};line-height:1.5;overflow-wrap:anywhere"
-    return f'<div style="{style}">{html}</div>' if html else ""
+    return element("div", shown, style=style) if shown else EMPTY
 
 
 def _button(ipywidgets: Any, words: str, tooltip: str, style: str = "") -> Any:

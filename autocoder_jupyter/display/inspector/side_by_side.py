@@ -11,6 +11,7 @@ from typing import Literal
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.diff import too_long
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 CONTEXT = 3
 """Equal lines that stay in view around a change."""
@@ -25,8 +26,8 @@ _ALIKE = 0.4
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _TINTS = {"−": ("rgba(211,47,47,.10)", "rgba(211,47,47,.28)"), "+": ("rgba(56,142,60,.12)", "rgba(56,142,60,.32)")}
 
-Side = tuple[int, str]
-"""The number of a line, from 1, and its HTML."""
+Side = tuple[int, Html]
+"""The number of a line, from 1, and the line."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class _Line:
 
 def side_by_side(
     before: str, after: str, before_name: str, after_name: str, *, most: int = MAX_LINES, equal: bool = True
-) -> str:
+) -> Html:
     """The comparison as HTML; a sentence when both are equal, or too long to be compared.
 
     Args:
@@ -52,26 +53,24 @@ def side_by_side(
         equal: whether what folds can be unfolded; else it is only counted.
     """
     if before == after:
-        return f"<div>{markup.text(f'{before_name} and {after_name} are equal.')}</div>"
+        return markup.text_lines([f"{before_name} and {after_name} are equal."])
     if told := too_long(before, after, before_name, after_name):
-        return f"<div>{markup.text(told)}</div>"
+        return markup.text_lines([told])
     lines = list(_compared(markup.plain(before).splitlines(), markup.plain(after).splitlines()))
     shown, more = lines[:most], max(len(lines) - most, 0)
-    titles = f"{_title(before_name, '−')}{_title(after_name, '+')}"
-    body = "".join(_segment(part, folds, equal) for part, folds in _segments(shown))
-    rest = f"<div>{markup.muted(f'… and {more:,} more lines')}</div>" if more else ""
+    titles = element("div", _title(before_name, "−"), _title(after_name, "+"), style="display:flex")
+    body = (_segment(part, folds, equal) for part, folds in _segments(shown))
+    rest = markup.muted_line(f"… and {more:,} more lines") if more else EMPTY
     style = (
         f"{markup.CODE_FONT};max-width:960px;border:1px solid {markup.LINE};border-radius:2px;margin:4px 0 8px;"
         "line-height:1.4;overflow:auto;max-height:36em"
     )
-    return (
-        f'<div class="{markup.NO_FORMULAS}" style="{style}"><div style="display:flex">{titles}</div>{body}{rest}</div>'
-    )
+    return element("div", titles, *body, rest, class_=markup.NO_FORMULAS, style=style)
 
 
-def _title(name: str, sign: str) -> str:
+def _title(name: str, sign: str) -> Html:
     style = f"flex:1 1 0;padding:2px 10px;border-bottom:1px solid {markup.LINE};background:{_TINTS[sign][0]}"
-    return f'<div style="{style}">{sign} {markup.text(name)}</div> '
+    return join(element("div", escape(f"{sign} {name}"), style=style), escape(" "))
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[_Line]:
@@ -79,7 +78,7 @@ def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[_Line]:
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
         if kind == "equal":
             for offset in range(end - start):
-                text = markup.text(before[start + offset])
+                text = escape(before[start + offset])
                 yield _Line((start + offset + 1, text), (other_start + offset + 1, text), False)
         else:
             yield from _changed(before[start:end], after[other_start:other_end], start + 1, other_start + 1)
@@ -95,21 +94,21 @@ def _changed(before: Sequence[str], after: Sequence[str], number: int, other_num
         )
 
 
-def _text(line: str | None) -> str:
-    return "" if line is None else markup.text(line)
+def _text(line: str | None) -> Html:
+    return EMPTY if line is None else escape(line)
 
 
-def _marked(old: str, new: str) -> tuple[str, str]:
+def _marked(old: str, new: str) -> tuple[Html, Html]:
     """Both lines with the words that differ marked; without marks when hardly anything is alike."""
     tokens, others = _TOKENS.findall(old), _TOKENS.findall(new)
     matcher = difflib.SequenceMatcher(None, tokens, others, autojunk=False)
     if max(len(tokens), len(others)) > MANY_WORDS or matcher.ratio() < _ALIKE:
-        return markup.text(old), markup.text(new)
+        return escape(old), escape(new)
     left, right = [], []
     for equal, one, two in _runs(matcher, tokens, others):
-        left.append(markup.text(one) if equal else _mark("del", "−", one))
-        right.append(markup.text(two) if equal else _mark("ins", "+", two))
-    return "".join(left), "".join(right)
+        left.append(escape(one) if equal else _mark("del", "−", one))
+        right.append(escape(two) if equal else _mark("ins", "+", two))
+    return join(*left), join(*right)
 
 
 def _runs(
@@ -124,9 +123,9 @@ def _runs(
         yield equal and not (0 < place < len(runs) - 1 and one.isspace()), one, two
 
 
-def _mark(tag: Literal["del", "ins"], sign: str, text: str) -> str:
+def _mark(tag: Literal["del", "ins"], sign: str, text: str) -> Html:
     style = f"background:{_TINTS[sign][1]};text-decoration:none;border-radius:2px"
-    return f'<{tag} style="{style}">{markup.text(text)}</{tag}>' if text else ""
+    return element(tag, escape(text), style=style) if text else EMPTY
 
 
 def _segments(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[_Line], bool]]:
@@ -144,28 +143,32 @@ def _segments(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[_Line], bool]]:
             start = place
 
 
-def _segment(lines: Sequence[_Line], folds: bool, equal: bool) -> str:
+def _segment(lines: Sequence[_Line], folds: bool, equal: bool) -> Html:
     if not folds:
         return _table(lines)
     style = f"padding:1px 10px;{markup.MUTED};background:{markup.SHADE}"
-    words = f"⋯ {len(lines)} equal lines"
+    words = escape(f"⋯ {len(lines)} equal lines")
     if not equal:
-        return f'<div style="{style}">{words}</div>'
-    return f'<details><summary style="cursor:pointer;{style}">{words}</summary>{_table(lines)}</details>'
+        return element("div", words, style=style)
+    return element("details", element("summary", words, style=f"cursor:pointer;{style}"), _table(lines))
 
 
-def _table(lines: Iterable[_Line]) -> str:
-    rows = "".join(
-        f'<tr style="background:none">{_cells(line.before, "−" if line.changed else "")}'
-        f"{_cells(line.after, '+' if line.changed else '')}</tr>"
+def _table(lines: Iterable[_Line]) -> Html:
+    rows = (
+        element(
+            "tr",
+            *_cells(line.before, "−" if line.changed else ""),
+            *_cells(line.after, "+" if line.changed else ""),
+            style="background:none",
+        )
         for line in lines
     )
     style = f"table-layout:fixed;width:100%;border-collapse:collapse;border:none;margin:0;{markup.CODE_FONT}"
-    return f'<table style="{style}"><tbody>{rows}</tbody></table>'
+    return element("table", element("tbody", *rows), style=style)
 
 
-def _cells(side: Side | None, sign: str) -> str:
-    number, html = ("", "") if side is None else (str(side[0]), side[1])
+def _cells(side: Side | None, sign: str) -> tuple[Html, Html]:
+    number, line = ("", EMPTY) if side is None else (str(side[0]), side[1])
     tint = _TINTS[sign][0] if sign and side is not None else "none"
     gutter = (
         f"width:3em;text-align:right;vertical-align:top;padding:0 6px;white-space:nowrap;border:none;user-select:none;"
@@ -176,4 +179,4 @@ def _cells(side: Side | None, sign: str) -> str:
         f"border:none;max-width:none;background:{tint}"
     )
     mark = f"{number} {sign}" if side is not None else ""
-    return f'<td style="{gutter}">{mark}</td><td style="{body}">{html}</td>'
+    return element("td", escape(mark), style=gutter), element("td", line, style=body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.tasks.renamed import places
 
 _BUTTON = (
@@ -18,7 +19,7 @@ _BUTTON = (
 _BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14px;margin-top:6px;font-size:.92em"
 
 
-def source_block(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> str:
+def source_block(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> Html:
     """Python in colours, with what can be done with it. Nothing when there is no code.
 
     Args:
@@ -28,40 +29,40 @@ def source_block(code: str, filename: str = "", defines: str = "", *, coloured: 
         coloured: whether it is in colours; they take five times its room.
     """
     if not code.strip():
-        return ""
+        return EMPTY
     actions = [action("copy", "Copy"), action("insert", "Insert as a cell")]
     if filename:
         actions.append(download(filename, code.encode(), "text/x-python"))
-    return (
-        f'<div class="{markup.NO_FORMULAS}" data-autocode-block=""{_renaming(code, defines)}>'
-        f'<div style="{_BAR}">{" ".join(actions)}</div>'
-        f'<div data-autocode-source="">{markup.python(code) if coloured else markup.code(code)}</div></div>'
+    # For the button that inserts: where the name goes in the text as it is shown.
+    found = places(markup.plain(code).rstrip(), defines) if defines else ()
+    return element(
+        "div",
+        element("div", join(*actions, between=" "), style=_BAR),
+        element("div", markup.python(code) if coloured else markup.code(code), data_autocode_source=""),
+        class_=markup.NO_FORMULAS,
+        data_autocode_block="",
+        data_autocode_name=defines if found else None,
+        data_autocode_places=",".join(map(str, found)) if found else None,
     )
 
 
-def _renaming(code: str, name: str) -> str:
-    """For the button that inserts: the name, and where it goes in the text as it is shown."""
-    found = places(markup.plain(code).rstrip(), name) if name else ()
-    if not found:
-        return ""
-    return f' data-autocode-name="{markup.text(name)}" data-autocode-places="{",".join(map(str, found))}"'
-
-
-def action(kind: str, words: str) -> str:
+def action(kind: str, words: str) -> Html:
     """A button that our extension shows: `copy` or `insert`."""
-    return (
-        f'<button type="button" class="autocode-action" data-autocode-action="{kind}" style="{_BUTTON}" '
-        f'aria-label="{markup.text(words)}"></button>'
+    return element(
+        "button",
+        type="button",
+        class_="autocode-action",
+        data_autocode_action=kind,
+        style=_BUTTON,
+        aria_label=words,
     )
 
 
-def download(filename: str, content: bytes, media_type: str, words: str = "") -> str:
+def download(filename: str, content: bytes, media_type: str, words: str = "") -> Html:
     """A link that saves `content`, which travels inside of it."""
     style = "color:var(--jp-content-link-color,#1976d2);text-decoration:none"
-    return (
-        f'<a download="{markup.text(filename)}" href="{data_address(content, media_type)}" style="{style}">'
-        f"{markup.text(words or f'Download {filename}')}</a>"
-    )
+    address = data_address(content, media_type)
+    return element("a", escape(words or f"Download {filename}"), download=filename, href=address, style=style)
 
 
 def data_address(content: bytes, media_type: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from autocoder_jupyter.display import markup, parts, readings, tool_calls
 from autocoder_jupyter.display.changes import changes_text
 from autocoder_jupyter.display.fitting import fit
+from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, attempts_with_changes
 from autocoder_jupyter.display.inspector.conversation import BRIEF, FACTS_ONLY, SAVED, conversation_section
@@ -32,7 +33,7 @@ MAX_CHARACTERS = 57_000
 Part = Literal["all", "code", "tests", "report", "trace"]
 
 
-def render_html(subject: Subject, part: Part = "all") -> str:
+def render_html(subject: Subject, part: Part = "all") -> Html:
     """A finished result as HTML.
 
     Args:
@@ -44,7 +45,7 @@ def render_html(subject: Subject, part: Part = "all") -> str:
         return source_block(code_of(report), f"{report.name}.py", report.name)
     if part == "tests":
         blind = source_block(report.blind_tests, f"test_{report.name}_blind.py")
-        return parts.tests(report.evidence.tests) + source_block(report.tests, f"test_{report.name}.py") + blind
+        return join(parts.tests(report.evidence.tests), source_block(report.tests, f"test_{report.name}.py"), blind)
     if part == "trace":
         return markup.frame("autocode-result", colour(subject), head(subject), trace_section(report, trace.LIVE))
     first = head(subject)
@@ -53,7 +54,7 @@ def render_html(subject: Subject, part: Part = "all") -> str:
     return markup.frame("autocode-result", colour(subject), first, body)
 
 
-def _sections(subject: Subject, room: int) -> str:
+def _sections(subject: Subject, room: int) -> Html:
     report = subject.report
     overviews = subject.overviews(subject.share)
     elsewhere = markup.muted(f"Too long for a saved notebook: %autocode show {report.name} has it in the kernel.")
@@ -74,13 +75,13 @@ def _sections(subject: Subject, room: int) -> str:
         ("Conversation", conversation_section(report, FACTS_ONLY)),
         ("Evidence", evidence_section(report, coloured=False)),
         ("Function", function_section(subject, coloured=False)),
-        ("Evidence", evidence_section(report, source=False) + elsewhere),
+        ("Evidence", join(evidence_section(report, source=False), elsewhere)),
         ("Data", data_section(subject, overviews, words=False)),
-        ("Attempts", attempts_section(report) + elsewhere),
+        ("Attempts", join(attempts_section(report), elsewhere)),
         ("Environment", environment_section(report, subject.options, lines=0)),
         ("Trace", trace_section(report, trace.FACTS_ONLY)),
         ("Data", elsewhere),
-        ("Function", function_section(subject, source=False) + elsewhere),
+        ("Function", join(function_section(subject, source=False), elsewhere)),
         ("Attempts", elsewhere),
         ("Evidence", elsewhere),
         ("Environment", elsewhere),
@@ -88,24 +89,22 @@ def _sections(subject: Subject, room: int) -> str:
         ("Function", elsewhere),
     )
     shown = fit(full, shorter, room)
-    return shown.pop("Function") + "".join(_folded(title, content) for title, content in shown.items())
+    return join(shown.pop("Function"), *(_folded(title, content) for title, content in shown.items()))
 
 
-def _folded(title: str, content: str) -> str:
-    return markup.details(title, f'<div style="margin:2px 0 10px 14px">{content}</div>' if content else "")
+def _folded(title: str, content: Html) -> Html:
+    return markup.details(title, element("div", content, style="margin:2px 0 10px 14px") if content else EMPTY)
 
 
-def _evidence_first(subject: Subject) -> str:
+def _evidence_first(subject: Subject) -> Html:
     report = subject.report
-    return "".join(
-        (
-            markup.row("Reason", markup.text(report.error or "")),
-            markup.row("Call", markup.inline_code(said) if (said := signature(report)) else ""),
-            markup.row("Assumes", parts.assumptions(report.plan)),
-            markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
-            evidence_section(report),
-            markup.details("Environment", environment_section(report, subject.options)),
-        )
+    return join(
+        markup.row("Reason", escape(report.error or "")),
+        markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
+        markup.row("Assumes", parts.assumptions(report.plan)),
+        markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
+        evidence_section(report),
+        markup.details("Environment", environment_section(report, subject.options)),
     )
 
 
@@ -141,11 +140,11 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     return markup.plain("\n".join(lines))
 
 
-def pending_html(words: str, *, waits: bool) -> str:
+def pending_html(words: str, *, waits: bool) -> Html:
     """One line for a result that is not finished, because showing must never wait.
 
     Args:
         words: its `repr`.
         waits: whether only a person can make it go on.
     """
-    return markup.frame("autocode-result", markup.WARN if waits else markup.BUSY, markup.text(words))
+    return markup.frame("autocode-result", markup.WARN if waits else markup.BUSY, escape(words))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
+    from autocoder_jupyter.display.html import Html
     from autocoder_jupyter.display.state import CardState
     from autocoder_jupyter.engine.events import EndState
     from autocoder_jupyter.request import Share
@@ -83,8 +84,8 @@ class VersionManager(Protocol):
         """The versions, oldest first; the first cell of each is its number."""
         ...
 
-    def table(self) -> str:
-        """The same as HTML."""
+    def table(self) -> Html:
+        """The same as a table."""
         ...
 
     def restore(self, word: str) -> str:
@@ -103,8 +104,8 @@ class VersionManager(Protocol):
         """Remove a version from disk; gives a sentence about it."""
         ...
 
-    def difference(self, before: str, after: str) -> str:
-        """What changed between two versions, as HTML."""
+    def difference(self, before: str, after: str) -> Html:
+        """What changed between two versions."""
         ...
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import markup, parts, tool_calls
 from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.html import EMPTY, Html, element, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report, ToolClass, ToolUse, Trace
@@ -38,7 +39,7 @@ FACTS_ONLY = Bounds(calls=0, characters=0)
 LIVE = Bounds(calls=1_000, characters=8_000)
 
 
-def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None) -> str:
+def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None) -> Html:
     """The section; "" where no agent wrote.
 
     Args:
@@ -47,14 +48,14 @@ def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None)
         kind: only calls of this class; all of them by default.
     """
     if report.trace is None:
-        return ""
+        return EMPTY
     calls = [call for call in report.trace.calls if kind in (None, call.kind)]
     left_out = len(calls) - bounds.calls
     where = f"{counted(left_out, 'call')} before: {report.name}.trace.calls has them."
-    said = "".join(f"<div>{markup.text(line)}</div>" for line in _summary(report.trace))
+    said = markup.text_lines(_summary(report.trace))
     warned = parts.warnings(report.evidence, report.trace)
-    more = f"<div>{markup.muted(where)}</div>" if left_out > 0 else ""
-    return said + warned + more + _by_turn(calls[max(left_out, 0) :], bounds)
+    more = markup.muted_line(where) if left_out > 0 else EMPTY
+    return join(said, warned, more, _by_turn(calls[max(left_out, 0) :], bounds))
 
 
 def trace_lines(report: Report) -> Iterator[str]:
@@ -72,25 +73,24 @@ def _summary(trace: Trace) -> tuple[str, str]:
     )
 
 
-def _by_turn(calls: list[ToolUse], bounds: Bounds) -> str:
+def _by_turn(calls: list[ToolUse], bounds: Bounds) -> Html:
     """The calls, each turn as a list under its number."""
     lists = []
     for turn, made in itertools.groupby(calls, key=lambda call: call.turn):
-        entries = "".join(tool_calls.call_html(call, _told(call, bounds.characters)) for call in made)
-        listed = f'<div role="list" aria-label="Calls of turn {turn}">{entries}</div>'
-        lists.append(f'<div style="margin-top:6px">{markup.muted(f"Turn {turn}")}{listed}</div>')
-    return "".join(lists)
+        entries = (tool_calls.call_html(call, _told(call, bounds.characters)) for call in made)
+        listed = element("div", *entries, role="list", aria_label=f"Calls of turn {turn}")
+        lists.append(element("div", markup.muted(f"Turn {turn}"), listed, style="margin-top:6px"))
+    return join(*lists)
 
 
-def _told(call: ToolUse, most: int) -> str:
+def _told(call: ToolUse, most: int) -> Html:
     """What folds below a call: the whole argument, where it is longer than a line, and what the agent was told."""
     if not most:
-        return ""
-    whole = "" if call.argument.strip() == tool_calls.argument(call) else _bounded(call.argument, most)
-    return markup.details("The whole argument", whole) + markup.details(
-        "What it was told", _bounded(call.observed, most)
-    )
+        return EMPTY
+    whole = EMPTY if call.argument.strip() == tool_calls.argument(call) else _bounded(call.argument, most)
+    observed = _bounded(call.observed, most)
+    return join(markup.details("The whole argument", whole), markup.details("What it was told", observed))
 
 
-def _bounded(text: str, most: int) -> str:
+def _bounded(text: str, most: int) -> Html:
     return markup.code(text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters")

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import Html, element, escape
 from autocoder_jupyter.display.inspector.outputs import error_html
+from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.errors import AutocodeError
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class VersionsPage:
     def __init__(self, version_manager: VersionManager) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._version_manager = version_manager
-        self._table, self._said = (ipywidgets.HTML(layout={"flex": "none"}) for _ in range(2))
+        self._table, self._said = (html_widget(layout={"flex": "none"}) for _ in range(2))
         self._version, self._other = (
             ipywidgets.Dropdown(
                 description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}
@@ -44,7 +46,7 @@ class VersionsPage:
         compare = ipywidgets.Button(
             description="Compare", tooltip="Request, assumptions, code", layout={"width": "auto"}
         )
-        compare.on_click(lambda _: self._tell(self._difference, is_html=True))
+        compare.on_click(lambda _: self._tell(self._difference))
         rows = (
             ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
             ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),
@@ -55,14 +57,14 @@ class VersionsPage:
     def refresh(self) -> None:
         """Look at what there is now."""
         numbers = [row[0] for row in self._version_manager.rows()]
-        self._table.value = f'<div style="{markup.FONT};overflow-x:auto">{self._version_manager.table()}</div>'
+        self._table.value = element("div", self._version_manager.table(), style=f"{markup.FONT};overflow-x:auto")
         for dropdown, place in ((self._version, -1), (self._other, -2)):
             chosen = dropdown.value
             dropdown.options = numbers
             if numbers:
                 dropdown.value = chosen if chosen in numbers else numbers[max(place, -len(numbers))]
 
-    def _difference(self) -> str:
+    def _difference(self) -> Html:
         return self._version_manager.difference(str(self._other.value or ""), self._chosen)
 
     @property
@@ -71,16 +73,14 @@ class VersionsPage:
 
     def _button(self, ipywidgets: Any, words: str, tooltip: str, act: Callable[[], str]) -> Any:
         button = ipywidgets.Button(description=words, tooltip=tooltip, layout={"width": "auto"})
-        button.on_click(lambda _: self._tell(act))
+        button.on_click(lambda _: self._tell(lambda: escape(act())))
         return button
 
-    def _tell(self, act: Callable[[], str], *, is_html: bool = False) -> None:
+    def _tell(self, act: Callable[[], Html]) -> None:
         """Do it, and say what became of it."""
         try:
             said = act()
         except AutocodeError as error:
-            html = error_html(error)
-        else:
-            html = said if is_html else markup.text(said)
-        self._said.value = f'<div style="{markup.FONT};line-height:1.5">{html}</div>'
+            said = error_html(error)
+        self._said.value = element("div", said, style=f"{markup.FONT};line-height:1.5")
         self.refresh()

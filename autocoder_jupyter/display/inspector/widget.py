@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import EMPTY, Html, element
 from autocoder_jupyter.display.inspector import trace
 from autocoder_jupyter.display.inspector.attempts import attempts_section, changes_html
 from autocoder_jupyter.display.inspector.conversation import LIVE, conversation_section
@@ -29,6 +30,7 @@ from autocoder_jupyter.display.inspector.static import render_html
 from autocoder_jupyter.display.inspector.trace import trace_section
 from autocoder_jupyter.display.inspector.versions import VersionsPage
 from autocoder_jupyter.display.tool_calls import CLASSES
+from autocoder_jupyter.display.widgets import HtmlWidget, html_widget
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager
@@ -117,7 +119,7 @@ class Inspector:
             self._form.cancel()
         children, layout = self.widget.children, self.widget.layout
         self.widget.layout = {}
-        self.widget.children = (self._ipywidgets.HTML(render_html(self.subject)),)
+        self.widget.children = (html_widget(render_html(self.subject)),)
         for child in (*children, layout):
             _close(child)
 
@@ -131,8 +133,8 @@ class Inspector:
         elif self._form is not None and self._form.widget in page.children:
             self._form.refresh()
 
-    def _html(self, content: str) -> Any:
-        return self._ipywidgets.HTML(_framed(content), layout={"margin": "0", "min_width": "0", "flex": "none"})
+    def _html(self, content: Html) -> HtmlWidget:
+        return html_widget(_framed(content), {"margin": "0", "min_width": "0", "flex": "none"})
 
     def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
         """Its page, where an opinion was sought."""
@@ -178,7 +180,7 @@ class Inspector:
                 (len(options) - 2, "Compare", "The attempt on the left"), (len(options) - 1, "with", "On the right"),
             )
         )  # fmt: skip
-        changes = self._html("")
+        changes = self._html(EMPTY)
 
         def compare(_: object = None) -> None:
             changes.value = _framed(changes_html(report.history[before.value], report.history[after.value]))
@@ -196,13 +198,13 @@ class Inspector:
         background.submit(self._look_at_samples(waiting))
         return self._html(data_tab(self.subject)), waiting
 
-    async def _look_at_samples(self, place: Any) -> None:
+    async def _look_at_samples(self, place: HtmlWidget) -> None:
         try:
             overviews = await background.call_blocking(lambda: self.subject.overviews(None))
-            html = profiles(overviews, counts=True)
+            described = profiles(overviews, counts=True)
         except Exception as error:  # other people's data may fail anywhere; the rest of the page stands
-            html = markup.muted(f"The samples cannot be described: {type(error).__name__}: {error}")
-        place.value = _framed(html)
+            described = markup.muted(f"The samples cannot be described: {type(error).__name__}: {error}")
+        place.value = _framed(described)
 
     def _run(self) -> tuple[Any, ...]:
         assert self._caller is not None
@@ -210,8 +212,8 @@ class Inspector:
         return (self._form.widget,)
 
 
-def _framed(html: str) -> str:
-    return f'<div style="{markup.FONT};line-height:1.5;overflow-wrap:anywhere">{html}</div>'
+def _framed(content: Html) -> Html:
+    return element("div", content, style=f"{markup.FONT};line-height:1.5;overflow-wrap:anywhere")
 
 
 def _close(widget: Any) -> None:

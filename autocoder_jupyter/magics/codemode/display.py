@@ -24,18 +24,20 @@ class AnswerDisplay:
 
     def __call__(self, result: CodeModeResult, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The mime bundle of an answer. Never waits."""
-        words = {"text/plain": repr(result)}
+        words = repr(result)
         if self._notebook.is_terminal:
-            return words
+            return {"text/plain": words}
+        from autocoder_jupyter.display.html import html_output
+
         if not result.done:
             from autocoder_jupyter.display.inspector.static import pending_html
 
             waits = result.state.startswith("waiting")
-            return {"text/html": pending_html(repr(result), waits=waits), **words}
+            return {**html_output(pending_html(words, waits=waits), words)}
         from autocoder_jupyter.display.codemode.card import render_html
         from autocoder_jupyter.magics.codemode.outcome import state_of
 
-        return {"text/html": render_html(state_of(result)), **words}
+        return {**html_output(render_html(state_of(result)), words)}
 
     def show(self, result: CodeModeResult) -> None:
         """Show a pending answer, or an answer with charts, in separate outputs.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autocoder_jupyter.display import markup
+from autocoder_jupyter.display.html import join
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import Arguments
 from autocoder_jupyter.magics.notebook import Notebook
@@ -46,7 +47,7 @@ def _show(notebook: Notebook, asking: FolderPermissions) -> None:
     title = f"{visible(asking.folder)} asks for more than a folder may have by itself. {how}"
     shown = rows(asking.permissions)
     notebook.show(
-        f"<div>{markup.text(title)}</div>{markup.table(('asks for', 'value', 'if you agree'), shown)}",
+        join(markup.text_lines([title]), markup.table(("asks for", "value", "if you agree"), shown)),
         f"{markup.plain(title)}\n{markup.columns(shown)}",
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.diff import render_text as render_diff
+from autocoder_jupyter.display.html import join
 from autocoder_jupyter.display.inspector.side_by_side import side_by_side
 from autocoder_jupyter.display.inspector.static import Part, pending_html, render_html, render_text
 from autocoder_jupyter.display.timeline import render_html as timeline_html
@@ -81,8 +82,7 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
     pair = (sources[before], sources[after], before, after)
     old, new = (versions_of(notebook, name).numbered(version) for version in (before, after))
     asked = asked_otherwise(versions_of(notebook, name), old, new) if old and new else []
-    html = "".join(f"<div>{markup.text(line)}</div>" for line in asked)
-    notebook.show(f"{html}{side_by_side(*pair)}", f"{markup.lines(asked)}\n{render_diff(*pair)}")
+    notebook.show(join(markup.text_lines(asked), side_by_side(*pair)), f"{markup.lines(asked)}\n{render_diff(*pair)}")
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
