@@ -1,1 +1,1 @@
-"""A finished function as something to call: signature, arguments, options, the call, cache, outputs."""
+"""Calling a finished function: its signature, arguments and options, the call in the sandbox, its cache and outputs."""

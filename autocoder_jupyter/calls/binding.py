@@ -1,4 +1,4 @@
-"""From the arguments of a call to values by input name."""
+"""Bind the arguments of a call to the inputs of the function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autocoder_jupyter.settings.parameters import did_you_mean
 
 
 def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keywords that are inputs, and keywords that are options of the call. A declared input of the same name wins."""
+    """Split keywords into inputs and options of the call. A name that is both is an input."""
     declared = {spec.name for spec in function.inputs}
     inputs = {name: value for name, value in keywords.items() if name in declared or name not in OPTIONS}
     options = {name: value for name, value in keywords.items() if name not in inputs}
@@ -56,7 +56,7 @@ def bind(
 
 
 def misfit(function: Function, name: str, value: Any) -> str:
-    """Why a value cannot be this input, in a sentence; "" when it can."""
+    """The reason why a value cannot be this input, as a sentence; "" when it can."""
     spec = next(spec for spec in function.inputs if spec.name == name)
     try:
         checked = checked_value(spec, value)
@@ -88,7 +88,7 @@ def _by_name(function: Function, positional: Sequence[Any], keywords: Mapping[st
 
 
 def _as_agreed(function: Function, name: str, value: Any) -> Any:
-    """The table as its contract gives it back. The sample is so already."""
+    """The table as its contract returns it. A sample has been checked before."""
     if value is function.samples.get(name):
         return value
     from autocoder_jupyter.contracts.applying import checked_input
@@ -101,7 +101,7 @@ def _samples_left(function: Function) -> str:
 
 
 def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
-    """The table with the dtypes that the function was built on, where the difference is one of form."""
+    """The table with the dtypes of the samples, where the difference is only one of representation."""
     shape = function.shapes.get(name)
     if shape is None or value is function.samples.get(name):
         return value

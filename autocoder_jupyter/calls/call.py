@@ -1,4 +1,4 @@
-"""One call of a generated function: bind, check, run in the sandbox, hand the values over."""
+"""One call of a generated function: bind the arguments, check them, run it in the sandbox, return the values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from autocoder_jupyter.types import parse_memory
 from autocoder_jupyter.untrusted.visible import visible
 
 BACKOFF_SECONDS = 0.2
-"""Wait before the first repetition of a call whose sandbox gave way; doubled each time."""
+"""Seconds before the first retry of a call whose sandbox failed; doubled each time."""
 
 
 _OF_MISSING_FILES = frozenset(
     {"ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError", "OSError", "EOFError"}
 )
-"""What a library raises that loads a file of its own late, and does not find it."""
+"""What a library raises when it loads one of its own files late and the file is missing."""
 
 
 async def call(
@@ -56,7 +56,7 @@ async def call(
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """
     _require_agreed(function, options)
-    if function.contracts:  # code of the person's own, which may take long
+    if function.contracts:  # code of the user, which may take long
         arguments = await background.call_blocking(lambda: bind(function, positional, keywords, notes))
     else:
         arguments = bind(function, positional, keywords, notes)
@@ -81,7 +81,7 @@ async def call(
 
 
 def _as_given(function: Function, values: Mapping[str, Any], given: Sequence[Any]) -> dict[str, Any]:
-    """The outputs, with tables of the library that the first table given is of, or the first sample was of."""
+    """The outputs. Tables are of the library of the first table that was given, or of the first sample."""
     from autocoder_jupyter.data.foreign import is_table, kind_of, original_kind, restored
 
     tables = [value for value in (*given, *function.samples.values()) if is_table(value)]
@@ -99,7 +99,7 @@ def _require_agreed(function: Function, options: CallOptions) -> None:
 
 
 class _Call:
-    """A call on its thread, which another thread may stop at any moment. `doing` says what it is at."""
+    """A call on its thread, which another thread may cancel at any time. `doing` tells the current step."""
 
     def __init__(
         self, function: Function, options: CallOptions, program: Program, arguments: Mapping[str, Any]
@@ -113,7 +113,7 @@ class _Call:
         self.notes: list[str] = []
 
     def values(self) -> dict[str, Any]:
-        """The outputs by name, their files where they stay."""
+        """The outputs by name, with their files moved to their final place."""
         # A name from a loaded file may be anything; as a folder it must stay below the root.
         name = re.sub(r"\W", "_", self._function.name) or "_"
         return moved_to_destination(
@@ -125,7 +125,7 @@ class _Call:
         self._stop.cancel()
 
     def _agreed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The outputs as the contracts give them back."""
+        """The outputs as their contracts return them."""
         if not self._function.contracts:
             return values
         from autocoder_jupyter.contracts.applying import checked_outputs
@@ -176,7 +176,7 @@ class _Call:
             pause *= 2
 
     def _attempt_in_a_whole_environment(self, runtime: Runtime) -> Mapping[str, Any]:
-        """One attempt; a second one when the first failed because files of the environment are gone or damaged."""
+        """Run the call; run it once more when it failed because files of the environment are missing or damaged."""
         try:
             return self._attempt(runtime)
         except (EngineGone, PackageError, SandboxUnavailable, SandboxCrash, SolutionError) as error:

@@ -1,4 +1,4 @@
-"""What a person calls like a function of their own: `f(df)`, or `await f.aio(df)`, with its signature and docstring."""
+"""Base of callable results and tasks: `f(df)`, or `await f.aio(df)`, with the function's signature and docstring."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Live(Generic[Owner, T]):
 
 
 class HasInterface(Protocol):
-    """What is called as an interface says."""
+    """Has the signature and the docstring that an interface describes."""
 
     @property
     def interface(self) -> Interface:
-        """How it is called, as far as it is known."""
+        """The interface, as far as it is known."""
 
 
 class SignatureOfInstance:
@@ -92,7 +92,7 @@ class Called:
 
     @Live
     def aio(self) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """The same, to be awaited. An interrupt of the kernel cancels it."""
+        """The same as a coroutine. An interrupt of the kernel cancels it."""
 
         async def aio(*args: Any, **overrides: Any) -> Any:
             notes: list[str] = []
@@ -115,7 +115,7 @@ class Called:
         options = self.options
         try:
             function = await self._function()
-        except AutocodeError:  # there is no function, and a call says why
+        except AutocodeError:  # there is no function; a call raises the reason
             return
         await background.call_blocking(
             lambda: runtime_for(
@@ -126,7 +126,7 @@ class Called:
     async def _outputs(
         self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]
     ) -> tuple[Any, Function]:
-        """The outputs, and the function that gave them."""
+        """The outputs, and the function that returned them."""
         function = await self._function()
         inputs, options = split(function, overrides)
         return await call(function, self.options.changed(options), args, inputs, notes), function

@@ -1,4 +1,4 @@
-"""A generated function at rest: everything that a call needs, as plain data. It pickles when its samples do."""
+"""`Function`: all that a call of a generated function needs, as plain data. It can be pickled if its samples can."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class Function:
 
     @property
     def interface(self) -> Interface:
-        """How it is called."""
+        """Its signature and description."""
         return Interface(self.description, self.inputs, self.outputs, tuple(self.samples))
 
 
 def _unchecked(report: Report, contracts: Mapping[str, Contract]) -> str:
-    """What to say in each call where a schema is demanded that only the notebook has; "" where all are here."""
+    """The warning of each call when a required schema exists only in the notebook; "" when all schemas are here."""
     lacking = [name for name in report.contracts if name not in contracts]
     if not lacking:
         return ""

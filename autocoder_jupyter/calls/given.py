@@ -1,4 +1,4 @@
-"""The options of a call that a person can set, said once: type, check and help.
+"""The options of a call that a user can set, each defined once: type, check and help.
 
 `with_options()` and `as_task()` take them, with the signature and the docstring that are made here; a call takes them
 by name. The annotations are evaluated, because the checks are read from them.

@@ -1,4 +1,4 @@
-"""How a function is called, as far as it is known: its signature and its docstring, also before there is a function."""
+"""The interface of a function: its signature and docstring, as far as they are known before it is generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one call of a function is done: limits, environment variables, cache, where files go."""
+"""`CallOptions`: limits, environment variables, cache and folder of one call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CallOptions:
 
     @classmethod
     def of(cls, config: AgentConfig) -> CallOptions:
-        """What a generation used is what its function is called with; only the cache is not inherited."""
+        """The options of the generation, which calls inherit, except for the cache."""
         return cls(
             resources=config.resources,
             retries=config.sandbox_retries,

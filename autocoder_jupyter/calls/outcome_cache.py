@@ -44,9 +44,9 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
         return None
     environment = function.environment
     if not environment.lock:
-        return None  # whose versions are found anew each time: nobody knows what computed an outcome
+        return None  # their versions are resolved anew each time, so it is unknown which of them computed an outcome
     parts = [
-        VERSION,  # what crosses, and how it is read back, are ours
+        VERSION,  # our code encodes and decodes the values
         function.sandbox,
         program.code,
         program.function,
@@ -59,7 +59,7 @@ def key(function: Function, program: Program, arguments: Mapping[str, Any]) -> s
 
 
 def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
-    """The stored outcome, decoded anew; None when there is none or it cannot be read."""
+    """The stored outcome, decoded; None when there is none or it cannot be read."""
     from autocoder_jupyter.sandbox.host.received import receive
 
     if key is None:
@@ -78,7 +78,7 @@ def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | Non
 
 
 def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, Any]) -> None:
-    """Keep an outcome. That it cannot be kept is no reason to fail the call that gave it."""
+    """Store an outcome. A failure to store it does not fail the call."""
     if key is None:
         return
     home = _home()
@@ -96,13 +96,13 @@ def store(key: str | None, outputs: Sequence[OutputSpec], values: Mapping[str, A
 
 
 def extent() -> tuple[int, int]:
-    """How many outcomes are kept, and their bytes."""
+    """The number of stored outcomes, and their size in bytes."""
     found = [folder for folder in _home().glob("*") if folder.is_dir()]
     return len(found), sum(path.stat().st_size for folder in found for path in folder.iterdir())
 
 
 def clear() -> int:
-    """Forget all outcomes. Returns the bytes that they took."""
+    """Remove all outcomes. Returns the number of bytes that this freed."""
     _, size = extent()
     shutil.rmtree(_home(), ignore_errors=True)
     return size

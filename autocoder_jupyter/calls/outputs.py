@@ -1,4 +1,4 @@
-"""What a caller gets: one output bare, several as a named tuple, files moved to where the caller can keep them."""
+"""Return values of a call: one output as it is, several as a named tuple, files moved to a place that lasts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def field_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def packed(values: Mapping[str, Any], outputs: Sequence[OutputSpec]) -> Any:
-    """The values in declared order: one bare, several as a named tuple."""
+    """The values in declared order: one as it is, several as a named tuple."""
     ordered = [values[output.name] for output in outputs]
     if len(ordered) == 1:
         return ordered[0]
@@ -46,7 +46,7 @@ def packed(values: Mapping[str, Any], outputs: Sequence[OutputSpec]) -> Any:
 
 
 class NamedOutputs:
-    """What every tuple of outputs is besides a named tuple: a notebook shows it by this type, a Figure as a picture."""
+    """Base of all tuples of outputs. A notebook chooses the display by this type, and shows a Figure as a picture."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ def _moved(source: Path, place: Path, name: str) -> Path:
     """Move into a folder under that name, or if something has it, a numbered one."""
     for number in itertools.count(1):
         target = place / (name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}")
-        try:  # whoever makes it has the name; what is there already stays, a link included
+        try:  # exclusive creation: an existing file or link stays
             if source.is_dir():
                 target.mkdir()
             else:
@@ -133,11 +133,11 @@ def _moved(source: Path, place: Path, name: str) -> Path:
 
 
 def _fresh_folder(files: Folder, home: str) -> Path:
-    """A numbered folder that was not there, on a way without links: `.autocode` may be a stranger's."""
+    """A new numbered folder. No part of its path is a link, because `.autocode` may come from somebody else."""
     taken = [int(name) for name in files.names(home) if name.isdecimal() and len(name) < 10]
     number = 1 + max(taken, default=0)
     while True:
         try:
             return files.make_folder(f"{home}/{number}")
-        except FileExistsError:  # another call was faster
+        except FileExistsError:  # another call took this number
             number += 1

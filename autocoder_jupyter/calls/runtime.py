@@ -1,4 +1,4 @@
-"""The sandbox, the pool and the environments that calls use, found once a process and again when they are gone."""
+"""The sandbox, the pool and the environments that calls use: found once per process, and again when they are gone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Runtime:
-    """A sandbox with its pool, by what it holds, and the environments already built in it."""
+    """A sandbox with its tier, its pool, and the environments that were built in it."""
 
     sandbox: Sandbox
     pool: Pool
@@ -36,7 +36,7 @@ class Runtime:
         return known
 
     def damage(self, spec: EnvironmentSpec) -> str:
-        """What is wrong with an environment that was built here, in words; it is then built anew when it is needed."""
+        """What is wrong with an environment that was built here, as a sentence. It is rebuilt at its next use."""
         known = self._environments.get(spec)
         found = self.sandbox.examine(known) if known else ""
         if found:
@@ -46,7 +46,7 @@ class Runtime:
 
 _lock = threading.Lock()
 _runtimes: dict[tuple[int, str, ImageConfig, SandboxMinimum], Runtime] = {}
-"""By process: one that was forked must leave the workers of its parent alone."""
+"""By process id: a forked process must not use the workers of its parent."""
 
 
 def runtime_for(
@@ -94,7 +94,7 @@ def _found(choice: SandboxChoice, image_config: ImageConfig, minimum: SandboxMin
 
 
 def forget(runtime: Runtime) -> None:
-    """Look for the sandbox anew the next time: its engine went away."""
+    """Find the sandbox again the next time, because its engine is gone."""
     with _lock:
         for key in [key for key, value in _runtimes.items() if value is runtime]:
             del _runtimes[key]

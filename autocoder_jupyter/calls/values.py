@@ -1,4 +1,4 @@
-"""Whether a value is what an input was declared to be. Said before anything runs, with what to write instead."""
+"""Check whether a value has the declared type of an input, before anything runs. Errors say what to write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def checked_value(spec: InputSpec, value: Any) -> Any:
 
 
 def _table(value: Any) -> Any:
-    """A table of another library as one of pandas; any other value as it is."""
+    """A table of another library, converted to pandas; any other value as it is."""
     from autocoder_jupyter.data.foreign import converted
 
     table = converted(value)

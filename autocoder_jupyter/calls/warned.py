@@ -1,4 +1,4 @@
-"""A word about a call that worked: the person may want to know."""
+"""Warnings about calls that succeeded."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from autocoder_jupyter.errors import DriftWarning, EarlierVersionWarning, Unchec
 
 _MOST = 10_000
 
-_told: set[str] = set()
-"""In this process."""
+_shown: set[str] = set()
+"""Texts that were shown in this process."""
 
 
 def warn_once(notes: Iterable[str]) -> None:
-    """Warn, on the line of whoever calls us from outside of this package, of what was not said before."""
+    """Warn once per text, with the line of the caller outside of this package."""
     for note in notes:
-        if note not in _told and len(_told) < _MOST:
-            _told.add(note)
-            warnings.warn(note, DriftWarning, stacklevel=_frames_of_ours() + 1)
+        if note not in _shown and len(_shown) < _MOST:
+            _shown.add(note)
+            warnings.warn(note, DriftWarning, stacklevel=_own_frames() + 1)
 
 
 def warn_of(function: Function) -> None:
-    """Warn, there too and each time, of what whoever calls a function should know."""
+    """Warn each time, with the line of the caller outside of this package."""
     if function.caution:
-        warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_frames_of_ours() + 1)
+        warnings.warn(function.caution, EarlierVersionWarning, stacklevel=_own_frames() + 1)
     if function.unchecked:
-        warnings.warn(function.unchecked, UncheckedContractWarning, stacklevel=_frames_of_ours() + 1)
+        warnings.warn(function.unchecked, UncheckedContractWarning, stacklevel=_own_frames() + 1)
 
 
-def _frames_of_ours() -> int:
-    """How many frames of this package are on top of the stack of whoever asks, that one included."""
+def _own_frames() -> int:
+    """The number of frames of this package on top of the caller's stack, the caller's own included."""
     frame, count = sys._getframe(1), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("autocoder_jupyter."):
         frame, count = frame.f_back, count + 1

@@ -1,4 +1,4 @@
-"""Values across the border of a sandbox: as Arrow and JSON, never as pickle, unchanged or refused by name.
+"""Encode values that cross the border of a sandbox: as Arrow and JSON, never as pickle. What would change is refused.
 
 The source of this package also travels into the sandbox, where it is called `autocoder_codec`. It therefore imports
 the standard library, numpy, pandas and pyarrow only, and keeps to what Python 3.10 and pandas 2.2 know.

@@ -1,4 +1,4 @@
-"""JSON from a stranger: counted before it is built, and built in parts.
+"""Parse untrusted JSON: its values are counted before they are built, and they are built in parts.
 
 Three bytes of JSON make a list of eighty, so the length of a text bounds neither time nor memory. And the parser of
 the standard library keeps the interpreter to itself until a text is read; here it is given one part after the other.
@@ -26,14 +26,14 @@ _OPEN, _CLOSE, _COMMA, _QUOTE, _BACKSLASH = b"[{", b"]}", b",", 0x22, 0x5C
 
 
 class Allowance:
-    """What may still be built. Texts that make up one value share one."""
+    """The remaining budget of one value. All JSON texts of the value share it."""
 
     def __init__(self) -> None:
         self.containers = MAX_CONTAINERS
         self.items = MAX_ITEMS
 
     def take(self, containers: int, items: int) -> None:
-        """Count what a text will become.
+        """Count what will be built from a text.
 
         Raises:
             Corrupt: it is too much.

@@ -1,4 +1,4 @@
-"""The two ways through the border: `encode` and `decode`."""
+"""`encode` and `decode`: values to headers and bytes, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITERS: Mapping[str, Callable[[Any], Encoded]] = {
 
 
 KINDS = (*SCALARS, *_WRITERS)
-"""The names of all kinds of values that cross."""
+"""The names of all types of values that can cross."""
 
 
 def encode(value: Any, type_name: str) -> Encoded:
@@ -82,6 +82,6 @@ def decode(
         raise
     except HostFault as fault:
         raise fault.error from None
-    except Exception as error:  # a hostile writer can provoke anything that the libraries below raise
+    except Exception as error:  # hostile bytes can make the libraries below raise anything
         raise Corrupt(f"{type(error).__name__}: {str(error)[:200]}") from error
     raise Corrupt(f"unknown type {str(type_name)[:50]!r}")

@@ -1,4 +1,4 @@
-"""What `encode` returns, and its digest."""
+"""`Encoded`, which `encode` returns, and its digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three ways in which a value fails to cross. Plain `ValueError`s: the package also lives in the sandbox."""
+"""The three errors of the codec. They are plain `ValueError`s, because the package is also used in the sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Unencodable(ValueError):
 
 
 class TypeMismatch(ValueError):
-    """A value is not of its declared type. Nothing is cast in silence, except int to float.
+    """A value is not of its declared type. Only int is converted to float; nothing else is converted.
 
     Args:
         wanted: the declared type.

@@ -24,7 +24,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BIN
 
 
 class HostFault(Exception):
-    """A folder of ours could not be written; wraps the OSError so that it is not taken for a corrupt payload."""
+    """A folder of the host could not be written. Wraps the OSError, so that it is not taken for a corrupt payload."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -161,7 +161,7 @@ def _checked_parts(parts: Sequence[Any]) -> tuple[str, ...]:
 def _plan(
     entries: Sequence[Sequence[Any]], folders: Sequence[Sequence[str]], payload: memoryview, single: bool
 ) -> list[tuple[tuple[str, ...], memoryview]]:
-    """What to write where, everything checked before the first byte is written."""
+    """What to write where. Everything is checked before the first byte is written."""
     plan = []
     taken = {_checked_parts(parts) for parts in folders}
     if len(taken) != len(folders):
@@ -204,7 +204,7 @@ def _write(
 
 
 def _new_place(folder: Path) -> Path:
-    """A folder of its own for every value, so that two of one name do not meet."""
+    """A new folder for every value, so that two values with one name do not collide."""
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     while True:

@@ -32,7 +32,7 @@ _ALIGNMENT = 8
 
 
 class _Pieces:
-    """A file to Arrow; collects what is written, small pieces joined, large ones by reference."""
+    """A file object for Arrow that collects what is written: small pieces joined, large ones by reference."""
 
     closed = False
 
@@ -71,7 +71,7 @@ class ArrowWriter:
         self._streams: dict[int, list[Any]] = {}
 
     def add(self, array: Any, path: str) -> Reference:
-        """Keep `array` and say where it will be."""
+        """Keep `array`, and return its future position."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
             if isinstance(array, pa.ChunkedArray):

@@ -1,4 +1,4 @@
-"""PNG pictures: whole, of known parts, and of a size that can be shown."""
+"""Check PNG pictures: complete, of known chunks, and of a size that can be shown."""
 
 from __future__ import annotations
 

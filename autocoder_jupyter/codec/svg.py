@@ -1,4 +1,4 @@
-"""SVG from a stranger, written anew: shapes, text and colours. What could run, fetch or lead elsewhere is left out.
+"""Rewrite untrusted SVG: shapes, text and colours. What could run, fetch or link is left out.
 
 Elements and attributes are those of a list; references lead to parts of the same picture, or to a PNG inside of it.
 """

@@ -1,1 +1,1 @@
-"""The background thread with its event loop, what a blocked caller waits for, methods with an async form."""
+"""The background thread with its event loop, progress of awaited work, methods with an async form, file locks."""

@@ -1,4 +1,4 @@
-"""What a blocked caller waits for, in words: the work says it, and who shows it is set from above.
+"""The progress of what a blocked caller waits for: the work reports it, and a display that is set from above shows it.
 
 So a call in a sandbox knows nothing of notebooks, and what shows a line under a cell knows nothing of sandboxes.
 """
@@ -33,14 +33,14 @@ class Awaited:
 
 @dataclass
 class Wait:
-    """One wait of one caller. What is awaited changes on the way: a pending result first, then its call."""
+    """One wait of one caller. What is awaited can change: first a pending result, then its call."""
 
     awaited: Awaited | None = None
     remarks: list[str] = field(default_factory=list)
 
     @contextmanager
     def of_work_begun_here(self) -> Iterator[None]:
-        """Work that is begun inside says to this wait what it is at, whatever thread it goes on in."""
+        """Work that is started inside reports its progress to this wait, on any thread."""
         token = _current.set(self)
         try:
             yield
@@ -51,18 +51,18 @@ class Wait:
 _current: ContextVar[Wait | None] = ContextVar("autocoder_jupyter_wait", default=None)
 
 Watch = Callable[[Wait], AbstractContextManager[Callable[[], None]]]
-"""Shows a wait to a person, from its beginning to its end; gives what is to be called now and then in between."""
+"""Shows a wait to a person until it ends; yields a function that is to be called from time to time meanwhile."""
 
 
 def tell(awaited: Awaited) -> None:
-    """Say what the present work is at, to who waits for it; nobody may."""
+    """Report the current step of the work to its waiter, if there is one."""
     wait = _current.get()
     if wait is not None:
         wait.awaited = awaited
 
 
 def remark(text: str) -> None:
-    """Say one sentence to who waits for the present work, as a warning when it is done; nobody may wait."""
+    """Give the waiter, if there is one, a sentence that is shown as a warning when the work is done."""
     wait = _current.get()
     if wait is not None:
         wait.remarks.append(text)
@@ -86,11 +86,11 @@ _watch: Watch = print_obstacles
 
 
 def set_watch(watch: Watch = print_obstacles) -> None:
-    """Choose how waits are shown in this process, from now on."""
+    """Set how waits are shown in this process."""
     global _watch
     _watch = watch
 
 
 def watched(wait: Wait) -> AbstractContextManager[Callable[[], None]]:
-    """Show `wait` in the way that was chosen."""
+    """Show `wait` in the way that was set."""
     return _watch(wait)

@@ -1,4 +1,4 @@
-"""One daemon thread with its own event loop a process, and a way to await blocking calls without a thread pool.
+"""One daemon thread per process with its own event loop, and a way to await blocking calls without a thread pool.
 
 A pool's threads are joined when the interpreter exits, so a kernel restart would wait for a running sandbox
 (measured: 2.6 s, and exit hooks never ran); daemon threads cost 0.1 s. The loop's thread never prints, never
@@ -25,15 +25,15 @@ _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 
 POLL_SECONDS = 0.2
-"""How often a waiting main thread looks for a KeyboardInterrupt; Windows cannot be woken otherwise."""
+"""Seconds between two checks of a waiting main thread for a KeyboardInterrupt; Windows cannot be woken otherwise."""
 
 WORK_SECONDS = 0.005
 PAUSE_SECONDS = 0.003
-"""So much work on the loop, and then so long a pause, where there is a lot of it."""
+"""Seconds of long work on the loop between two pauses, and the length of a pause."""
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop of the background thread, started on first use, and anew in a forked process, which has no thread."""
+    """The loop of the background thread. Started on first use, and again in a forked process."""
     global _loop, _thread
     with _lock:
         if _loop is None or _thread is None or not _thread.is_alive():
@@ -113,7 +113,7 @@ def interruptible() -> Iterator[None]:
         return
     running = asyncio.get_running_loop()
 
-    timers: list[asyncio.TimerHandle] = []  # one, the next
+    timers: list[asyncio.TimerHandle] = []  # the current one, the next one
 
     def wake() -> None:
         timers[:] = [running.call_later(POLL_SECONDS, wake)]
@@ -140,7 +140,7 @@ class Pauses:
         self._last = worked()
 
     async def pause_when_due(self) -> None:
-        """Pause, when there was much work since the last time."""
+        """Pause, if there was enough work since the last pause."""
         if self._worked() - self._last >= WORK_SECONDS:
             await asyncio.sleep(PAUSE_SECONDS)
             self._last = self._worked()

@@ -1,4 +1,4 @@
-"""Locks between processes, on open files. The system takes a lock away from a process that dies: nothing is left over.
+"""Locks between processes, on open files. The system releases the lock of a process that dies.
 
 `flock` belongs to the open file: a forked process shares its parent's locks, which last until both have closed it.
 """
@@ -16,7 +16,7 @@ from typing import Any
 _fcntl: Any = None if sys.platform == "win32" else importlib.import_module("fcntl")
 
 SUPPORTED = _fcntl is not None
-"""Whether this system has `flock`. Without it nobody can be told to be using anything."""
+"""Whether this system has `flock`. Without it, it is unknown whether something is in use."""
 
 _POLL_SECONDS = 0.1
 
@@ -32,7 +32,7 @@ def open_lock(file: Path) -> int:
 
 
 def try_exclusive(descriptor: int) -> bool:
-    """Lock an open file or folder for this process alone, unless another holds it. Does not wait."""
+    """Take an exclusive lock on an open file or folder, unless another process holds one. Does not wait."""
     try:
         _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
     except OSError:
@@ -41,13 +41,13 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 def take_shared(descriptor: int) -> None:
-    """Lock an open file together with others; waits while one process holds it alone."""
+    """Take a shared lock on an open file; waits while another process holds an exclusive one."""
     _fcntl.flock(descriptor, _fcntl.LOCK_SH)
 
 
 @contextmanager
 def exclusive(file: Path, while_waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock alone, as soon as no other process does. Works on Windows too.
+    """Hold an exclusive lock; waits while another process holds it. Works on Windows too.
 
     Args:
         file: of the lock; it stays.

@@ -1,4 +1,4 @@
-"""An async method that a person calls like a plain one: `result.run(df)`, or `await result.run.aio(df)`."""
+"""Async methods with a blocking form: `result.run(df)`, or `await result.run.aio(df)`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where generated code runs: one protocol, two sandboxes, environments, limits."""
+"""The sandbox in which generated code runs: one protocol with two implementations, environments, limits."""

@@ -1,4 +1,4 @@
-"""Which sandbox will be used, and why. Never none: without a sandbox nothing runs, nor in one that is too weak.
+"""Choose the sandbox. Without a sandbox, or in one that is weaker than the minimum, nothing runs.
 
 Whoever starts a worker gets its sandbox here, so this is the one place where a minimum is held: the person's and the
 folder's, which are handed in, and the administrator's, which is read here.
@@ -21,7 +21,7 @@ from autocoder_jupyter.untrusted.visible import visible
 Name = Literal["docker", "local"]
 
 ORDER: tuple[Name, ...] = ("docker", "local")
-"""The stronger first: a container has limits that the kernel enforces."""
+"""In order of preference: the kernel enforces the limits of a container."""
 
 
 def choose(
@@ -90,7 +90,7 @@ def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: 
 
 
 def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
-    """What each sandbox says about itself, the preferred first."""
+    """The probe of each sandbox, in order of preference."""
     return [get(name, image_config).probe() for name in ORDER]
 
 

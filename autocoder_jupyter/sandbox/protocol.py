@@ -1,4 +1,4 @@
-"""What every sandbox is to the rest of the house.
+"""The protocol of a sandbox, its environments and its workers.
 
 A `Sandbox` turns an `EnvironmentSpec` into an `Environment` (a locked set of packages, on disk or as an image) and
 starts `Worker`s in it: one interpreter each, its libraries loaded and locked down, that runs each program in a
@@ -228,7 +228,7 @@ class Worker(Protocol):
         ...
 
     def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
-        """Run the function on arguments that are encoded already, as `call` does, and give its answer as it came.
+        """Run the function on encoded arguments, as `call` does, and return its answer undecoded.
 
         Raises:
             SandboxError: there is no answer; as `call`.
@@ -289,7 +289,7 @@ class Worker(Protocol):
         ...
 
     def in_order(self) -> bool:
-        """Whether it can take another program. It is asked, and is dead when it does not answer in time."""
+        """Whether it can take another program. Asks the worker; one that does not answer in time counts as dead."""
         ...
 
 
@@ -299,7 +299,7 @@ def origin_of(worker: str) -> str:
 
 
 class Sandbox(Protocol):
-    """A way to run code that nobody has read."""
+    """A way to run code that nobody has reviewed."""
 
     name: Literal["docker", "local"]
 

@@ -1,4 +1,4 @@
-"""What an administrator demands of every sandbox on a machine or in an environment, in Jupyter's own places.
+"""The minimum that an administrator sets for all sandboxes of a machine or an environment, in Jupyter's folders for it.
 
     /etc/jupyter/autocode_config.json      {"Autocode": {"sandbox_minimum": "full"}}
 

@@ -1,4 +1,4 @@
-"""A function as a script of its own: inline metadata (PEP 723), provenance, the code unchanged, a command line, tests.
+"""Export a function as a script: inline metadata (PEP 723), provenance, the code unchanged, a command line, tests.
 
 `uv run growth.py --sales sales.parquet` executes it with the very versions that it was tested with, and without us.
 """
@@ -23,7 +23,7 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import parse
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
-"""By the command line, whatever the code imports itself."""
+"""Packages that the command line needs, in addition to those that the code imports."""
 
 
 def export(report: Report, function: Function, path: Path, *, tests: bool = True) -> Path:
@@ -42,7 +42,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     path = path.expanduser()
     _require_importable(path, function.code)
     with writing(f"The script of {report.name}", path):
-        files = Folder(path.parent)  # never through a link that somebody put there
+        files = Folder(path.parent)  # never through a link that is already there
         files.write(path.name, script(report, function).encode())
         if tests and report.tests:
             tested = tests_for(report.tests, path.stem, function.environment.python_version)
@@ -80,7 +80,7 @@ def script(report: Report, function: Function) -> str:
 
 
 def _written(function: Function) -> dict[str, str]:
-    """The contracts that can be written as source. What is only recorded may be a stranger's, and is not."""
+    """The contracts that can be written as source. One that is only recorded is not trusted, and is left out."""
     return {name: contract.source for name, contract in function.contracts.items() if contract.source}
 
 

@@ -69,7 +69,7 @@ def entered(code: str) -> str:
 
 @functools.cache
 def functions() -> dict[str, str]:
-    """The functions of `script_parts` by name, as text, in their order."""
+    """The source of the functions of `script_parts` by name, in their order there."""
     text, tree = _parts()
     return {node.name: _source(text, node) for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -82,7 +82,7 @@ def _way_in() -> str:
 
 def _parts() -> tuple[str, ast.Module]:
     text = Path(__file__).with_name("script_parts.py").read_text("utf-8")
-    return text, ast.parse(text)
+    return text, parse(text)
 
 
 def _source(text: str, node: ast.stmt) -> str:
@@ -202,5 +202,5 @@ def _mounted_inputs(inputs: Sequence[InputSpec]) -> list[str]:
 
 
 def _help(text: str) -> str:
-    """A literal for argparse, in which a percent sign would otherwise be a format."""
+    """A literal for argparse, with percent signs escaped."""
     return literal(" ".join(text.split()).replace("%", "%%"))

@@ -1,4 +1,4 @@
-"""Text of others in a script: a comment of one line, or a literal. But for the code, nothing of theirs enters else."""
+"""Untrusted text in a script: as a comment of one line, or as a literal. Nothing else of it is written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def comment(text: str) -> str:
-    """One line of comment: what would end the line, or hide in it, is spelled out."""
+    """One line of comment. Line breaks and hidden characters are escaped."""
     return f"# {visible(text)}".rstrip()
 
 
 def literal(value: str) -> str:
-    """A string literal on one line, in which nothing hides."""
+    """A string literal on one line. Hidden characters are escaped."""
     return repr(value)

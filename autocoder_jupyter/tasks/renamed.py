@@ -1,4 +1,4 @@
-"""The function under the name of its result: what a person puts into a cell defines `growth`, not `run`."""
+"""Rename the function of a solution to the name of its result: a cell with the code defines `growth`, not `run`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from autocoder_jupyter.untrusted.parsing import parse
 
 ENTRY = "run"
-"""What a solution calls its function."""
+"""The name of the function in a solution."""
 
 
 def renamed(code: str, name: str) -> str:
@@ -47,7 +47,7 @@ def places(code: str, name: str) -> tuple[int, ...]:
 
 
 def _bound(module: ast.Module) -> Iterator[str]:
-    """Every name that something in the module gets, as often as it does; what a dot stands before is none."""
+    """Every name that is bound in the module, once per binding; attributes are left out."""
     methods = {id(one) for node in ast.walk(module) if isinstance(node, ast.ClassDef) for one in node.body}
     for node in ast.walk(module):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -67,7 +67,7 @@ def _bound(module: ast.Module) -> Iterator[str]:
 
 
 def _offset(code: str, node: ast.FunctionDef | ast.Name) -> int:
-    """Where a node begins, in characters; the parser counts the bytes of a line."""
+    """The offset of a node in characters; the parser counts the bytes of a line."""
     lines = code.split("\n")
     before = sum(len(line) + 1 for line in lines[: node.lineno - 1])
     return before + len(lines[node.lineno - 1].encode()[: node.col_offset].decode())

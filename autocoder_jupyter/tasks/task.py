@@ -1,4 +1,4 @@
-"""A function as a callable object, for a pipeline or another notebook: it carries all it needs and pickles."""
+"""A function as a callable object for a pipeline or another notebook. It holds all it needs, and can be pickled."""
 
 from __future__ import annotations
 

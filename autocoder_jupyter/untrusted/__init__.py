@@ -1,1 +1,1 @@
-"""Reading what a stranger, a program or a model wrote: files, JSON, TOML, Python, figures, text to show."""
+"""Reading untrusted content: files, JSON, TOML, Python, figures, text to show."""

@@ -1,4 +1,4 @@
-"""Files in a folder that a stranger may have written: no link is followed, nothing but plain files is read or written.
+"""Files in an untrusted folder: no link is followed, and only plain files are read or written.
 
 A repository that somebody cloned brings its `.autocode` along, and git keeps links. A journal that is a link to a
 shell's start file must not be appended to, one that is a link to a device or a FIFO must not be read. So a path is

@@ -1,4 +1,4 @@
-"""Integers of more digits than Python writes by itself: shown by their first digits and how many there are."""
+"""Integers of more digits than Python converts to text by default: shown by their first digits and their number."""
 
 from __future__ import annotations
 

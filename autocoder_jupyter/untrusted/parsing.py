@@ -1,4 +1,4 @@
-"""The one door to Python's parser, for source that a model or a person wrote: it fails in one way only.
+"""Parse Python source that a model or a person wrote. All source is parsed here; the only failure is SyntaxError.
 
 In Python 3.11, threads that build syntax trees at the same time share one counter. When the garbage collector runs
 something in the middle, and another thread parses meanwhile (the notebook's own does for every cell), the parser fails

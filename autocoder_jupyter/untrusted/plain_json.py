@@ -1,4 +1,4 @@
-"""JSON that a stranger may have written."""
+"""Read JSON that is not trusted."""
 
 from __future__ import annotations
 

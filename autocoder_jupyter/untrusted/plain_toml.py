@@ -1,4 +1,4 @@
-"""TOML that a stranger may have written."""
+"""Read TOML that is not trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Plotly figure from a stranger, cut down to what a page can draw without fetching, running or linking anything."""
+"""Reduce an untrusted Plotly figure to what a page can draw without fetching, running or linking anything."""
 
 from __future__ import annotations
 

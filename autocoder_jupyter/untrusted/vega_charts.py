@@ -1,4 +1,4 @@
-"""An Altair chart from a stranger, built anew of what is known to draw only: marks, encodings of fields, and rows.
+"""Rebuild an untrusted Altair chart from what is known only to draw: marks, encodings of fields, and rows.
 
 Vega has a language of expressions, loads data and pictures by address, and opens links; none of that is in the list
 here. A chart that needs more than the list is not shown: its data are there all the same.

@@ -1,4 +1,4 @@
-r"""Text of others, shown to a person: what would act on a terminal, or hide, turn or break the text, is spelled out.
+r"""Escape, in untrusted text that is shown, what acts on a terminal, is invisible, or changes direction or line.
 
 A program, a file or a model can put into a word what a terminal obeys (escape sequences), what turns the direction of
 the words after it, what has no width, or a line break that begins a line which looks like ours. Here each such

@@ -1,4 +1,4 @@
-"""System packages: what apt is asked for in a build, what it needs to reach its mirror, and what its failures mean."""
+"""System packages: the steps of a build that run apt, its proxies and certificates, and its errors."""
 
 from __future__ import annotations
 

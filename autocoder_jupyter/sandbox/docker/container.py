@@ -1,4 +1,4 @@
-"""One hardened container, and the process in it as the channel wants it."""
+"""One hardened container, and its process as the channel uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine that answered: what it is, how to talk to it, and what its refusals mean."""
+"""An engine that answered: its properties, its client, and its errors."""
 
 from __future__ import annotations
 

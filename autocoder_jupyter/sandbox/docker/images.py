@@ -1,4 +1,4 @@
-"""Images by name: choose the base, pull it, read the engine's progress, push what was built."""
+"""Images: choose the base image, pull it, read the engine's progress, push what was built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove what a dead kernel left behind.
+"""Remove the containers of kernels that have ended.
 
 A container ends by itself when its kernel does, because its standard input hangs up. This is for the rest: one that
 was created and never started, or whose end the engine missed. Every container carries its owner in labels: the

@@ -63,7 +63,7 @@ class Streams:
 
 
 class NotConnected(Exception):
-    """The worker did not come to the meeting place."""
+    """The worker did not connect to the socket."""
 
 
 class SocketListener:

@@ -1,1 +1,1 @@
-"""Environments of exact packages: resolved and named, cached, locked while in use, cleaned up."""
+"""Environments of exact packages: resolving, keys, cache, usage locks, cleanup."""

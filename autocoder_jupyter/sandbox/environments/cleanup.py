@@ -1,4 +1,4 @@
-"""Clearing away what has not been used for a month, and the least used of what takes too much room.
+"""Remove environments that were not used for a month, and those used longest ago when all take too much space.
 
 It happens after a build, in the background; the first at most once a day.
 """
@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.worker import removal
 from autocoder_jupyter.types import parse_memory
 
 UNUSED_DAYS = 30
-"""Days after which what nobody used goes."""
+"""Days after which an unused environment is removed."""
 
 MOST = "10Gi"
 """What environments may take together; about thirty with large libraries."""
@@ -47,7 +47,7 @@ def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None
         return None
 
     def clear() -> None:
-        with suppress(Exception):  # nobody waits for it, and the next day it is tried again
+        with suppress(Exception):  # no caller waits for it, and it is tried again the next day
             work(now - UNUSED_DAYS * _DAY)
 
     thread = threading.Thread(target=clear, name="autocode-upkeep", daemon=True)
@@ -56,7 +56,7 @@ def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None
 
 
 def most_bytes() -> int:
-    """How much environments may take, in bytes; `AUTOCODE_CACHE_SIZE` overrides, as in `20Gi`."""
+    """The limit for all environments in bytes; `AUTOCODE_CACHE_SIZE` overrides it, as in `20Gi`."""
     with suppress(ValueError):
         return parse_memory(os.environ.get("AUTOCODE_CACHE_SIZE") or MOST)
     return parse_memory(MOST)

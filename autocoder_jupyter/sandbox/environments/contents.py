@@ -1,4 +1,4 @@
-"""What an environment's folder must hold: the list of its files from when it was whole, and what its packages say.
+"""Compare an environment's folder with the list of files made after its installation, and with its packages' records.
 
 A file that is cut short in place is cut short in uv's cache too, because both are one file with two names; so whoever
 finds one must know its distribution.
@@ -36,7 +36,7 @@ class Departures:
 
 
 def write_list(folder: Path) -> None:
-    """Put down what the folder holds now."""
+    """Write the list of what the folder holds now."""
     (folder / LIST).write_text(json.dumps(_sizes(folder)), "utf-8")
 
 

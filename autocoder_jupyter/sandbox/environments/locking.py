@@ -1,4 +1,4 @@
-"""Environments by content: which exact packages one holds, what it is called, and how they are installed.
+"""Resolve, name and install environments by their content.
 
 An `EnvironmentSpec` becomes a *lock* (exact versions with hashes, wheels only, resolved by uv), and the lock with the
 Python, the platform, the package index and the system packages becomes the *key* under which the environment is kept.
@@ -58,7 +58,7 @@ Progress = Callable[[str], None]
 
 
 def cache_folder() -> Path:
-    """Where environments, locks and temporary folders are kept; `AUTOCODE_CACHE_DIR` overrides."""
+    """The folder of environments, locks and temporary folders; `AUTOCODE_CACHE_DIR` overrides it."""
     chosen = os.environ.get("AUTOCODE_CACHE_DIR")
     return Path(chosen).absolute() if chosen else platformdirs.user_cache_path("autocoder-jupyter")
 

@@ -1,4 +1,4 @@
-"""Make uv find packages where this machine's pip finds them, and where the folder wishes only when it may.
+"""Make uv use the package indexes of this machine's pip, and those of the notebook's folder if it has the permission.
 
 People and administrators configure pip: an index of the company, a proxy, a CA bundle. uv reads none of it. This module
 reads pip's settings and says them in uv's environment variables, for the subprocess only. Where uv is configured

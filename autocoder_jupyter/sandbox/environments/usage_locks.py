@@ -1,4 +1,4 @@
-"""Who uses an environment: every process that does holds a shared lock on a file beside it, until the process ends.
+"""Locks on environments in use: each process that uses one holds a shared lock on a file beside it until it ends.
 
 The file's time says when the environment was last used.
 """

@@ -1,4 +1,4 @@
-"""Run uv, and say its failures in one sentence.
+"""Run uv, and turn its failures into one sentence.
 
 uv comes as a wheel with its binary inside; where that is missing the one on PATH is used. It always runs as a
 subprocess with its own environment variables: nothing of the notebook's process is changed.
@@ -74,7 +74,7 @@ _NAME = r"(?<![A-Za-z0-9._-])(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*+)(?:\[[^\[\]]*+
 
 
 class IndexUnreachable(PackageError):
-    """The network failed, so nothing is known about the packages."""
+    """The package index could not be reached."""
 
 
 def run_uv(
@@ -155,7 +155,7 @@ def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
 
 
 def disk_is_full() -> PackageError:
-    """No package is at fault."""
+    """The error for a full disk. It names no package."""
     return PackageError(
         "There is no room on the disk for the packages.",
         why="No space is left where environments are kept, or in uv's cache.",

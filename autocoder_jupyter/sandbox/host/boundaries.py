@@ -1,4 +1,4 @@
-"""What a program runs into at the edge of its sandbox, in words: the kernel itself only says "not permitted"."""
+"""Hints for errors that the limits of the sandbox cause: the kernel itself only says "not permitted"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How our part of a worker gets inside: a loader on the command line, and the sources as the first frame it reads.
+"""How our part of a worker gets into the sandbox: a loader on the command line, which reads the sources as first frame.
 
 A sandbox therefore needs nothing of ours on its disk; it works in a container, in Podman and over a remote engine.
 """

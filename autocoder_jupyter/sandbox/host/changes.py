@@ -1,4 +1,4 @@
-"""Which arguments a function changed in place: what was sent, and what came back when it was asked for afterwards.
+"""Which arguments a function changed in place: compares what was sent with what the worker returns afterwards.
 
 The comparison is ours; the bytes that came back are the program's. A function that keeps a copy of its arguments and
 gives that back cannot be told from one that leaves them alone. It harms nobody: it works on a private copy in any case.
@@ -18,7 +18,7 @@ from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpack
 
 
 def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
-    """Names of the arguments that are not what they were.
+    """Names of the arguments that changed.
 
     Raises:
         OutputRefused: what came back is not the arguments that were sent.

@@ -39,9 +39,9 @@ from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
 TAKE_SECONDS = 60.0
-"""How long a worker may take to get ready for its next program: forking, on a machine that has other things to do."""
+"""Seconds in which a worker must be ready for its next program: it forks, perhaps on a busy machine."""
 ANSWER_SECONDS = 15.0
-"""How long a worker may take to say that it is in order, while it may still clean up after the program before."""
+"""Seconds in which a worker must say that it is in order. It may still clean up after the previous program."""
 _SEED_BITS = 64
 _SIGKILL = 9
 
@@ -117,7 +117,7 @@ class ChannelWorker:
     @property
     def alive(self) -> bool:
         """Whether it can take another program."""
-        if not self._dead and self._lock.acquire(blocking=False):  # a worker that is busy will see for itself
+        if not self._dead and self._lock.acquire(blocking=False):  # the thread that uses a busy worker notices it
             try:
                 self._dead = self._dead or self._streams.ended
             finally:
@@ -154,7 +154,7 @@ class ChannelWorker:
             return self._outcome(program, answer)
 
     def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
-        """Run the function on arguments that are encoded already, as `call` does, and give its answer as it came.
+        """Run the function on encoded arguments, as `call` does, and return its answer undecoded.
 
         Raises:
             SandboxError: there is no answer.
@@ -271,8 +271,8 @@ class ChannelWorker:
         if not watched:
             return answer
         if answer.header["kind"] != "result":
-            if not reuse:  # nobody asks its process any more, and the sandbox would go on watching it
-                with contextlib.suppress(SandboxError):  # whoever comes next will see
+            if not reuse:  # its process is not used any more, and the sandbox would go on watching it
+                with contextlib.suppress(SandboxError):  # the next caller notices it
                     self._ask(DISMISS)
             return answer
         question = [pack({"kind": "arguments", "payload": 0})]
@@ -354,7 +354,7 @@ class ChannelWorker:
         except BaseException:
             self._end()
             raise
-        self._process.watch(at_work=bool(report.get("kept")))  # a process that stays works when it likes
+        self._process.watch(at_work=bool(report.get("kept")))  # a process that stays may work at any time
         return report
 
     def _end(self) -> None:
@@ -366,7 +366,7 @@ class ChannelWorker:
         self._process.kill()
 
     def _ended(self) -> SandboxError:
-        """Why a worker is no more that nobody expected to end."""
+        """The error for a worker that ended unexpectedly."""
         if self._killed:
             return EngineGone("The worker was ended from outside.")
         reason = self._process.exit_reason()
@@ -393,7 +393,7 @@ class ChannelWorker:
         return replies.crash(report, stderr=stderr)
 
     def _early_end(self, report: Mapping[str, Any]) -> str:
-        """Why a test run ended before its end, in words."""
+        """The reason why a test run ended early, as a sentence."""
         if report["flooded"]:
             return f"The tests wrote more than 16 MiB to {report['flooded']} and were stopped."
         return str(replies.crash(report, stderr=stable(report["stderr"], self._folder)))

@@ -31,11 +31,11 @@ _PIECES = 64
 
 
 class Expired(Exception):
-    """The program's time is over."""
+    """The program exceeded its time limit."""
 
 
 class Ended(Exception):
-    """A stream ended, so the worker is no more."""
+    """A stream ended, so the worker has ended."""
 
 
 class NotTaken(Ended):
@@ -43,14 +43,14 @@ class NotTaken(Ended):
 
 
 class Malformed(Exception):
-    """What came over a stream is not a frame that may come; the text says why."""
+    """What came over a stream is not a valid frame; the text says why."""
 
 
 OnFrame = Callable[[dict[str, Any], memoryview], None]
 
 
 class FrameReader:
-    """Reads frames from a non-blocking descriptor as bytes arrive; each payload goes into one buffer of its own."""
+    """Reads frames from a non-blocking descriptor as bytes arrive. Each payload gets its own buffer."""
 
     def __init__(self, fd: int, *, header_limit: int, payload_limit: int) -> None:
         self._fd = fd
@@ -68,7 +68,7 @@ class FrameReader:
         return self._in_length and not self._filled
 
     def read(self, on_frame: OnFrame) -> None:
-        """Take what is there and hand over every frame that is complete.
+        """Read what is available, and pass on every complete frame.
 
         Raises:
             Ended: the stream has ended.
@@ -91,7 +91,7 @@ class FrameReader:
                     break
 
     def _advance(self, on_frame: OnFrame) -> None:
-        """One part of a frame is complete: go on to the next."""
+        """Go on to the next part of a frame, when one is complete."""
         if self._in_length:
             length = int.from_bytes(self._room, "big")
             if not 2 <= length <= self._header_limit:

@@ -1,4 +1,4 @@
-"""Whether a limit of memory leaves room for a worker at all. Who set it too low is told what it takes here."""
+"""Check whether a memory limit is enough to start a worker. If not, the error says how much is needed here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autocoder_jupyter.sandbox.protocol import Limits, Program, Worker
 from autocoder_jupyter.types import OutputSpec
 
 PLENTY = 256 << 20
-"""Bytes from which on a worker that starts also takes a program, with the packages that every environment holds."""
+"""Bytes of memory with which a worker that starts can also run a program, with the packages of every environment."""
 
 STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
 """Limits that are tried to find out which one would do."""
@@ -35,7 +35,7 @@ def enough_for_spare() -> bool:
 
 
 def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
-    """Start a worker, and see to it that the failure of one with too little memory says so.
+    """Start a worker. When it fails because of too little memory, the error says so.
 
     What a worker needs hangs on the libraries of its environment, so nothing is guessed: after a failure that may be
     the memory's, workers with more are started until one runs a program.
@@ -65,7 +65,7 @@ def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
 
 
 def _proven(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
-    """A worker; one with little memory must have run a program, for which it forks, before it counts as started."""
+    """A worker. One with little memory must run a program, for which it forks, before it counts as started."""
     worker = start(limits)
     if limits.memory < PLENTY:
         try:

@@ -1,4 +1,4 @@
-"""What goes into a request: the program as JSON values, the arguments as entries and bytes."""
+"""Encode a request: the program as JSON values, the arguments as entries and bytes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def describe(program: Program) -> dict[str, Any]:
 
 
 def digest(described: Mapping[str, Any]) -> bytes:
-    """Names what `describe` gave: equal programs may share a child."""
+    """A hash of what `describe` returned: equal programs may share a child."""
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
 
 
 def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
-    """The arguments as a request carries them.
+    """Encode the arguments of a request.
 
     Raises:
         InvalidRequest: an argument that is not declared, of another type, or missing.

@@ -1,4 +1,4 @@
-"""Workers kept ready: a call borrows one, and the next call finds it warm.
+"""A pool of workers: a call borrows one, and the next call finds it warm.
 
 Workers are shared by everything with the same environment and limits, because each program runs in a fresh child. No
 thread of the pool is waited for when the kernel ends, and a worker ends with the kernel by itself.
@@ -135,7 +135,7 @@ class Pool:
                 self._give_back(kind, worker)
                 raise
             except BaseException:
-                worker.kill()  # interrupted or cancelled in the middle: nobody knows what it is doing
+                worker.kill()  # interrupted or cancelled in the middle: its state is unknown
                 self._give_back(kind, worker)
                 raise
             else:

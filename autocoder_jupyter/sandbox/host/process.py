@@ -1,4 +1,4 @@
-"""What a sandbox must provide so that the channel can make a worker of it: three byte streams, a kill, a last word.
+"""The process that a sandbox provides for a worker: three byte streams, a kill, the reason of its end.
 
 A sandbox starts `bundle.worker_command(python)` inside, with the three standard streams connected to `Process`, and
 hands the process to `channel.connect`. It needs to know nothing of what goes over the streams.
@@ -66,7 +66,7 @@ class Process(Protocol):
         ...
 
     def watch(self, at_work: bool) -> None:
-        """Hear that a request begins or has ended. A sandbox that counts by itself may rest in between."""
+        """Called when a request begins and when it has ended. A sandbox that watches limits may pause in between."""
         ...
 
     def kill(self) -> None:

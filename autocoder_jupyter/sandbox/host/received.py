@@ -1,4 +1,4 @@
-"""Values decoded from bytes on the notebook's side, and who owns the files among them."""
+"""Decode values on the notebook's side; files belong to their value and are removed with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep the values of secrets out of what a program says: a program that sees one may print it or raise it."""
+"""Redact the values of secrets in the output and the errors of a program, which may print or raise them."""
 
 from __future__ import annotations
 

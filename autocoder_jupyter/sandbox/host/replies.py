@@ -1,4 +1,4 @@
-"""From what a program sent to values or to a typed error. Everything in a header may be a lie."""
+"""Decode the answer of a program into values or a typed error. Nothing in its header is trusted."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ def seconds_of(value: object) -> float | None:
 
 
 def refused(why: str) -> OutputRefused:
-    """The error for bytes that the protocol does not allow."""
+    """The error for an answer that violates the protocol."""
     return OutputRefused("What the program sent back is not acceptable.", why=stable(why, "", 2_000))
 
 
 def program_error(header: Mapping[str, Any], *, stderr: str, folder: str) -> SandboxError:
-    """The typed error that an error frame stands for."""
+    """The typed error that an error frame describes."""
     kind = header.get("error")
     message = _text(header.get("message"), folder)
     if kind == "OutOfMemory":

@@ -71,7 +71,7 @@ class Spares(Generic[Kind]):
                     self._granting = True
 
     def close(self) -> None:
-        """Start none any more."""
+        """Start no more spares."""
         with self._changed:
             self._closed = True
             self._wish = None

@@ -62,7 +62,7 @@ class Testing:
 
     @property
     def seconds_left(self) -> float:
-        """Until the run must have ended."""
+        """Seconds until the run must have ended."""
         return self._deadline - time.monotonic()
 
     def take(self, header: dict[str, Any], payload: memoryview) -> None:

@@ -1,1 +1,1 @@
-"""The sandbox without an engine: Landlock, seccomp and namespaces hold a process on this machine."""
+"""The sandbox without a container engine: Landlock, seccomp and namespaces confine a process on this machine."""

@@ -19,7 +19,7 @@ from autocoder_jupyter.concurrency import file_locks
 PREFIX = "autocode-worker-"
 _NEEDED = {"memory", "pids"}
 _SYSTEMD = Path("/run/systemd/system")
-"""There where systemd runs the machine."""
+"""Exists where systemd manages the machine."""
 
 _SECONDS_TO_EMPTY = 5.0
 _YOUNG_SECONDS = 60.0
@@ -78,7 +78,7 @@ class ControlGroup:
         return False
 
     def end(self) -> None:
-        """Kill all that is in it, and remove it. Idempotent; never raises."""
+        """Kill all processes in it, and remove it. Idempotent; never raises."""
         deadline = time.monotonic() + _SECONDS_TO_EMPTY
         while self.path.exists() and time.monotonic() < deadline:
             with suppress(OSError):

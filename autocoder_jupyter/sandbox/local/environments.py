@@ -1,4 +1,4 @@
-"""Environments as virtual environments on this machine's disk, one a key, shared by all notebooks.
+"""Environments as virtual environments on this machine's disk: one per key, shared by all notebooks.
 
 Each is built beside its place and renamed into it, so nobody ever sees half of one; a lock file keeps two kernels from
 building the same. uv links files from its cache, so an environment costs little time and disk.

@@ -1,4 +1,4 @@
-"""One worker as the supervisor of its loading process holds it."""
+"""One forked worker, as the supervisor of its loading process watches it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Arrival:
-    """The first word on a worker: it is there."""
+    """The first report about a worker: it has been forked."""
 
     folder: str
 
@@ -78,7 +78,7 @@ class ForkedWorker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its first process is no more."""
+        """Whether its first process has ended."""
         return self._ends_within(0)
 
     @property
@@ -87,7 +87,7 @@ class ForkedWorker:
         return min(self._next_look, self._throttle.due(self._at_work))
 
     def turn(self, woken: set[int]) -> Ending | None:
-        """Do what is due; why the worker has to end, or has ended."""
+        """Do what is due. Returns why the worker has to end, or has ended."""
         if self._ended in woken:
             return self._own_end()
         if self._lifeline in woken:

@@ -1,4 +1,4 @@
-"""Find out by a real run whether the kernel holds memory and processes of a worker in a control group of its own."""
+"""Find out by a trial whether the kernel limits memory and processes of a worker by a control group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.sandbox.programs.group_trial import REFUSED
 from autocoder_jupyter.sandbox.protocol import Limits
 
 _SMALL = Limits(memory=100 << 20, processes=8)
-"""For a program that wants more of both. Nobody but the kernel counts them in its trial."""
+"""Less than the program of the trial takes. Only the kernel enforces them in the trial."""
 
 
 def usable_group(start: StartProgram, tier: Tier) -> tuple[str, str]:

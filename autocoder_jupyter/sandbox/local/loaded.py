@@ -1,4 +1,4 @@
-"""Whether a loading process is as it must be when a worker is forked from it, seen from outside.
+"""Check from outside whether a loading process is fit for forking a worker from it.
 
 It waits in the system call that forks, so that nothing changes between the look and the fork.
 """

@@ -1,4 +1,4 @@
-"""Which loading processes there are, and which of them a worker comes from."""
+"""The loading processes of this notebook, and the choice of one for a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find out by a real run by what the local sandbox holds on this machine, and say in words why not.
+"""Find out by a trial which tier of the local sandbox works on this machine, and why stronger ones do not.
 
 A program in the sandbox tries what must fail (read a canary, write beside it, reach a socket, signal the notebook) and
 what must work (write in its folder, fork). A kernel's version or a library's promise is not asked. The tiers are tried

@@ -1,4 +1,4 @@
-"""One sandboxed process tree on this machine, seen from the notebook: three streams, a kill, a last word."""
+"""One sandboxed process tree on this machine, seen from the notebook: three streams, a kill, the reason of its end."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending,
 from autocoder_jupyter.sandbox.programs import program_text
 
 END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
-"""How long the supervisor may take to kill its tree before that is done over its head.
+"""Seconds in which the supervisor must kill its tree; after that the notebook kills it.
 
-It waits for the worker's descendants, then for the worker, and has a look to end before.
+The supervisor first completes a look at the tree, then waits for the worker's descendants, then for the worker.
 """
 
 _PIPE_BYTES = 1 << 20
@@ -61,7 +61,7 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
         pass_fds=descriptors,
         env={"LANG": "C.UTF-8"},
         cwd="/",
-        start_new_session=True,  # a Ctrl-C for the kernel is none for the worker
+        start_new_session=True,  # a Ctrl-C for the kernel must not reach the worker
     )
 
 
@@ -145,7 +145,7 @@ class LocalProcess:
 
 
 def reason_of(ending: Ending) -> ExitReason:
-    """The last word of a supervisor, as the channel wants it."""
+    """The last report of a supervisor, as the channel takes it."""
     return ExitReason(
         out_of_memory=ending.limit == "memory",
         signal=ending.signal,

@@ -1,4 +1,4 @@
-"""Which processes came from one, and how to end them all. Linux only; the standard library only.
+"""The descendants of a process, and how to end them all. Linux only; the standard library only.
 
 The supervisor is a *subreaper*: whatever in its tree loses its parent becomes its own child, so nothing can leave the
 tree by forking twice.

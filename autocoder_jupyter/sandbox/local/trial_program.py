@@ -1,4 +1,4 @@
-"""A trial program in the local sandbox: how it is started, read to its end, and its end put into words."""
+"""Start a trial program in the local sandbox, read its output, and describe how it ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = 60.0
 
 
 class StartProgram(Protocol):
-    """Starts a program in the sandbox, held as a worker of that tier would be."""
+    """Starts a program in the sandbox, confined like a worker of that tier."""
 
     def __call__(self, tier: Tier, arguments: list[str], limits: Limits | None = None, group: str = "") -> LocalProcess:
         """`group` is the folder of the control group in which it gets its own; "" for none."""
@@ -30,7 +30,7 @@ def explain(reason: ExitReason, complaint: str) -> str:
 
 
 def read_all(descriptor: int) -> bytes:
-    """What comes until the stream ends.
+    """Read until the stream ends.
 
     Raises:
         TimeoutError: it does not end in time.

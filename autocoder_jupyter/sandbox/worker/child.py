@@ -1,4 +1,4 @@
-"""One forked child: how the zygote holds it, and what it does inside."""
+"""One forked child: its handle in the zygote, and the code that it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a command crosses: what a workspace holds, and what is kept of words."""
+"""Limits of a command: files of a workspace, and the part of the output that is kept."""
 
 from __future__ import annotations
 

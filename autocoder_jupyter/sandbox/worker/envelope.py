@@ -1,4 +1,4 @@
-"""What the zygote reads of a request: for whom the bytes behind it are, how many they are, and who stays."""
+"""The envelope of a request, which is all that the zygote reads of it: the program, the number of bytes, and flags."""
 
 from __future__ import annotations
 

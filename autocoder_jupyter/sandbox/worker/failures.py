@@ -1,4 +1,4 @@
-"""What is told about an exception: its kind, its place in the solution, and the solution's part of the stack."""
+"""Describe an exception: its type, its place in the solution, and the solution's frames of the traceback."""
 
 from __future__ import annotations
 

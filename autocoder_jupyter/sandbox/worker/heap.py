@@ -1,4 +1,4 @@
-"""A heap on which columns are cheap.
+"""Tune the heap for large columns.
 
 What a call costs inside is mostly first touches of fresh memory, page by page: glibc gives columns back to the system
 when they are freed, and asks for new ones. Kept, and backed by huge pages, they cost a tenth (measured: a copy of 8 MB

@@ -1,4 +1,4 @@
-"""The second lock, put on from inside and on top of whatever the sandbox does: privileges, limits, system calls.
+"""Restrict the worker from inside, in addition to the sandbox: privileges, limits, system calls.
 
 A container engine's default filter has let dangerous calls through for years at a time, and Landlock alone permits
 datagram sockets and changes of file modes. So the worker adds its own: by ctypes, with nothing compiled. Where a part

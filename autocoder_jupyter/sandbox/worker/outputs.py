@@ -1,4 +1,4 @@
-"""Whether what a function returned is what its interface declares. Nothing is cast."""
+"""Check whether the return value of a function is what its interface declares. Nothing is converted."""
 
 from __future__ import annotations
 

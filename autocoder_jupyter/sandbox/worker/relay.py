@@ -1,4 +1,4 @@
-"""What stands between a program and the host: bytes are passed on by count, and text is kept in part.
+"""Pass on bytes between a program and the host by count, and keep a part of its text output.
 
 The program holds its own pipes and never a descriptor of the host. So it cannot take another program's input, nothing
 that it writes late reaches the next call, and the host knows how many bytes belong to this one.

@@ -1,4 +1,4 @@
-"""Removing what a program wrote, however it wrote it: deeper than any path reaches, closed to its owner, full of links.
+"""Remove what a program wrote: also paths longer than PATH_MAX, folders without permissions, and links.
 
 Nobody else may change the folder meanwhile: whoever wrote it has ended. Links are removed and never followed.
 """

@@ -1,4 +1,4 @@
-"""One request on its way through a child."""
+"""Pump the bytes of one request to a child, and its answer back."""
 
 from __future__ import annotations
 

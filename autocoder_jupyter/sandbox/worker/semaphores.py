@@ -1,4 +1,4 @@
-"""Semaphores for `multiprocessing` where a program may not make named ones, as in a sandbox without `/dev/shm`.
+"""Semaphores for `multiprocessing` in a sandbox without `/dev/shm`, where named ones cannot be made.
 
 They lie in a file of the program's own folder that forked processes share. So pools, queues and locks work with the
 start method "fork". `_multiprocessing` itself stays as it is: joblib looks there, and does without processes.

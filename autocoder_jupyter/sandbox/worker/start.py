@@ -1,4 +1,4 @@
-"""The beginning of a worker: take the streams, import libraries, lock down, say ready, serve.
+"""Start a worker: take the streams, import libraries, lock down, report that it is ready, serve.
 
 Or of a loading process, which imports them and has workers forked from it (`forks`); each of these goes on from there.
 

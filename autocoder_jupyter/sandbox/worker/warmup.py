@@ -1,4 +1,4 @@
-"""Importing what programs need, and using it once, so that what loads lazily is loaded in the zygote."""
+"""Import the libraries that programs need and use them once, so that lazy parts are loaded in the zygote too."""
 
 from __future__ import annotations
 

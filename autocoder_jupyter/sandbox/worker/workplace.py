@@ -1,4 +1,4 @@
-"""The folders of programs, and what else of the sandbox a program can write: empty again before the next one starts.
+"""The folders in which a program can write. They are emptied before the next program starts.
 
 The worker keeps nothing of its own in there, so whatever a program removed, renamed or filled does not matter.
 """

@@ -1,4 +1,4 @@
-"""The host's end of a shell's command: what goes along, and what came back. Everything in an answer may be a lie."""
+"""The host's side of a shell command: encode the request, decode the answer. Nothing in an answer is trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a workspace can hold: paths that stay in it, and no more of them than its limits allow."""
+"""Check the files of a workspace: paths must stay in it, and number and size are limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as an agent reads and edits them: numbered lines, and one exact text in the place of another."""
+"""Read and edit files for an agent: numbered lines, and the replacement of one exact text by another."""
 
 from __future__ import annotations
 

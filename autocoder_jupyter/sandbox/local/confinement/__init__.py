@@ -1,4 +1,4 @@
-"""What holds a local worker: Landlock, seccomp and namespaces, straight by the kernel's own calls.
+"""Confine a local worker with Landlock, seccomp and namespaces, by direct system calls.
 
 Only the standard library, and nothing compiled. It runs in the supervisor, a process of its own with one thread,
 because a process that forks and then makes system calls of its own must have no other threads.

@@ -1,4 +1,4 @@
-"""What the kernel asks about a worker's system calls: may it have another process, signal this one, slow that one down.
+"""Answer the kernel's questions about a worker's system calls: new processes, signals and scheduling.
 
 What is looked at are numbers and nothing in memory, so nothing can change between the look and the act.
 """

@@ -1,4 +1,4 @@
-"""Start a command that is held from its first instruction on."""
+"""Start a command that is confined from its first instruction on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GO = b"go"
 
 
 class NotHeld(Exception):
-    """The command was not started, because this machine cannot hold it so; the text says which step failed."""
+    """The command was not started, because this machine cannot confine it so; the text says which step failed."""
 
 
 @dataclass(frozen=True)

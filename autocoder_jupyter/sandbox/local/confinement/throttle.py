@@ -1,4 +1,4 @@
-"""Less than a core for a process tree: it is stopped for a part of each tenth of a second."""
+"""Limit a process tree to less than one core: it is stopped for a part of each tenth of a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which a worker can be held on this machine, the strongest first; in words they are in `tiers.WORDS`."""
+"""The tiers of confinement of a worker on this machine, the strongest first; `settings.tiers.WORDS` describes them."""
 
 from __future__ import annotations
 
