@@ -1,8 +1,8 @@
-"""Say in a notebook cell what you need; get back a function that was tested on your data, in a sandbox.
+"""Describe a function in a notebook cell; get it back, tested on your data in a sandbox.
 
     %load_ext autocoder_jupyter
 
-The public names are loaded when they are first used: the extension itself imports neither pandas nor litellm.
+The public names are imported on first use, so the extension itself imports neither pandas nor litellm.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register `%%autocode` and `%autocode`, and offer a link to JupyterLab; `%load_ext` calls it."""
+    """Register `%%autocode` and `%autocode`, and open the connection to JupyterLab. `%load_ext` calls it."""
     from autocoder_jupyter.lab import connect
     from autocoder_jupyter.magics import register
 
@@ -94,7 +94,7 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Take the magics, the completer and the link away again; running jobs are cancelled."""
+    """Remove the magics, the completer and the connection, and cancel running jobs."""
     from autocoder_jupyter.lab import disconnect
     from autocoder_jupyter.magics import unregister
 

@@ -1,7 +1,7 @@
-"""What can go wrong, one exception a kind. Each says what happened, why, and what to do next.
+"""The exceptions of this package. Each message says what happened, why, and what to do next.
 
-IPython calls `_render_traceback_` instead of printing our stack, so a notebook shows two or three lines; a script
-sees the same text in an ordinary exception.
+IPython calls `_render_traceback_` instead of printing the stack, so a notebook shows two or three lines. In a script
+they are ordinary exceptions with the same text.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from autocoder_jupyter.version import DOCUMENTATION
 
 
 class AutocodeError(Exception):
-    """Base of all errors that are meant for a person.
+    """Base class of all errors that are shown to the user.
 
     Args:
         what: one sentence, what happened.
-        why: the cause, when it is known and not obvious.
-        hint: the next step, best a line that can be typed.
+        why: the cause, if it is known and not obvious.
+        hint: the next step, if possible a line that can be typed.
     """
 
     def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
@@ -33,18 +33,18 @@ class AutocodeError(Exception):
         return "\n".join(visible_block(line) for line in (self.what, self.why, self.hint) if line)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The arguments are keywords, which an exception does not pickle by itself.
+        # By default an exception does not pickle keyword arguments.
         return _revived, (type(self), self.args, self.__dict__)
 
     @classmethod
     def documentation(cls) -> str:
-        """The address of the part of *Troubleshooting* about this kind of error."""
+        """The URL of the section about this error in *Troubleshooting*."""
         return f"{DOCUMENTATION}/troubleshooting.html#{cls.__name__.lower()}"
 
     def _render_traceback_(self) -> list[str]:
         lines = (self.why, self.hint, f"More: {self.documentation()}")
         said = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))
-        # What a text of others holds beyond its first line is indented, so that it begins no line of ours.
+        # Further lines of a text are indented, so that they cannot look like lines of ours.
         return [visible_block(text).replace("\n", "\n    ") for text in said]
 
 
@@ -54,29 +54,29 @@ def _revived(kind: type[AutocodeError], args: tuple[str, ...], state: dict[str, 
     return error
 
 
-# What a person wrote
+# Requests and data
 
 
 class InvalidRequest(AutocodeError):
-    """An option, a name, a type or a value in the cell or the call cannot be understood."""
+    """An option, a name, a type or a value in the cell or the call is not valid."""
 
 
 class UnsupportedData(AutocodeError):
-    """A value cannot cross into the sandbox without being changed; the message names the column or the key."""
+    """A value cannot be sent to the sandbox without a change. The message names the column or the key."""
 
 
 class DataDrift(AutocodeError):
-    """A frame given to `run()` differs in columns or dtypes from the one that the function was built on."""
+    """A frame passed to `run()` differs in columns or dtypes from the sample of the function."""
 
 
 class ContractBroken(AutocodeError):
-    """A table does not satisfy the schema that the person demanded of it.
+    """A table does not satisfy its contract, a schema of the user.
 
     Args:
         what, why, hint: see `AutocodeError`.
-        told: the same without any value of the data.
-        name: of the input or output.
-        failure_cases: pandera's table of all rows that fail, one a line.
+        told: the message without values of the data.
+        name: the name of the input or output.
+        failure_cases: pandera's table of all rows that fail, one per line.
     """
 
     def __init__(
@@ -89,50 +89,50 @@ class ContractBroken(AutocodeError):
 
 
 class UncheckedContractWarning(UserWarning):
-    """A recorded function was called whose schema only the notebook has, so the tables were not held to it."""
+    """A recorded function was called without its contract, because only the notebook has the schema."""
 
 
 class DriftWarning(UserWarning):
-    """A frame given to `run()` differs from the one that the function was built on in columns that it does not read."""
+    """A frame passed to `run()` differs from the sample of the function, but only in columns that it does not read."""
 
 
 class EarlierVersionWarning(UserWarning):
-    """A call was answered by the function from before, because the newer run of that name has none (yet)."""
+    """A call used the last good function, because the newer run of that name is not done or failed."""
 
 
 # The language model
 
 
 class ModelError(AutocodeError):
-    """The language model could not be asked, or its answer cannot be used."""
+    """The language model could not be asked, or its answer is not usable."""
 
 
 class AuthenticationFailed(ModelError):
-    """No key, or one that the provider refuses. Never retried."""
+    """The key is missing, or the provider refuses it. Not retried."""
 
 
 class UnknownModel(ModelError):
-    """The provider does not know the model. Never retried."""
+    """The provider does not know the model. Not retried."""
 
 
 class ModelUnavailable(ModelError):
-    """Rate limits, overload, timeouts or lost connections that outlasted the retries."""
+    """Rate limits, overload, timeouts or lost connections continued after all retries."""
 
 
 class UnusableAnswer(ModelError):
-    """The answer stayed incomplete or unparsable after the repair rounds."""
+    """The answer was incomplete or not parsable, also after the model was asked to repair it."""
 
 
 class Locked(ModelError):
-    """The model would have to be asked, and was not to be. `why` says what is not as it was recorded."""
+    """The model is needed, but `--locked` forbids to ask it. `why` says what differs from the record."""
 
 
 class BudgetSpent(AutocodeError):
-    """Iterations, tokens, money or seconds are used up.
+    """A limit on attempts, tokens, cost or seconds is reached.
 
     Args:
         what, why, hint: see `AutocodeError`.
-        limit: the setting that says how much there is, such as `max_cost`.
+        limit: the setting of the limit, such as `max_cost`.
     """
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", limit: str = "") -> None:
@@ -144,27 +144,27 @@ class BudgetSpent(AutocodeError):
 
 
 class SandboxError(AutocodeError):
-    """Base of what a sandbox can report."""
+    """Base class of the errors of a sandbox."""
 
 
 class SandboxUnavailable(SandboxError):
-    """No sandbox can be used here. Generated code is never run without one."""
+    """No sandbox works here. Generated code never runs without one."""
 
 
 class EngineGone(SandboxError):
-    """The sandbox stopped answering for reasons outside the program (daemon restarted, container removed)."""
+    """The sandbox stopped for a reason outside of the program, such as a restarted daemon or a removed container."""
 
 
 class SandboxTimeout(SandboxError):
-    """The program ran longer than allowed; its whole process tree was killed."""
+    """The program exceeded its time limit. All its processes were killed."""
 
 
 class OutOfMemory(SandboxError):
-    """The program needed more memory than allowed."""
+    """The program exceeded its memory limit."""
 
 
 class SandboxCrash(SandboxError):
-    """The interpreter died: a signal, or an exit in the middle of a call. `signal` is its number, if any."""
+    """The interpreter died by a signal, or exited during a call. `signal` is the number of the signal, if any."""
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", signal: int | None = None) -> None:
         super().__init__(what, why=why, hint=hint)
@@ -172,23 +172,23 @@ class SandboxCrash(SandboxError):
 
 
 class OutputRefused(SandboxError):
-    """What came back is too large, malformed or not what the protocol allows."""
+    """The output of the program is too large, malformed, or violates the protocol."""
 
 
 class WrongType(SandboxError):
-    """The function returned something else than its declared outputs."""
+    """The function did not return its declared outputs."""
 
 
 class SolutionError(SandboxError):
-    """The function itself raised.
+    """The function raised an exception.
 
     Args:
         what: a sentence with the exception's type and message.
-        exception_type: qualified name of what was raised.
-        line: line number in the solution where it came from, 1-based; None when outside of it.
+        exception_type: qualified name of the exception's type.
+        line: the line of the solution that raised it, 1-based; None if it is outside of the solution.
         source: the text of that line.
-        stderr: the end of what the program wrote to standard error.
-        traceback: the traceback inside the sandbox, ours left out.
+        stderr: the end of the program's standard error.
+        traceback: the traceback inside the sandbox, without frames of this package.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class SolutionError(SandboxError):
 
 
 class PackageError(SandboxError):
-    """An environment cannot be made. `package` is the distribution at fault, when one is."""
+    """An environment cannot be created. `package` is the distribution that caused it, if one did."""
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", package: str | None = None) -> None:
         super().__init__(what, why=why, hint=hint)
@@ -220,29 +220,29 @@ class PackageError(SandboxError):
 
 
 class PackageRefused(PackageError):
-    """A person declined a package, or policy forbids it (no wheel, a path or a URL instead of a name)."""
+    """The user declined a package, or it is not allowed: it has no wheel, or is given by a path or a URL."""
 
 
-# The life of a job
+# Jobs
 
 
 class GenerationFailed(AutocodeError, ValueError):
-    """A generation ended without a function that can be trusted; the best attempt is on the result.
+    """A generation ended without a function that passed. The result has the best attempt.
 
-    Also a ValueError, which is what Flyte raises here.
+    It is also a ValueError, which Flyte raises in this case.
     """
 
 
 class Cancelled(AutocodeError):
-    """Somebody cancelled, or a newer run of the same cell took over."""
+    """The job was cancelled by the user, or by a newer run of the same cell."""
 
 
 @contextlib.contextmanager
 def writing(what: str, place: Path) -> Iterator[None]:
-    """Around all that writes `what` to `place`.
+    """Convert an OSError of writing `what` to `place` into an InvalidRequest.
 
     Raises:
-        InvalidRequest: it cannot be written there: no permission, no room, a file where a folder must be.
+        InvalidRequest: it cannot be written: no permission, no space, or a file in place of a folder.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a person asked for: a frozen record that goes down through the house, with the settings (`settings/config`)."""
+"""The request of a user: an immutable record that all stages get, together with the settings (`settings/config`)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, R
 
 @dataclass(frozen=True)
 class Earlier:
-    """The version that a request starts from.
+    """The version that a refinement starts from.
 
     Args:
         version: its id.
-        request_key: names the request that it was made for.
+        request_key: the key of its request.
         plan: its interface and assumptions.
         code: its module.
-        tests: its test module, of several the one whose writer saw no code; "" when it has none.
-        agent_tests: the test module of an agent that wrote the code too; "" when it has none.
-        evidence: what its success rested on.
+        tests: its test module; if it has two, the one that was written without the code. "" if it has none.
+        agent_tests: the test module of an agent that also wrote the code; "" if there is none.
+        evidence: the evidence of its success.
     """
 
     version: str
@@ -43,7 +43,7 @@ class Earlier:
 
     @classmethod
     def of(cls, report: Report) -> Earlier:
-        """A version that has a plan and code."""
+        """From the report of a version that has a plan and code."""
         assert report.plan is not None and report.solution is not None
         key = report.request_key or report.run_id
         tests, agent_tests = report.blind_tests or report.tests, report.tests if report.blind_tests else ""
@@ -52,13 +52,13 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Example:
-    """An input, and what the function must give for it.
+    """Inputs, and the expected outputs.
 
     Args:
-        text: as the person wrote it; names the example.
-        given: (name of the input, value); the name is "" where the person left it to the order of the inputs. What is
-            not given is the sample's, or the default.
-        expected: (name of the output, value), likewise.
+        text: the example as the user wrote it.
+        given: (name of the input, value); the name is "" if inputs are given by position. An input that is not given
+            has the value of the sample, or its default.
+        expected: (name of the output, value); the name is "" likewise.
     """
 
     text: str
@@ -68,13 +68,13 @@ class Example:
 
 @dataclass(frozen=True)
 class Contract:
-    """A pandera schema that a table must satisfy: code of the person's own, which runs in the notebook's process.
+    """A pandera schema that a table must satisfy. It is code of the user and runs in the notebook's process.
 
     Args:
-        given: the schema or the `DataFrameModel`, as the person passed it.
-        record: its content as JSON, checks of the person's own by their source.
-        text: the same for the model.
-        source: pandera code that defines it as `schema`; "" where it cannot be written.
+        given: the schema or the `DataFrameModel`, as the user passed it.
+        record: its content as JSON; custom checks by their source.
+        text: a description for the language model.
+        source: pandera code that defines it as `schema`; "" if it cannot be expressed as code.
     """
 
     given: Any = field(repr=False, compare=False)
@@ -84,7 +84,7 @@ class Contract:
 
     @property
     def title(self) -> str:
-        """What the schema is called."""
+        """The name of the schema."""
         return str(self.record.get("name") or "its schema")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -58,43 +58,43 @@ class Constructor(AgentConfig):
         """Check and freeze the settings.
 
         Args:
-            name: what the agent is called, in its `repr` and in the journal.
+            name: name of the agent, in its `repr` and in the journal.
             model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`.
             api_key: NAME of the environment variable that holds the key; the provider's usual one by default.
-            backend: who writes: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK.
-            agent_max_turns: turns of the Claude backend; without effect on the loop of this package.
-            blind_tests: `on` has tests written that the Claude backend does not see, beside its own; likewise.
+            backend: what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent
+                SDK.
+            agent_max_turns: maximum number of turns of the Claude backend; no effect with other backends.
+            blind_tests: `on` adds tests that the Claude backend does not see; no effect with other backends.
             base_packages: installed in every environment, such as `"scikit-learn>=1.5"`.
             packages_from: path of a pylock.toml (PEP 751); its versions and hashes are in every environment.
-            max_iterations: attempts (code, tests, run) at most; 1 when tests are skipped.
-            max_cost: US dollars at most for one generation.
+            max_iterations: maximum number of attempts (code, tests, run); 1 if tests are skipped.
+            max_cost: maximum cost of one generation in US dollars.
             timeout: seconds (or a timedelta) for one run in the sandbox; 120 by default.
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             skip_tests: write no tests and run none.
             second_opinion: `on` has an independent second solution written and compared with the function.
-            cache: `auto` replays model answers from the journal, `override` asks anew, `disable` records nothing.
-            locked: ask no model; what the journal has no answer to raises `Locked`.
-            sandbox: `docker`, `local`, or `auto` for the best that answers.
-            sandbox_minimum: `docker`, `full`, `landlock`, `namespaces` or `any`: in a sandbox that holds less, nothing
-                runs.
+            cache: `auto` replays model answers from the journal, `override` asks again, `disable` records nothing.
+            locked: ask no model; a question without an answer in the journal raises `Locked`.
+            sandbox: `docker`, `local`, or `auto` for the strongest that works.
+            sandbox_minimum: the weakest sandbox that is accepted: `docker`, `full`, `landlock`, `namespaces` or `any`.
             share: `rows`, `stats` or `schema`: how much of the data the model may see.
-            hide: columns of the samples that the model is not told of; the function gets them all the same.
-            mask: columns of the samples of which the model is told no value.
+            hide: columns of the samples that are hidden from the model; the function still gets them.
+            mask: columns of the samples whose values are hidden from the model.
             block_network: no network while generated code runs.
-            ask: let the plan put up to three questions before any code; `generate(answer=…)` answers them.
+            ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.
             api_base: address of the model's service, for proxies and local models.
-            litellm_params: passed to every call of the model; wins over our own values.
+            litellm_params: passed to every call of the model; overrides the values of this package.
             log: file to which the events of generations are written as JSON lines, masked; none by default.
-            system_prompt: takes the place of our instructions to the writer of code; the output rules are appended.
+            system_prompt: replaces the default instructions for writing code; the output rules are appended.
             max_sample_rows: rows (of a table 8 in a question), or lines of a text file, that the model may see.
-            max_tokens: tokens, in and out, at most for one generation.
-            max_seconds: wall-clock seconds at most for one generation.
+            max_tokens: maximum number of tokens of one generation, input and output.
+            max_seconds: maximum wall-clock seconds of one generation.
             env_vars: environment variables of the sandbox.
             secrets: names of environment variables of the notebook, or `Secret`, that the sandbox may see.
             image_config: registry, Python version and base image of Docker images.
-            approved_packages: distributions, and Debian packages as `"apt:libpq5"`, that need no further consent.
-            sandbox_retries: how often a sandbox that died for reasons outside the program is started again.
+            approved_packages: distributions, and Debian packages as `"apt:libpq5"`, that are installed without asking.
+            sandbox_retries: how often a sandbox is started again after it died for a reason outside the program.
 
         Raises:
             InvalidRequest: a value that a setting cannot have; it names the setting.

@@ -1,4 +1,4 @@
-"""Schemas of pandera that run: of samples, from what was recorded of them, and those that a person demands to hold.
+"""pandera schemas: those of samples, built from records, and the contracts of the user.
 
-The only room that imports pandera, and only where a schema is made or applied.
+This is the only package that imports pandera, and only when a schema is built or applied.
 """

@@ -1,8 +1,8 @@
-"""A contract applied to a table: all rules at once, and one error that names the worst of what fails.
+"""Validate tables against contracts: all rules at once, and one error that names the worst violations.
 
-A schema is code of the person's own, so it runs here, in the notebook's process. What it is applied to has come back
-from the sandbox as data. What pandera gives is what counts from then on: with `coerce` other dtypes, with
-`strict="filter"` fewer columns.
+A schema is code of the user, so it runs in the notebook's process. The tables have come back from the sandbox as data.
+The table that pandera returns is used from then on: with `coerce` it has other dtypes, with `strict="filter"` fewer
+columns.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _MOST_ROWS = 3
 _CELL = 40
 
 _STRING = re.compile(r"string\[pyarrow\]")
-"""How pandera writes pandas' own `str`."""
+"""pandera's name for the dtype `str` of pandas."""
 
 _DTYPE = re.compile(
     r"bool(ean)?|object|category|str(ing)?|(u?int|U?Int|[fF]loat|complex)\d{1,3}|(datetime|timedelta)64\[\w+\]"
 )
-"""A name that can stand in words that may hold no value of the data."""
+"""A name that is safe in a message without values of the data."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One rule that does not hold.
+    """One violated rule.
 
     Args:
-        column: that it is about; "" for the whole table.
-        is_known: whether the contract names this column, so that its name is no value of the data.
+        column: the column; "" for a rule of the whole table.
+        is_known: whether the contract names this column, so that its name is not a value of the data.
         check: the rule.
-        rows: how many rows fail; 0 where it is about no row.
-        first: the first of them, by index label and value; where it is about no row, what pandera names instead.
-        is_plain: whether that is nothing but names of the contract.
+        rows: how many rows fail; 0 if the rule is not about rows.
+        first: the first of them, as index label and value; for a rule that is not about rows, what pandera reports.
+        is_plain: whether `first` contains only names of the contract.
     """
 
     column: str
@@ -70,13 +70,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class Breach:
-    """What does not hold of a table.
+    """The violations of one table.
 
     Args:
-        name: of the input or output.
-        title: what the schema is called.
-        rows: of the table.
-        violations: the worst first.
+        name: the name of the input or output.
+        title: the name of the schema.
+        rows: the number of rows of the table.
+        violations: the violated rules, worst first.
         failure_cases: pandera's own table of them.
     """
 
@@ -87,13 +87,13 @@ class Breach:
     failure_cases: Any = None
 
     def words(self, *, values: bool) -> str:
-        """The worst rules, a line each; without values of the data where they may not be seen."""
+        """The worst violations, one per line, with or without values of the data."""
         lines = [violation.line(self.rows, values=values) for violation in self.violations[:_MOST_RULES]]
         more = len(self.violations) - _MOST_RULES
         return "\n".join([*lines, *([f"and {more} more rule{'s' if more > 1 else ''}"] if more > 0 else [])])
 
     def error(self, what: str, hint: str) -> ContractBroken:
-        """As it is raised to the person, who sees all of it."""
+        """The exception for the user, with values of the data."""
         return ContractBroken(
             what,
             why=self.words(values=True),
@@ -105,15 +105,15 @@ class Breach:
 
 
 def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
-    """Hold a table to a contract.
+    """Validate a table against a contract.
 
     Args:
-        name: of the input or output.
-        contract: what it must satisfy.
+        name: the name of the input or output.
+        contract: the contract.
         table: a DataFrame or Series; it is not changed.
 
     Returns:
-        The table as pandera gives it back, or the table itself and what does not hold.
+        The table that pandera returned and None, or the original table and its violations.
     """
     schema, pa = built(name, contract.given), pandera()
     try:
@@ -130,14 +130,14 @@ def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Brea
 
 
 def _raised(name: str, contract: Contract, table: Any, error: Exception) -> Breach:
-    """What fails where the schema itself raised: in a check or a parser of the person's own."""
+    """The violation if the schema itself raised an exception, for example in a custom check."""
     said = (("", f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 300)}"),)
     return Breach(name, contract.title, len(table), (Violation("", True, "the schema raised an exception", 0, said),))
 
 
 @contextlib.contextmanager
 def _switched_on() -> Iterator[None]:
-    """Whatever PANDERA_VALIDATION_ENABLED says: evidence that a schema holds must rest on a look at the rows."""
+    """Enable validation, also if PANDERA_VALIDATION_ENABLED switches it off: the evidence needs a real check."""
     from pandera.config import ValidationDepth, config_context
 
     with config_context(validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA):
@@ -173,7 +173,7 @@ def _rule(check: str, named: Mapping[str, str]) -> str:
 
 
 def _check_texts(schema: Any) -> dict[str, str]:
-    """How we say a check, by how pandera does, whose words may hold a set in any order."""
+    """Our text of each check by pandera's text. The order of a set in pandera's text is not stable."""
     parts = [schema, *getattr(schema, "columns", {}).values()]
     index = getattr(schema, "index", None)
     parts += getattr(index, "indexes", None) or ([index] if index is not None else [])
@@ -195,11 +195,13 @@ def _cell(value: Any) -> str:
 
 
 def with_checked_samples(request: Request) -> Request:
-    """A request whose contracts fit what it declares, with samples that satisfy theirs and are as these give them back.
+    """Check that the contracts of a request fit its inputs and outputs, and validate the samples.
+
+    Returns the request with the samples that pandera returned.
 
     Raises:
-        InvalidRequest: a contract names no table of the request.
-        ContractBroken: a sample does not satisfy its own.
+        InvalidRequest: a contract does not name a table of the request.
+        ContractBroken: a sample does not satisfy its contract.
     """
     if not request.contracts:
         return request
@@ -231,10 +233,10 @@ def _require_fit(name: str, kind: str, kinds: Mapping[str, str]) -> None:
 
 
 def checked_input(name: str, contract: Contract, table: Any) -> Any:
-    """An input as its contract gives it back.
+    """Validate an input. Returns the table that pandera returned.
 
     Raises:
-        ContractBroken: it does not satisfy it; nothing ran.
+        ContractBroken: the input does not satisfy its contract. Nothing was run.
     """
     accepted, breach = apply_contract(name, contract, table)
     if breach is not None:
@@ -246,10 +248,10 @@ def checked_input(name: str, contract: Contract, table: Any) -> Any:
 
 
 def checked_outputs(function: str, contracts: Mapping[str, Contract], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs of a call as their contracts give them back.
+    """Validate the outputs of a call. Returns them with the tables that pandera returned.
 
     Raises:
-        ContractBroken: one does not satisfy its own; the first is named.
+        ContractBroken: an output does not satisfy its contract; the error is about the first one.
     """
     result = dict(values)
     for name in (name for name in values if name in contracts):
@@ -264,10 +266,10 @@ def checked_outputs(function: str, contracts: Mapping[str, Contract], values: Ma
 
 
 def records(contracts: Mapping[str, Contract]) -> dict[str, Mapping[str, Any]]:
-    """The content of contracts, by name, for keys and records."""
+    """The records of contracts, by name, for keys and files."""
     return {name: contract.record for name, contract in contracts.items()}
 
 
 def names(contracts: Mapping[str, Contract], tables: Sequence[str]) -> tuple[str, ...]:
-    """Those of these tables that have a contract, in their own order."""
+    """The names of the tables that have a contract, in the order of the tables."""
     return tuple(name for name in tables if name in contracts)

@@ -1,6 +1,6 @@
-"""What a schema of a person's own demands: as JSON for the key of a request, and as text for the model.
+"""Describe a contract: as JSON for the key of a request, and as text for the model.
 
-Equal schemas give equal records, in every process: no address, no order of a set, no object that is not a plain value.
+Equal schemas give equal records in every process. So a record has no memory address, no set order and no objects.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LONGEST_SOURCE = 4_000
 
 
 def record_of(given: Any, schema: Any) -> dict[str, Any]:
-    """The content of a schema.
+    """The content of a schema as JSON.
 
     Args:
-        given: what the person passed; of a model, whose methods are checks, the source is kept.
+        given: what the user passed. The source of a model is recorded, because its methods are checks.
         schema: the schema object.
     """
     methods = _methods(given) if isinstance(given, type) else {}
@@ -32,7 +32,7 @@ def record_of(given: Any, schema: Any) -> dict[str, Any]:
     common["parsers"] = [_source(parser._parser_fn) for parser in _listed(schema.parsers)]
     if not hasattr(schema, "columns"):
         parts = {**common, "kind": "Series", "columns": [_column("None", schema)], "index": _index(schema.index)}
-        parts["checks"] = []  # they stand with the one column
+        parts["checks"] = []  # the checks of a SeriesSchema are recorded with its column
     else:
         columns = [_column(label_literal(label), column) for label, column in schema.columns.items()]
         options = {
@@ -84,7 +84,7 @@ def _checks(checks: Any) -> list[dict[str, Any]]:
 
 
 def check_record(check: Any) -> dict[str, Any]:
-    """One check: of pandera's own its arguments, of the person's own its source."""
+    """One check: a built-in check by its arguments, a custom check by its source."""
     is_native = check.is_builtin_check(check.name) and not check.groupby
     arguments = dict(check._check_kwargs or check.statistics or {}) if is_native else {}
     options = ("element_wise", "ignore_na", "raise_warning", "groupby", "groups")
@@ -100,7 +100,7 @@ def check_record(check: Any) -> dict[str, Any]:
 
 
 def check_text(check: Mapping[str, Any]) -> str:
-    """A check in a few words: `in_range(min_value=0, max_value=1)`, or what its author calls it."""
+    """A short text of a check: `in_range(min_value=0, max_value=1)`, or the title that its author gave it."""
     if check["arguments"] is None:
         return str(check["error"] or check["name"])
     shown = (f"{name}={_shown(value)}" for name, value in check["arguments"].items())
@@ -114,7 +114,7 @@ def _shown(value: Any) -> str:
 
 
 def _source(function: Callable[..., Any]) -> str:
-    """The source of a check; without one, as in `exec`, what its code does."""
+    """The source of a check. If there is none, as after `exec`, its bytecode."""
     try:
         return textwrap.dedent(inspect.getsource(function)).strip()[:_LONGEST_SOURCE]
     except (OSError, TypeError):
@@ -123,7 +123,7 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def _methods(model: type) -> dict[str, str]:
-    """The source of the methods of a model, in which its checks and parsers stand."""
+    """The source of the methods of a model, which contain its checks and parsers."""
     found: dict[str, str] = {}
     for kind in model.__mro__:
         if kind.__module__.partition(".")[0] in ("pandera", "builtins", "typing"):
@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether `_plain` of it means the same to a check."""
+    """Whether a check has the same result with the `_plain` form of a value."""
     if isinstance(value, list | tuple | set | frozenset):
         return all(map(_is_literal, value))
     return value is None or isinstance(value, bool | int | float | str | re.Pattern)
@@ -169,7 +169,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """What a schema demands, a line each."""
+    """The rules of a schema, one per line."""
     columns = record["columns"]
     lines = [f"- {line}" for line in _of_table(record)]
     lines += [f"- column {column['label']}: {_demands(column)}" for column in columns[:_MOST_COLUMNS]]
@@ -219,7 +219,7 @@ def _told(check: Mapping[str, Any]) -> str:
 
 
 def _sources(record: Mapping[str, Any]) -> Iterable[str]:
-    """The source of checks that are no methods of a model, where it can be read."""
+    """The source of checks that are not methods of a model, if it is available."""
     if record["methods"]:
         return
     for part in (record, *record["columns"], *record["index"]):

@@ -1,4 +1,4 @@
-"""pandera, imported when a schema is needed, with one clear sentence where it is missing or too old."""
+"""Import pandera when a schema is needed, with a clear error if it is missing or too old."""
 
 from __future__ import annotations
 

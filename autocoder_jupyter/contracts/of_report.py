@@ -1,4 +1,4 @@
-"""The schemas of the samples of a report, as objects and as source. Light while there are none."""
+"""The schemas of the samples of a report, as objects and as source. pandera is imported only if there are any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def schemas_of(report: Report) -> Mapping[str, Any]:
 
 
 def sources_of(report: Report) -> Mapping[str, str] | None:
-    """See `CodeGenEvalResult.generated_schemas`; of a report from before, what stands in it."""
+    """See `CodeGenEvalResult.generated_schemas`. For an older report, the source that was recorded in it."""
     if not report.sample_schemas:
         return report.generated_schemas
     from autocoder_jupyter.contracts.sample_schema import source_of

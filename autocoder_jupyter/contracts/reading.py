@@ -1,4 +1,4 @@
-"""What a person passes as a contract: a schema of pandera, or a `DataFrameModel`; nothing for polars."""
+"""Read a contract from a pandera schema or a `DataFrameModel`. Schemas for polars are refused."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _KINDS = {"DataFrameSchema": "DataFrame", "DataFrameModel": "DataFrame", "Series
 
 
 def backend_of(value: object) -> str:
-    """Of a schema of pandera the library of its tables, `pandas` or `polars` for instance; "" for all else.
+    """The library of a schema's tables, such as `pandas` or `polars`; "" if the value is not a pandera schema.
 
-    pandera is not imported: who has a schema has it.
+    pandera is not imported: if there is a schema, it is imported already.
     """
     for kind in _classes(value):
         room, _, rest = kind.__module__.partition(".api.")
@@ -26,7 +26,7 @@ def backend_of(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """`DataFrame` or `Series`: what a schema of pandera is about."""
+    """`DataFrame` or `Series`: the type of table that a pandera schema describes."""
     return next(_KINDS[kind.__name__] for kind in _classes(value) if kind.__name__ in _KINDS)
 
 
@@ -35,16 +35,16 @@ def _classes(value: object) -> tuple[type, ...]:
 
 
 def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Contract:
-    """A contract of what a person passed.
+    """The contract from a value that the user passed.
 
     Args:
         place: where it was written, such as `--contract monthly=@Model`.
-        name: of the input or output.
-        value: what was passed.
-        is_output: whether it is demanded of what the function returns.
+        name: the name of the input or output.
+        value: the value.
+        is_output: whether it is the contract of an output.
 
     Raises:
-        InvalidRequest: it is no schema of pandas tables, cannot be built, or pandera is missing or too old.
+        InvalidRequest: it is not a schema of pandas tables, cannot be built, or pandera is missing or too old.
     """
     backend = backend_of(value)
     if not backend:

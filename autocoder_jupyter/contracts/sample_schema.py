@@ -1,4 +1,4 @@
-"""The schema object of a sample, made of its record. Nothing in a record is run: it may come from a stranger's file."""
+"""Build the schema object of a sample from its record. Nothing in a record is executed, because it is not trusted."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _DTYPE = re.compile(
     r"bool|object|category|str|string|boolean|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64|128)|Float(32|64)"
     r"|complex(64|128)|string\[\w+\]|period\[[\w-]+\]|(datetime64|timedelta64)\[\w+(, [\w/+:-]+)?\]"
 )
-"""What a record may name as a dtype: of all else nobody knows what a library makes of it."""
+"""The dtypes that a record may contain. Other names are refused, because a library could interpret them in any way."""
 
 
 def schema_of(name: str, record: Mapping[str, Any]) -> Any:
-    """A `DataFrameSchema` or `SeriesSchema` that holds new tables to what a sample showed.
+    """A `DataFrameSchema` or `SeriesSchema` with the properties of a sample.
 
-    Its `metadata["autocode"]` names the constraints that are not in it: `broken`, those that the sample violates, and
-    `left_out`, those that no check of pandera's says.
+    Its `metadata["autocode"]` lists the constraints that are not in it: those that the sample violates (`broken`), and
+    those that pandera cannot express (`left_out`).
 
     Args:
-        name: of the sample.
+        name: the name of the sample.
         record: a `TableSchema` as JSON.
 
     Raises:
-        InvalidRequest: the record holds what no sample gives, or pandera is missing.
+        InvalidRequest: the record is not valid, or pandera is missing.
     """
     schema, pa = _read(name, record), pandera()
     try:
@@ -50,10 +50,10 @@ def schema_of(name: str, record: Mapping[str, Any]) -> Any:
 
 
 def source_of(name: str, record: Mapping[str, Any]) -> str:
-    """The same schema as source, for a person to read. See `data.schema_source`.
+    """The same schema as source code. See `data.schema_source`.
 
     Raises:
-        InvalidRequest: the record holds what no sample gives.
+        InvalidRequest: the record is not valid.
     """
     schema = _read(name, record)
     try:
@@ -145,10 +145,10 @@ def _bound(value: Scalar | None, zone: str) -> Any:
 
 
 def _label(literal: str) -> Any:
-    """The name of a column that a literal stands for: a text, a number, a moment, a tuple of these; None of a Series.
+    """The column label of a literal: a text, a number, a timestamp, or a tuple of these; None for a Series.
 
     Raises:
-        ValueError, SyntaxError: it is something else.
+        ValueError, SyntaxError: it is not a label.
     """
     return _value(parse_expression(literal))
 

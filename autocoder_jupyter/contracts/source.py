@@ -1,4 +1,4 @@
-"""A contract as pandera code, for a script that stands alone; only where all that it demands can be written down."""
+"""Write a contract as pandera code for an exported script, if all its rules can be expressed as code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ _PLAIN_OPTIONS = {"element_wise": False, "ignore_na": True, "raise_warning": Fal
 
 
 def source_of(record: Mapping[str, Any]) -> str:
-    """An expression that makes the schema of a record, with pandera as `pa`; "" where it holds code of the person's own
-    or a value that has no literal.
+    """An expression for the schema of a record, with pandera imported as `pa`.
+
+    Returns "" if the schema has custom checks or a value without a literal.
     """
     parts = (record, *record["columns"], *record["index"])
     if any(not _is_plain(check) for part in parts for check in part["checks"]):

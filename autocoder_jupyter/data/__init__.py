@@ -1,1 +1,1 @@
-"""What the model is told about the data, and how data crosses into a sandbox and back."""
+"""Describe data for the model: profiles, samples, schemas, constraints and drift."""

@@ -1,4 +1,4 @@
-"""The bytes of a file as a reader will see them: decompressed, with their encoding, counted line by line."""
+"""Read the bytes of a file as a reader sees them: decompressed, with their encoding, line by line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff",
 
 
 def compression_of(path: Path) -> str:
-    """`gzip`, `bz2`, `xz` or "", from the first bytes and not from the name."""
+    """`gzip`, `bz2`, `xz` or "", detected from the first bytes, not from the name."""
     with path.open("rb") as file:
         magic = file.read(6)
     return next((name for start, name, _ in _COMPRESSIONS if magic.startswith(start)), "")
@@ -40,7 +40,7 @@ def read_head(path: Path, compression: str) -> bytes:
 
 
 def encoding_of(head: bytes) -> str | None:
-    """`utf-8`, `utf-8-sig`, `utf-16`, `cp1252`, or None for bytes that are no text."""
+    """`utf-8`, `utf-8-sig`, `utf-16`, `cp1252`, or None if the bytes are not text."""
     for mark, name in _MARKS:
         if head.startswith(mark):
             return name
@@ -60,12 +60,12 @@ def encoding_of(head: bytes) -> str | None:
 
 
 def decode(raw: bytes, encoding: str) -> str:
-    """Text; bytes that have no meaning become a replacement character."""
+    """The text. Invalid bytes become a replacement character."""
     return raw.decode(encoding, "replace")
 
 
 def lines_of(path: Path, compression: str, encoding: str) -> Iterator[bytes]:
-    """Lines as bytes, each cut at a megabyte, so that a file of one line costs no memory. Line ends are kept."""
+    """Lines as bytes, with their line ends. Each is truncated at one megabyte, to limit the memory."""
     with open_bytes(path, compression) as file:
         if encoding == "utf-16":
             for text in file.read().decode("utf-16", "replace").splitlines(keepends=True):
@@ -78,7 +78,7 @@ def lines_of(path: Path, compression: str, encoding: str) -> Iterator[bytes]:
 
 
 def count_records(path: Path, compression: str, encoding: str, quoted: bool) -> int:
-    """Lines that hold something. With `quoted`, a line break between double quotes does not end a record.
+    """The number of lines that are not empty. With `quoted`, a line break between double quotes does not end a record.
 
     Cost: one pass over the file, about a second for 5 million lines.
     """

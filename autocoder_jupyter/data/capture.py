@@ -1,4 +1,4 @@
-"""Take hold of a value of the notebook so that later edits of it change nothing."""
+"""Capture a value of the notebook, so that later changes of the variable have no effect."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from autocoder_jupyter.types import Dir, File
 
 
 def capture(value: Any) -> Any:
-    """A private hold on a sample, made on the thread that owns it.
+    """A private copy of a sample. Call it on the thread that owns the value.
 
     With copy-on-write (always on in pandas 3, an option in pandas 2) a shallow copy is enough: it takes no time at
-    any size, and whoever writes to the frame afterwards writes to a new block. Without copy-on-write the data are
-    copied (40 ms for 1 million rows by 20 columns).
+    any size, and a later write to the frame goes to a new block. Without copy-on-write the data are copied (40 ms
+    for 1 million rows by 20 columns).
 
-    Two kinds of edit still reach a captured frame, and would reach a deep copy of pandas just as well in the first
-    case: changing a list or dict *inside* a cell in place, and writing into a numpy array that a frame was made
-    from with `copy=False`.
+    Two kinds of change still reach a captured frame: changing a list or dict *inside* a cell in place (which would
+    also reach a deep copy of pandas), and writing into a numpy array from which the frame was made with
+    `copy=False`.
 
     Args:
         value: a DataFrame, a Series, a `File` or a `Dir`; or a table of another library (`foreign`), which is
             converted.
 
     Raises:
-        InvalidRequest: anything else, or a path where there is no such file or folder.
+        InvalidRequest: the value has another type, or the file or folder does not exist.
     """
     if isinstance(value, pd.DataFrame | pd.Series):
         return with_original_kind(value.copy(deep=not _copy_on_write()), original_kind(value))
@@ -45,10 +45,10 @@ def capture(value: Any) -> Any:
 
 
 def require_plain(name: str, value: Any) -> None:
-    """Refuse a subclass of DataFrame or Series: what it holds besides would be lost on its way, unsaid.
+    """Refuse a subclass of DataFrame or Series, because its additional data would be lost silently.
 
     Raises:
-        InvalidRequest: with the variable's name in it.
+        InvalidRequest: it is a subclass; the message names the variable.
     """
     plain = next((kind for kind in (pd.DataFrame, pd.Series) if isinstance(value, kind)), None)
     if plain is None or type(value) is plain:
@@ -56,7 +56,7 @@ def require_plain(name: str, value: Any) -> None:
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}".removeprefix("__main__.")
     way_out = f"{name} = pd.{plain.__name__}({name})"
     if plain is pd.DataFrame and callable(getattr(value, "to_wkt", None)):
-        way_out = f"{name} = {name}.to_wkt()"  # of GeoPandas: geometries cross as text only
+        way_out = f"{name} = {name}.to_wkt()"  # GeoPandas: geometries can only be sent as text
     raise InvalidRequest(
         f"{name} is a {kind}, and only a plain {plain.__name__} can be sent into the sandbox.",
         hint=f"Write for instance {way_out}, then run the cell again.",
@@ -64,10 +64,10 @@ def require_plain(name: str, value: Any) -> None:
 
 
 def captured_value(value: Any) -> Any:
-    """A private hold on a value of an example: data as samples are captured, plain values copied.
+    """A private copy of a value of an example: data are captured like samples, other values are copied.
 
     Raises:
-        InvalidRequest: a file or folder that is not there.
+        InvalidRequest: a file or folder does not exist.
     """
     is_data = isinstance(value, pd.DataFrame | pd.Series | File | Dir)
     converts = callable(getattr(value, "to_pandas", None)) and not isinstance(value, type)
@@ -75,13 +75,13 @@ def captured_value(value: Any) -> Any:
 
 
 def with_absolute_path(value: File | Dir) -> File | Dir:
-    """The same file or folder by its absolute path, so that it stays the same when the working folder changes.
+    """The same file or folder with its absolute path, so that it does not depend on the working folder.
 
-    A link that a person names is followed, for they mean what it points at; links inside a `Dir` are refused later,
-    because nobody has named those.
+    A link that the user names is followed. Links inside a `Dir` are refused later, because the user did not name
+    them.
 
     Raises:
-        InvalidRequest: it is not there, or not of this kind.
+        InvalidRequest: it does not exist, or is not a file or a folder as declared.
     """
     path = value.path
     if path.is_file() if isinstance(value, File) else path.is_dir():

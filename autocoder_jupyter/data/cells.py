@@ -1,6 +1,6 @@
-"""Any value of a cell, any label, as a short text that is the same on every machine.
+"""Format any cell value or label as a short text that is the same on every machine.
 
-No `repr` of an object that we do not know is ever taken: it may hold an address, run somebody's code, or be huge.
+`repr` is never called on an object of an unknown type: it may contain an address, run foreign code, or be huge.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 CELL_CHARACTERS = 60
-"""A cell is shown with so many characters."""
+"""Characters of a cell that are shown."""
 
 RAW_CHARACTERS = 240
-"""So many are kept until masking is done, so that no half of a secret escapes it by having been cut off."""
+"""Characters that are kept until masking is done, so that a truncated secret is not missed."""
 
 _CUT = re.compile(r"…\(\+(\d+)\)$")
 
@@ -32,7 +32,7 @@ _DEPTH = 3
 
 
 def is_null(value: Any) -> bool:
-    """Whether one cell is missing (None, NaN, NaT, NA); containers never are."""
+    """Whether a cell is missing (None, NaN, NaT, NA). Containers are never missing."""
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     if isinstance(value, float | np.floating):
@@ -43,12 +43,12 @@ def is_null(value: Any) -> bool:
 
 
 def cell_text(value: Any, limit: int = RAW_CHARACTERS, depth: int = 0) -> str:
-    """One cell, at most about `limit` characters; empty for a missing one."""
+    """A cell as text of at most about `limit` characters; empty for a missing value."""
     return "" if is_null(value) else shorten(_text(value, limit, depth), limit)
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut a text and say how much is missing, also when it had been cut before."""
+    """Truncate a text and append the number of missing characters, also if it was truncated before."""
     if len(text) <= limit:
         return text
     before = _CUT.search(text)
@@ -57,7 +57,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def number_text(value: float, digits: int = 12) -> str:
-    """A number with `digits` significant digits, and never with fewer than its whole part has."""
+    """A number with `digits` significant digits, but never fewer than its integer part has."""
     if not math.isfinite(value):
         return str(float(value))
     if value == int(value) and abs(value) < 1e15:
@@ -67,13 +67,13 @@ def number_text(value: float, digits: int = 12) -> str:
 
 
 def time_text(value: Any) -> str:
-    """A timestamp in ISO form, without its clock when that is midnight."""
+    """A timestamp in ISO format, without the time of day if it is midnight."""
     text = value.isoformat(sep=" ")
     return str(text.removesuffix(" 00:00:00"))
 
 
 def label_literal(label: Any) -> str:
-    """A column's or level's label as Python source where it has one (`'a'`, `7`, `('a', 1)`), else a description."""
+    """The label of a column or level as Python source (`'a'`, `7`, `('a', 1)`), else a description."""
     if isinstance(label, tuple):
         inner = ", ".join(label_literal(part) for part in label)
         return f"({inner},)" if len(label) == 1 else f"({inner})"
@@ -159,7 +159,7 @@ def _container_text(value: Any, limit: int, depth: int) -> str:
     if isinstance(value, tuple):
         return "(" + joined(map(item, value), len(value)) + ")"
     if isinstance(value, set | frozenset):
-        # The order of a set differs between two runs of Python.
+        # The order of a set differs between runs of Python.
         return "{" + joined(iter(sorted(map(item, value))), len(value)) + "}"
     if isinstance(value, np.ndarray):
         shape = "×".join(map(str, value.shape))

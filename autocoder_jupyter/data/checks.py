@@ -1,4 +1,4 @@
-"""A constraint that can be executed on a real table."""
+"""Constraints as conditions that can be executed on a table."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ Scalar = bool | int | float | str
 _EXAMPLES = 3
 
 Match = Callable[[str, "pd.Series[Any]"], "pd.Series[Any]"]
-"""A pattern and texts → whether it is found at the start of each."""
+"""Takes a pattern and texts. Returns for each text whether the pattern matches at its start."""
 
 
 class ColumnCheck(BaseModel):
     """One condition on one table.
 
     Args:
-        target: name of the input or the output that is the table.
-        column: the column as the person or the plan wrote it; None for conditions on the number of rows.
-        kind: what must hold. Missing values satisfy everything but `not_null`.
+        target: the name of the table, an input or output.
+        column: the column as the user or the plan wrote it; None for conditions on the number of rows.
+        kind: the kind of condition. Missing values satisfy every kind except `not_null`.
         value: the bound of a comparison, a number of rows, or the other table's name for `same_rows_as`. A text
-            bound is a point in time in ISO form.
+            bound is a timestamp in ISO format.
         low, high: the bounds of `between`, both included.
-        pattern: a regular expression that must be found at the start of each text (as `re.match`).
+        pattern: a regular expression that must match at the start of each text (as `re.match`).
         values: the allowed values of `isin`.
-        sentence: the constraint in the person's words.
+        sentence: the constraint as the user wrote it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -83,10 +83,10 @@ def evaluate(
         frame: the table that `check.target` names.
         others: the other tables by name, for `same_rows_as`.
         show_values: whether the message may hold values of the data.
-        match: applies a pattern; by default in linear time, which not every pattern allows.
+        match: applies a pattern; the default works in linear time and does not support every pattern.
 
     Raises:
-        Undecided: whether a pattern fits is only known inside of the sandbox.
+        Undecided: the pattern can only be applied in the sandbox.
     """
     name = check.sentence or check.kind
     try:
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def find_column(frame: pd.DataFrame | pd.Series[Any], column: str) -> pd.Series[Any] | None:
-    """A column, or else an index level, by its name; case, blanks and underscores are forgiven when it is clear."""
+    """A column or index level by its name. Case, blanks and underscores are ignored if the match is unique."""
     table = frame if isinstance(frame, pd.DataFrame) else frame.to_frame()
     exact: Callable[[Any], bool] = lambda label: str(label) == column  # noqa: E731
     alike: Callable[[Any], bool] = lambda label: fold(label) == fold(column)  # noqa: E731
@@ -140,23 +140,23 @@ def _column_message(
 
 
 def texts_of(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any] | None:
-    """The texts to which the pattern of a condition is applied, in order; None where there is no such column."""
+    """The texts to which the pattern of a condition is applied, in order; None if the column does not exist."""
     column = find_column(frame, check.column or "")
     return None if column is None else column[~missing_in(column).to_numpy()].astype(str).reset_index(drop=True)
 
 
 class Undecided(Exception):
-    """Whether a condition holds cannot be said here."""
+    """It cannot be decided outside of the sandbox whether a condition holds."""
 
 
 def match_in_linear_time(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Which texts a pattern fits, found by RE2, whose time grows with the text and never doubles with a character.
+    """Which texts a pattern matches, by RE2, which takes linear time.
 
-    Python's own `re` would not do here: patterns come from a person, a folder or a model, and it can neither be stopped
-    nor does it let other threads run.
+    Python's `re` is not used: patterns come from users, folders or models, and `re` can take exponential time, cannot
+    be interrupted, and blocks other threads.
 
     Raises:
-        Undecided: RE2 does not know the pattern, or may read it in another way on these texts.
+        Undecided: RE2 does not support the pattern, or may match these texts differently from `re`.
     """
     plain = all(text.isascii() and "\n" not in text for text in texts)
     if not plain and _READ_OTHERWISE.search(pattern):
@@ -168,7 +168,7 @@ def match_by_re2(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
     r"""Which texts a pattern fits as RE2 reads it: `\d` and `\w` are of ASCII, `$` is the end of the text.
 
     Raises:
-        Undecided: RE2 does not know the pattern.
+        Undecided: RE2 does not support the pattern.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -181,7 +181,7 @@ def match_by_re2(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
 
 
 _READ_OTHERWISE = re.compile(r"[$\\]|\(\?")
-"""Ends of lines, classes of letters beyond ASCII, and flags: in those RE2 and Python may differ."""
+"""Syntax in which RE2 and Python may differ: ends of lines, non-ASCII character classes, and flags."""
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "greater_than": operator.gt,
@@ -192,10 +192,10 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _holds(check: ColumnCheck, present: pd.Series[Any], match: Match) -> pd.Series[Any]:
-    """A truth value for each row that is there.
+    """A truth value for each row that is not missing.
 
     Raises:
-        TypeError, ValueError: the values are of another kind than the bound.
+        TypeError, ValueError: the values cannot be compared with the bound.
     """
     if check.kind in _COMPARISONS:
         result = _COMPARISONS[check.kind](present, _bound(check.value, present))
@@ -229,7 +229,7 @@ def _bound(value: Scalar | None, present: pd.Series[Any]) -> Any:
 
 
 def _members(values: tuple[Scalar, ...], present: pd.Series[Any]) -> list[Any]:
-    """The allowed values; written numbers also allow the same digits in a text column, and the other way round."""
+    """The allowed values. In a text column a number also allows its digits as text, and vice versa."""
     members: list[Any] = list(values)
     if present.dtype == object or isinstance(present.dtype, pd.StringDtype | pd.CategoricalDtype):
         members += [str(value) for value in values if not isinstance(value, str)]

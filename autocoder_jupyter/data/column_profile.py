@@ -1,4 +1,4 @@
-"""What is worth knowing about one column."""
+"""Profile one column: type, range, frequent values, formats."""
 
 from __future__ import annotations
 
@@ -18,51 +18,52 @@ Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
 
 EXAMPLES = 3
 LONG_TEXT = 500
-"""Texts longer than this on average are read only a hundred at a time."""
+"""If texts are longer than this on average, only a hundred of them are examined."""
 
 _LONG_TEXT_SAMPLE = 100
 _TEXTS, _OBJECTS = 1000, 500
-"""So many values are looked at one by one, from all over the column."""
+"""Number of values, spread over the column, that are examined one by one."""
 
 _TOP_VALUES = 8
 _SET_SIZE = 20
-"""All values are told of a column with so few; of one with more, so many of the most frequent ones."""
+"""Number of frequent values that are listed. A column with no more different values is listed completely."""
 
 _NAMED_TOP_VALUES = 20
 _NAMED_SET_SIZE = 50
-"""The same for a column that the request names."""
+"""The same for a column that the request mentions."""
 
 _DIGITS = 7
-"""Significant digits of a bound that was measured."""
+"""Significant digits of a measured bound."""
 
 _DECIMALS = 4
-"""A number with more was measured; one with fewer was written down, and keeps all of its digits."""
+"""A number with more digits counts as measured. A number with fewer keeps all its digits."""
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column. All values are short texts, not yet masked.
+    """The profile of one column. All values are short texts that are not masked yet.
 
     Args:
         position: 0-based.
         label: the column's label itself.
-        dtype: pandas' name of it.
-        kind: how its values are to be read.
-        rows: of the whole column.
-        nulls: missing ones, exact; None when they could not be counted.
-        distinct: different values, missing ones left out, among `looked_at` rows; None when they cannot be compared.
-        looked_at: rows that `distinct`, `top`, `quartiles`, and `formats` rest on; equal to `rows` when exact.
+        dtype: the name of its dtype in pandas.
+        kind: the kind of its values.
+        rows: the number of rows of the whole column.
+        nulls: the exact number of missing values; None if they could not be counted.
+        distinct: the number of different values among `looked_at` rows, without missing ones; None if they cannot be
+            compared.
+        looked_at: the number of rows for `distinct`, `top`, `quartiles` and `formats`; equal to `rows` if exact.
         low, high: smallest and largest number, time or duration of the whole column, or "".
         quartiles: 25, 50 and 75 % of numbers and durations, or ().
-        top: most frequent values with their counts, when values repeat.
-        rarest: count of the rarest value, when all values are in `top`; else 0.
-        complete: whether `top` holds every value.
-        formats: see `text_formats`; for objects, the types inside. Phrases that hold no value of the data.
-        contents: phrases that do: the order of categories, the keys of dicts.
+        top: the most frequent values with their counts, if values repeat.
+        rarest: the count of the rarest value, if all values are in `top`; else 0.
+        complete: whether `top` has every value.
+        formats: see `text_formats`; for objects, the types of the cells. These phrases contain no value of the data.
+        contents: phrases with values of the data: the order of categories, the keys of dicts.
         notes: `constant`, `unique` …
-        unique: whether no value repeats and none is missing, in the whole column.
-        quoted: whether values are texts, and are shown as such.
-        examples: different values, in the order of the rows.
+        unique: whether no value of the whole column repeats or is missing.
+        quoted: whether values are texts and are shown with quotes.
+        examples: some different values, in the order of the rows.
     """
 
     position: int
@@ -88,13 +89,13 @@ class ColumnProfile:
 
     @property
     def exact(self) -> bool:
-        """Whether every row was looked at."""
+        """Whether every row was examined."""
         return self.looked_at == self.rows
 
 
 @dataclass
 class _Facts:
-    """The statistics of a column while they are gathered."""
+    """The statistics of a column while they are computed."""
 
     distinct: int | None = None
     low: str = ""
@@ -113,7 +114,7 @@ class _Facts:
 
 
 def dtype_text(dtype: Any) -> str:
-    """The name of a dtype, bounded, with what matters of a category."""
+    """The name of a dtype, of limited length, with details of a category."""
     if isinstance(dtype, pd.CategoricalDtype):
         values = "" if dtype.categories is None else f" of {dtype.categories.dtype}"
         return f"{'ordered ' if dtype.ordered else ''}category{values}"
@@ -126,11 +127,11 @@ def profile_column(
     """Describe a column.
 
     Args:
-        series: the whole column; only cheap passes are made over it.
-        sampled: the rows for all that is expensive.
+        series: the whole column, used for cheap statistics.
+        sampled: the sampled rows, used for expensive statistics.
         position: 0-based.
-        label: as in the frame.
-        named: whether the request speaks of it; then more of its values are told.
+        label: the label in the frame.
+        named: whether the request mentions it; then more of its values are listed.
     """
     facts = _Facts(looked_at=len(sampled))
     if named:
@@ -147,7 +148,7 @@ def profile_column(
         with np.errstate(all="ignore"):
             _GATHER[kind](series, sampled, facts)
     except Exception as error:
-        # Extension arrays and objects of other people may fail anywhere; a column is then described by less.
+        # Extension arrays and foreign objects may raise anywhere. The column then has fewer statistics.
         facts.notes.append(f"no statistics ({type(error).__name__})")
     unique = _is_unique(series, facts, nulls)
     _note_uniqueness(series, facts, nulls, unique)
@@ -176,7 +177,7 @@ def profile_column(
 
 
 def _is_category_of_others(dtype: Any) -> bool:
-    """Whether the values of a category are numbers or intervals, which must not look like texts."""
+    """Whether the values of a category are numbers or intervals, which are shown without quotes."""
     return isinstance(dtype, pd.CategoricalDtype) and not (
         pdt.is_object_dtype(dtype.categories.dtype) or isinstance(dtype.categories.dtype, pd.StringDtype)
     )
@@ -226,7 +227,7 @@ def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Fac
 
 
 def _bound_text(value: Any) -> str:
-    """The smallest or largest number of a column; `712345678.9` in full, `-3.87438878056` with fewer digits."""
+    """A minimum or maximum: `712345678.9` with all digits, `-3.87438878056` with fewer."""
     text = cell_text(value)
     measured = isinstance(value, float | np.floating) and len(text.partition(".")[2]) > _DECIMALS
     return number_text(float(value), _DIGITS) if measured else text
@@ -291,7 +292,7 @@ def _gather_others(series: pd.Series[Any], sampled: pd.Series[Any], facts: _Fact
     try:
         facts.distinct = int(sampled.nunique())
     except Exception:
-        # Unhashable or incomparable values; everything else about the column still holds.
+        # Unhashable or incomparable values; the other statistics are still valid.
         facts.distinct = None
 
 
@@ -322,14 +323,14 @@ def _gather_top(sampled: pd.Series[Any], facts: _Facts) -> None:
 
 
 def _largest(counts: pd.Series[Any], most: int) -> list[tuple[Any, int]]:
-    """The most frequent values; among equals the smallest as text, so that the order of rows does not matter."""
+    """The most frequent values. Ties are ordered as text, so that the order of rows does not matter."""
     threshold = int(counts.iloc[min(most, len(counts)) - 1])
     candidates = counts[counts >= threshold].iloc[:1000]
     return list(zip(cells_of(candidates.index.to_series()), candidates, strict=True))
 
 
 def _bounded_text(sampled: pd.Series[Any]) -> pd.Series[Any]:
-    """Fewer rows when the cells are long: a few cells of megabytes must not cost seconds."""
+    """Fewer rows if the cells are long, because cells of megabytes would take seconds."""
     if isinstance(sampled.dtype, pd.CategoricalDtype):
         return sampled
     few = sampled.iloc[sample_positions(len(sampled), _LONG_TEXT_SAMPLE)]
@@ -354,7 +355,7 @@ def _is_unique(series: pd.Series[Any], facts: _Facts, nulls: int | None) -> bool
 
 
 def _note_uniqueness(series: pd.Series[Any], facts: _Facts, nulls: int | None, unique: bool) -> None:
-    """That measured numbers do not repeat says nothing."""
+    """Add a note about unique values. It is left out for measured numbers, which are almost always unique."""
     rows = len(series)
     if not facts.distinct or nulls is None or rows < 2:
         return

@@ -1,9 +1,9 @@
-"""Which columns of its tables a function reads, as far as its source tells without running it.
+"""Find the columns that a function reads, by static analysis of its source.
 
-A column counts as read when its name stands in the source: as a key, an attribute, a word of a longer text, or one
-that an f-string could spell. That holds as long as the tables are used by names of columns alone. Whatever looks at
-all of them (`df.columns`, `df.dropna()`, `df.groupby("k").sum()`, a table given to an unknown function) makes every
-column count; so does whatever `table_flow` does not know.
+A column counts as read if its name is in the source: as a key, an attribute, a word of a longer text, or a text that
+an f-string could produce. This is only valid if the code uses its tables by column names alone. Code that uses all
+columns (`df.columns`, `df.dropna()`, `df.groupby("k").sum()`, a table passed to an unknown function) reads every
+column; so does code that `table_flow` does not understand.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _MASKED = re.compile(r"<[\w-]+>")
 _LONGEST_NAME = 200
 
 Spelling = tuple[str, ...]
-"""The parts of a text that is put together; anything may stand between two of them."""
+"""The constant parts of a composed text. Any text may be between two of them."""
 
 
 @dataclass(frozen=True)
 class ColumnsRead:
-    """What a source reads of its tables.
+    """The columns that a source reads.
 
     Args:
-        all: every column.
-        names: texts in the source that may be names of columns.
-        spellings: of texts that it may put together.
+        all: whether it reads every column.
+        names: texts in the source that may be column names.
+        spellings: the parts of texts that it may compose.
     """
 
     all: bool
@@ -42,10 +42,10 @@ class ColumnsRead:
     spellings: frozenset[Spelling] = frozenset()
 
     def covers(self, literal: str) -> bool:
-        """Whether the column may be read.
+        """Whether a column may be read.
 
         Args:
-            literal: its label as Python source (`'revenue'`, `('a', 1)`), as `drift.shape_of` gives it.
+            literal: its label as Python source (`'revenue'`, `('a', 1)`), as in `drift.shape_of`.
         """
         if self.all:
             return True
@@ -57,7 +57,7 @@ EVERY_COLUMN = ColumnsRead(all=True)
 
 
 def columns_read(code: str, inputs: Iterable[InputSpec]) -> ColumnsRead:
-    """What a generated module reads.
+    """The columns that a generated module reads.
 
     Args:
         code: its source, with a function `run`.
@@ -82,7 +82,7 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
 
 @functools.lru_cache(maxsize=10_000)
 def _texts(literal: str) -> Collection[str]:
-    """The texts of a label, each of which may stand for it; none when no text in a source need name it."""
+    """The texts by which a source can name a label; empty if it can be used without a text."""
     try:
         label = ast.literal_eval(literal)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -92,20 +92,20 @@ def _texts(literal: str) -> Collection[str]:
 
 
 def _named(module: ast.Module) -> Iterator[str]:
-    """Texts and the words in them, names of attributes and of keywords."""
+    """Texts, the words in them, and the names of attributes and keywords."""
     said = _docstrings(module)
     for node in ast.walk(module):
         match node:
             case ast.Constant(value=str() as text) if id(node) not in said:
                 yield text
                 yield from re.findall(r"\w+", text)
-                yield from re.findall(r"`([^`]+)`", text)  # how `query` says a name with spaces
+                yield from re.findall(r"`([^`]+)`", text)  # `query` quotes names with spaces like this
             case ast.Attribute(attr=name) | ast.keyword(arg=str() as name):
                 yield name
 
 
 def _before_suffixes(names: frozenset[str]) -> Iterator[str]:
-    """What columns were called before a merge told those of two tables apart: `notes_x` was `notes`."""
+    """Column names without the suffixes that a merge adds: `notes_x` was `notes`."""
     suffixes = {"_x", "_y", *(name for name in names if name.startswith("_"))}
     for name in names:
         places = [place for place, letter in enumerate(name[:_LONGEST_NAME]) if letter == "_"]
@@ -138,7 +138,7 @@ def _literal(node: ast.expr) -> str:
 
 
 def _spells(parts: Spelling, text: str) -> bool:
-    """Whether the parts stand in the text in this order, the first at its start and the last at its end."""
+    """Whether the text contains the parts in this order, the first at its start and the last at its end."""
     first, *between, last = parts if len(parts) > 1 else (*parts, "")
     if not (text.startswith(first) and text.endswith(last) and len(text) >= len(first) + len(last)):
         return False

@@ -1,4 +1,4 @@
-"""In what two values of the same name differ, in a few sentences for a person: frames by shape, columns and cells."""
+"""Describe the differences between two values in a few sentences: frames by shape, columns and cells."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.untrusted.visible import visible
 
 MOST_LINES = 6
-"""Differences of one value that are told; the rest is counted."""
+"""Differences of one value that are described; the others are counted."""
 
 _LONGEST = 60
-"""Characters of a value or a name."""
+"""Maximum length of a value or a name."""
 
 _CLOSE = 1e-9
-"""Relative difference up to which two floats are the same: sums in another order differ by as much."""
+"""Relative tolerance of floats: sums in another order can differ by as much."""
 
 
 def differences(before: Any, now: Any, *, show_values: bool) -> tuple[str, ...]:
-    """What is otherwise now; nothing when both are the same.
+    """The differences between two values; empty if they are equal.
 
     Args:
-        before: a value that came out of a sandbox: a scalar, DataFrame, Series, dict, list, Figure, File or Dir.
-        now: another one.
-        show_values: whether values may be told, or only names, shapes and counts.
+        before: a value from a sandbox: a scalar, DataFrame, Series, dict, list, Figure, File or Dir.
+        now: another value from a sandbox.
+        show_values: whether the sentences may contain values, or only names, shapes and counts.
     """
     lines = list(_differences(before, now, show_values))
     more = len(lines) - MOST_LINES

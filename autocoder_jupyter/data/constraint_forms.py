@@ -1,6 +1,6 @@
-"""Patterns for the common English forms of a constraint: one sentence in, the conditions that it states out.
+"""Parse common English forms of a constraint into conditions, with patterns.
 
-A pattern must account for the whole sentence. Names are taken as written; `constraints` looks them up.
+A pattern must match the whole sentence. Names are taken as written; `constraints` resolves them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from autocoder_jupyter.data.checks import CheckKind, Scalar
 
 @dataclass(frozen=True)
 class Condition:
-    """What a sentence asks for, before its names are looked up.
+    """A condition of a sentence, before its names are resolved.
 
-    `column` and `table` are the person's words. `about_output` is for "one row per month": it speaks of what comes
-    out, also when the input has a column of that name.
+    `column` and `table` are as the user wrote them. `about_output` is for "one row per month": it is about the output,
+    also if an input has a column of that name.
     """
 
     kind: CheckKind
@@ -191,10 +191,10 @@ _LONGEST_PATTERN = 1_000
 
 
 def parse_sentence(sentence: str) -> Iterator[tuple[Condition, ...]]:
-    """Every reading of a sentence that accounts for all of it, the most literal first; the names decide among them.
+    """All possible readings of a complete sentence, the most literal first. The known names decide between them.
 
-    A sentence with `;` or with `and` between complete conditions reads as several conditions. One that is longer than
-    such sentences are has no reading: the patterns below try where a column's name may end.
+    A sentence with `;` or with `and` between complete conditions has several conditions. A very long sentence has no
+    reading, because the patterns try every possible end of a column name.
     """
     if len(sentence) > _LONGEST_SENTENCE:
         return
@@ -228,7 +228,7 @@ _TAILS = re.compile(r"\s+(?:columns?|values?|field)$", re.IGNORECASE)
 
 
 def _split_place(words: str) -> tuple[str, str]:
-    """Column and table out of `quantity`, `orders.quantity`, `quantity in orders`, `the quantity column of orders`."""
+    """Column and table of `quantity`, `orders.quantity`, `quantity in orders`, `the quantity column of orders`."""
     words = _FILLERS.sub("", words)
     column, table = words, ""
     if match := re.fullmatch(r"(.+?)\s+(?:in|of|from)\s+(?:the\s+)?(.+)", words):
@@ -240,7 +240,7 @@ def _split_place(words: str) -> tuple[str, str]:
 
 
 def _scalar(text: str) -> Scalar:
-    """A number, or a point in time as ISO text."""
+    """A number, or a timestamp as ISO text."""
     words = {"zero": 0, "one": 1}
     if text.lower() in words:
         return words[text.lower()]
@@ -251,7 +251,7 @@ def _scalar(text: str) -> Scalar:
 
 
 def _members(text: str) -> list[Scalar]:
-    """The values of `(a, b or "c d")`, numbers as numbers; nothing when the list is not clear."""
+    """The values of `(a, b or "c d")`, numbers as numbers; empty if the list is ambiguous."""
     inner = text.strip().removeprefix("of ").strip()
     if re.fullmatch(r"\(.*\)|\[.*\]|\{.*\}", inner):
         inner = inner[1:-1]
@@ -277,7 +277,7 @@ def _written(text: str, quoted: bool) -> Scalar:
 
 
 def is_sane(parameters: Mapping[str, Any]) -> bool:
-    """Whether the parameters can be used: a pattern that compiles, an interval of one kind that is not empty."""
+    """Whether the parameters are valid: the pattern compiles, the interval is of one type and not empty."""
     if "pattern" in parameters:
         if len(parameters["pattern"]) > _LONGEST_PATTERN:
             return False

@@ -1,9 +1,8 @@
-"""Constraints in words, turned into checks where that is certain.
+"""Convert constraints in words to checks, if the meaning is certain.
 
-Two readers: patterns for the common English forms, and for what they do not cover one question to the model about
-all that is left. A pattern must account for the *whole* sentence: "revenue is never negative when paid" is not
-"revenue is never negative". A constraint that nobody can turn into a check stays in words, and the words of all of
-them go into every prompt anyway, so nothing is lost.
+Patterns read the common English forms; the model is asked once about all others. A pattern must match the *whole*
+sentence: "revenue is never negative when paid" is not "revenue is never negative". A constraint that cannot be
+converted remains as text. Every prompt contains the text of all constraints, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MAX_COLUMNS = 100
 
 @dataclass(frozen=True)
 class Tables:
-    """The names that a constraint may speak of.
+    """The names that a constraint can refer to.
 
     Args:
         columns: table name (an input's or an output's) → column name → dtype, as text.
@@ -43,7 +42,7 @@ class Tables:
 
 
 def tables_of(samples: Mapping[str, Any], outputs: Sequence[OutputSpec] = ()) -> Tables:
-    """The tables of a request: its samples, and its declared or planned outputs."""
+    """The tables of a request: its samples and its declared or planned outputs."""
     columns: dict[str, dict[str, str]] = {}
     for name, value in samples.items():
         if isinstance(value, pd.DataFrame):
@@ -62,11 +61,11 @@ def tables_of(samples: Mapping[str, Any], outputs: Sequence[OutputSpec] = ()) ->
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading constraints.
+    """The result of reading constraints.
 
     Args:
         checks: conditions that can be executed, each with its sentence.
-        unread: constraints that no pattern covers, or whose names are unknown (so far).
+        unread: constraints that match no pattern, or whose names are unknown (so far).
     """
 
     checks: tuple[ColumnCheck, ...] = ()
@@ -74,7 +73,7 @@ class Reading:
 
 
 def read_constraints(constraints: Sequence[str], tables: Tables) -> Reading:
-    """Read what can be read for certain. A column that stands in several tables is checked in each."""
+    """Read the constraints whose meaning is certain. A column that is in several tables is checked in each."""
     checks: list[ColumnCheck] = []
     unread: list[str] = []
     for sentence in constraints:
@@ -98,7 +97,7 @@ def _read(sentence: str, tables: Tables) -> tuple[ColumnCheck, ...]:
 
 
 def _resolve(condition: Condition, tables: Tables, sentence: str) -> tuple[ColumnCheck, ...]:
-    """The checks of a condition, one for each table that it can mean; () when a name is unknown."""
+    """The checks of a condition, one for each table that it can refer to; () if a name is unknown."""
     places: list[tuple[str, str | None]]
     if condition.column:
         places = _places(condition, tables)
@@ -128,7 +127,7 @@ def _resolve(condition: Condition, tables: Tables, sentence: str) -> tuple[Colum
 
 
 def _places(condition: Condition, tables: Tables) -> list[tuple[str, str | None]]:
-    """Where the columns are. `a and b` names two, except where they would be a key together."""
+    """The tables of the columns. `a and b` names two columns, except if they are a key together."""
     named = list(tables.columns)
     if condition.table:
         named = _tables_named(condition.table, tables)
@@ -144,7 +143,7 @@ def _places(condition: Condition, tables: Tables) -> list[tuple[str, str | None]
 
 
 def _column_places(words: str, named: Sequence[str], tables: Tables) -> list[tuple[str, str | None]]:
-    """The tables that have a column. An exact name wins over one that only looks alike, or is its plural."""
+    """The tables that have a column. An exact name has priority over a similar name or a plural."""
     wanted = fold(words)
     for same in (
         lambda name: name == words,
@@ -158,14 +157,14 @@ def _column_places(words: str, named: Sequence[str], tables: Tables) -> list[tup
 
 
 def _tables_named(words: str, tables: Tables) -> list[str]:
-    """The tables that a word means; `output`, `result` and no word at all mean the outputs."""
+    """The tables that a word refers to; `output`, `result` and no word refer to the outputs."""
     bare = re.sub(r"^(?:the|input|sample|table)\s+", "", words.strip("`'\" "), flags=re.IGNORECASE)
     if fold(bare) in ("", "output", "outputs", "result", "theoutput", "theresult", "it"):
         return list(tables.outputs) if len(tables.outputs) == 1 else []
     return [name for name in tables.columns if fold(name) == fold(bare)]
 
 
-# What the model is asked for the rest
+# The question to the model about the others
 
 
 class ParsedConstraint(BaseModel):
@@ -193,7 +192,7 @@ class ParsedConstraints(BaseModel):
 
 
 def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
-    """What the model is shown to read the constraints that no pattern covers: them, and the names there are."""
+    """The question to the model: the constraints that match no pattern, and the known names."""
     masker = Masker()
     lines = ["Constraints:"]
     lines += [f"{number}. {' '.join(text.split())}" for number, text in enumerate(constraints, 1)]
@@ -215,13 +214,13 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
 
 
 def _told_columns(columns: Mapping[str, str], constraints: Sequence[str]) -> list[tuple[str, str]]:
-    """The first columns, and those that the constraints name wherever they stand."""
+    """The first columns, and all columns that the constraints mention."""
     named = set(mentioned(columns, "\n".join(constraints)))
     return [pair for place, pair in enumerate(columns.items()) if place < _MAX_COLUMNS - len(named) or place in named]
 
 
 def apply(answer: ParsedConstraints, constraints: Sequence[str], tables: Tables) -> Reading:
-    """The model's reading as checks. What it did not read, or read with names that do not exist, stays unread."""
+    """The model's answer as checks. Constraints without an answer, or with unknown names, stay unread."""
     checks: list[ColumnCheck] = []
     read: set[int] = set()
     for parsed in answer.constraints:
@@ -251,7 +250,7 @@ _ROW_KINDS = ("row_count", "min_rows", "max_rows", "same_rows_as")
 
 
 def _complete(condition: Condition) -> bool:
-    """Whether a condition has what its kind needs; a default would be a condition that nobody asked for."""
+    """Whether a condition has the parameters of its kind. Defaults are not used: the user did not state them."""
     if bool(condition.column) == (condition.kind in _ROW_KINDS):
         return False
     needed: dict[str, bool] = {

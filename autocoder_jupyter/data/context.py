@@ -1,4 +1,4 @@
-"""All that the model is told about the samples of a request, as one bounded text, and what is kept of them."""
+"""Describe the samples of a request for the model, as one text of limited length."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TOKENS = 3600
 """Budget of the whole text, in estimated tokens or quarters of its characters, whichever is more."""
 
 MAX_SAMPLES = 30
-"""Further samples are only named."""
+"""Maximum number of samples that are described. Further samples are only named."""
 
 _INTRODUCTION = "The data, described. Missing values and repeated rows are told where there are any."
 _SHARE_NOTES: Mapping[Share, str] = {
@@ -45,21 +45,21 @@ _MASK_NOTE = "Placeholders such as <email-1> stand for private values; the real 
 
 
 class _Section(Protocol):
-    """Something that can be written in more or less detail."""
+    """A section that can be written in more or less detail."""
 
     def render(self, budget: int) -> Rendered: ...
 
 
 @dataclass(frozen=True)
 class DataContext:
-    """What the model is told, byte for byte the same for the same data.
+    """The description for the model. It is byte for byte the same for the same data.
 
     Args:
         text: for the prompt.
-        shapes: columns and dtypes by sample, as `check_drift` needs them; for frames and Series.
-        masked: how many different values of each kind are hidden behind placeholders.
-        left_out: by sample, what did not fit.
-        share: how much was allowed to be shown.
+        shapes: columns and dtypes of frames and Series by sample, for `check_drift`.
+        masked: the number of different masked values of each kind.
+        left_out: by sample, the parts that did not fit.
+        share: the sharing level.
     """
 
     text: str
@@ -69,7 +69,7 @@ class DataContext:
     share: Share = "rows"
 
     def sent(self) -> dict[str, Any]:
-        """What left the notebook, as JSON, for the record. `text` is exactly what stands in the prompt."""
+        """What left the notebook, as JSON, for the record. `text` is exactly the text in the prompt."""
         return {
             "share": self.share,
             "text": self.text,
@@ -93,15 +93,15 @@ def build_context(
 
     Args:
         samples: DataFrame, Series, `File` or `Dir` by input name.
-        share: `rows`; `stats`, no rows, no single texts; `schema`, names, dtypes and sizes.
-        max_sample_rows: rows of a table, or lines of a text file, at most; fewer when they do not fit.
+        share: `rows`; `stats`: no rows and no single texts; `schema`: only names, dtypes and sizes.
+        max_sample_rows: the maximum number of rows of a table or lines of a text file; fewer if they do not fit.
         checks: conditions on the samples; the text says whether the sample satisfies each.
-        request: what the person wrote; columns that it names are told in full, wherever they stand.
-        examples: of an input and its output; told below the samples.
-        withheld: columns of which nothing, or no value, may be told.
+        request: the user's text; columns that it mentions are described in full, at any position.
+        examples: examples of the user, described after the samples.
+        withheld: the hidden and masked columns.
 
     Raises:
-        InvalidRequest: a sample is of another kind, or its file does not exist.
+        InvalidRequest: a sample has another type, or its file does not exist.
     """
     masker = Masker()
     max_sample_rows = max(0, max_sample_rows)
@@ -187,7 +187,7 @@ def _link_text(link: Link, masker: Masker) -> str:
 
 
 def _render_fairly(sections: Mapping[str, _Section], budget: int) -> dict[str, Rendered]:
-    """Each section gets an equal part; what the small ones leave goes to the large ones."""
+    """Divide the budget equally. What the small sections do not need goes to the large ones."""
     wanted = {name: cost(section.render(budget).text) for name, section in sections.items()}
     rendered: dict[str, Rendered] = {}
     for count, name in enumerate(sorted(sections, key=lambda name: wanted[name])):
@@ -198,7 +198,7 @@ def _render_fairly(sections: Mapping[str, _Section], budget: int) -> dict[str, R
 
 
 def _clipped(rendered: Rendered, budget: int) -> Rendered:
-    """Whole lines that fit; the last resort against sections that cannot be made small enough."""
+    """The complete lines that fit, for a section that cannot be rendered small enough."""
     lines = rendered.text.splitlines()
     kept: list[str] = []
     for line in lines:

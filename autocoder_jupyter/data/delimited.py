@@ -1,4 +1,4 @@
-"""How a file of delimited text must be read: delimiter, header, lines to skip, decimal sign."""
+"""Detect how to read a file of delimited text: delimiter, header, lines to skip, decimal sign."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DECIMAL_COMMA = re.compile(r"\s*+-?\d{1,3}(?:\.\d{3})*+,\d++\s*+|\s*+-?\d++,\d+
 
 @dataclass(frozen=True)
 class Dialect:
-    """What `pandas.read_csv` must be told.
+    """The parameters for `pandas.read_csv`.
 
     Args:
         delimiter: one character.
         header: whether the first record names the columns.
         skip: lines before the table.
         decimal_comma: whether numbers are written like 1,5.
-        width: fields of a record.
+        width: the number of fields of a record.
     """
 
     delimiter: str
@@ -36,11 +36,12 @@ class Dialect:
 
 
 def sniff(text: str, *, certain: bool) -> Dialect | None:
-    """The dialect of the beginning of a file, or None when it is no table.
+    """The dialect of the beginning of a file, or None if it is not a table.
 
     Args:
         text: whole lines.
-        certain: the file's name says that it is delimited; otherwise every line must have the same number of fields.
+        certain: whether the file name says that it is delimited; otherwise all lines must have the same number of
+            fields.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     if not lines:
@@ -73,7 +74,7 @@ def _records(lines: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _preamble(records: list[list[str]], width: int) -> int:
-    """Title lines above a table: narrower than it, and before its first full record."""
+    """The number of title lines above a table: they have fewer fields and come before the first full record."""
     first = next((place for place, record in enumerate(records) if len(record) == width), 0)
     return first if all(len(record) <= max(1, width // 2) for record in records[:first]) else 0
 
@@ -92,7 +93,7 @@ def _has_header(table: list[list[str]]) -> bool:
         for record in rest
         for place in range(min(len(names), len(record)))
     )
-    # All text: a first line whose words come again below is a record like the others.
+    # All cells are text: if the words of the first line occur again below, it is a record.
     again = any(
         name and name in {record[place].strip() for record in rest if place < len(record)}
         for place, name in enumerate(names)

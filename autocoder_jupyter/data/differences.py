@@ -1,7 +1,8 @@
-"""How a value differs from the one that was expected: by values, in a line for a person or a model.
+"""Compare a value with an expected value, and describe the difference in one line for the user or the model.
 
-Numbers agree within rounding, 3 is 3.0, missing is missing; the order of rows counts, that of columns does not, and an
-index only where the expected frame has names or labels in it; a named one may have come as columns.
+Numbers are equal within rounding, 3 equals 3.0, and missing values are equal. The order of rows counts, the order of
+columns does not. The index counts only if that of the expected frame has a name or labels; a named index may also be
+given as columns.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import pandas as pd
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 
 _SHOWN = 3
-"""Cells, columns or items that are named."""
+"""Maximum number of cells, columns or items that are named."""
 
 _LONGEST = 80
 _WITHHELD = "a value differs"
 
 
 def is_comparable(value: Any) -> bool:
-    """Whether a value can be expected: tables and plain values, and lists and dictionaries of these."""
+    """Whether a value can be compared: tables, plain values, and lists and dictionaries of these."""
     if isinstance(value, dict):
         return all(map(is_comparable, value.values()))
     if isinstance(value, list | tuple):
@@ -34,12 +35,12 @@ def is_comparable(value: Any) -> bool:
 
 
 def difference(found: Any, expected: Any, *, show_values: bool) -> str:
-    """What is otherwise, in a line; "" when they agree.
+    """The difference in one line; "" if the values are equal.
 
     Args:
-        found: what there is; as plain as a sandbox hands it over.
-        expected: what there should be.
-        show_values: whether values may be in the words, or only columns, places and counts.
+        found: the value that a sandbox returned.
+        expected: the expected value.
+        show_values: whether the text may contain values, or only columns, positions and counts.
     """
     if isinstance(expected, pd.DataFrame):
         return _of_frames(found, expected, show_values)
@@ -50,7 +51,7 @@ def difference(found: Any, expected: Any, *, show_values: bool) -> str:
         return ""
     where, one, other = place
     if not show_values:
-        return _WITHHELD  # a key on the way there can be a value too
+        return _WITHHELD  # a key in the path can be a value of the data too
     return f"{f'at {where}: ' if where else ''}it is {_short(one)}, expected {_short(other)}"
 
 
@@ -84,13 +85,13 @@ def _indexes(found: Any, expected: Any) -> list[tuple[str, Any, Any]]:
 
 
 def _has_own_index(table: pd.DataFrame | pd.Series[Any]) -> bool:
-    """Whether its index says more than which rows these are."""
+    """Whether the index is not just a row number."""
     index = table.index
     return index.nlevels > 1 or index.name is not None or not pd.api.types.is_integer_dtype(index.dtype)
 
 
 def _of_columns(columns: Sequence[tuple[str, Any, Any]], show_values: bool) -> str:
-    """The first cells that differ, column by column."""
+    """Describe the first cells that differ, column by column."""
     told: list[str] = []
     further = 0
     for name, found, expected in columns:
@@ -106,7 +107,7 @@ def _of_columns(columns: Sequence[tuple[str, Any, Any]], show_values: bool) -> s
 
 
 def _unequal(one: Any, other: Any, where: str) -> tuple[str, Any, Any] | None:
-    """The first place where two values differ, and both; None when they agree."""
+    """The first position where two values differ, and both values there; None if they are equal."""
     if isinstance(other, Mapping):
         if not isinstance(one, Mapping) or set(one) != set(other):
             return where, one, other
@@ -149,7 +150,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _named(columns: Sequence[Any], show_values: bool) -> str:
-    """Columns that are missing or extra; names may come from the program, and are values like others."""
+    """Describe missing or extra columns. Their names may come from the program, so they are treated like values."""
     many = f"{len(columns)} columns" if len(columns) > 1 else "a column"
     if not show_values:
         return many

@@ -1,4 +1,4 @@
-"""Whether a table given to a function still looks like the one that the function was built on."""
+"""Compare the columns and dtypes of a table with those of the sample that a function was built on."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NAMED = 5
 def shape_of(value: pd.DataFrame | pd.Series[Any]) -> dict[str, Any]:
     """Columns, index and their dtypes, as JSON: `{"type", "rows", "columns": [[literal, dtype], …], "index": […]}`.
 
-    Columns are a list of pairs, for a name may stand twice; each name is a Python literal. It is kept in files, so a
-    private name, such as a pivot makes them, is masked: then any other private name of that kind fits as well.
+    Columns are a list of pairs, because a name may occur twice; each name is a Python literal. The shape is written to
+    files, so a private name (for example after a pivot) is masked. Any private name of that kind then matches.
     """
     columns = (
         [[_literal(label), _masked(str(dtype))] for label, dtype in zip(value.columns, value.dtypes, strict=True)]
@@ -47,7 +47,7 @@ def _masked(literal: str) -> str:
 
 
 def has_shape(value: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
-    """Whether a table has just the columns, dtypes and index of another."""
+    """Whether a table has exactly the columns, dtypes and index of a shape."""
     now = shape_of(value)
     return all(now[part] == shape.get(part) for part in ("type", "columns", "index"))
 
@@ -55,7 +55,7 @@ def has_shape(value: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) ->
 def check_drift(
     name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
 ) -> str | None:
-    """One sentence that says what changed in what the function reads, or None.
+    """One sentence about the changes in columns that the function reads, or None.
 
     Further columns, another order and another number of rows are fine. So is a dtype of the same family: whole
     numbers of any width, floats of any width, whole numbers where floats were, text as `object`, `str`, `string` or
@@ -66,10 +66,10 @@ def check_drift(
     that they are still there.
 
     Args:
-        name: of the input, for the sentence.
-        frame: what is given now.
+        name: the name of the input, for the sentence.
+        frame: the new table.
         shape: `shape_of` the sample.
-        reads: the columns that count.
+        reads: the columns that the function reads.
     """
     kind = "Series" if isinstance(frame, pd.Series) else "DataFrame"
     if kind != shape.get("type", kind):
@@ -87,7 +87,7 @@ def check_drift(
 
 
 def unread_drift(name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead) -> str | None:
-    """One sentence that says what changed in columns that the function does not read, or None.
+    """One sentence about the changes in columns that the function does not read, or None.
 
     Args: as those of `check_drift`.
     """
@@ -103,7 +103,7 @@ def _missing(now: list[list[str]], then: list[list[str]]) -> list[str]:
 
 
 def _doubled(now: list[list[str]], then: list[list[str]]) -> list[str]:
-    """Columns that the function uses by a name that now stands for several."""
+    """Columns whose name is now used by several columns."""
     counts, before = Counter(literal for literal, _ in now), Counter(literal for literal, _ in then)
     return [literal for literal, count in before.items() if counts[literal] > count]
 
@@ -118,7 +118,7 @@ def _changes(now: list[list[str]], then: list[list[str]], frame: pd.DataFrame | 
             continue
         place = places[literal].pop(0)
         if now[place][1] == dtype:
-            continue  # before the column is taken out of its frame, which costs more than all else here
+            continue  # checked before the column is extracted, which is the most expensive step here
         column = frame.iloc[:, place] if isinstance(frame, pd.DataFrame) else frame
         if not _compatible(dtype, now[place][1], column):
             changed.append(f"{literal} is {now[place][1]} instead of {dtype}")
@@ -137,7 +137,7 @@ def _compatible(then: str, now: str, column: pd.Series[Any]) -> bool:
     if (before, after) == ("int", "float"):
         present = column.dropna()
         return bool((present == present.round()).all())
-    # A column without any value has whatever dtype its reader chose.
+    # The dtype of an empty column depends only on the reader.
     return bool(missing_in(column).all())
 
 
@@ -161,10 +161,10 @@ def _family(dtype: str) -> str:
 
 
 def restore_dtypes(frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN) -> pd.DataFrame:
-    """The frame with the dtypes that the function was built on, where only their form differs and nothing is lost.
+    """The frame with the dtypes of the sample, where the conversion loses nothing.
 
-    Numbers, truth values and times in an `object` column or a category, and whole numbers as floats without gaps. The
-    frame itself is never changed.
+    It converts numbers, truth values and times in an `object` column or a category, and whole numbers that are stored
+    as floats without missing values. The frame itself is not changed.
 
     Args: as those of `check_drift`, which the frame has passed.
     """
@@ -183,14 +183,14 @@ def restore_dtypes(frame: pd.DataFrame, shape: Mapping[str, Any], reads: Columns
 
 
 def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The same values without their wrapping."""
+    """The values of a category or object column with their own dtype."""
     if isinstance(column.dtype, pd.CategoricalDtype) and not column.hasnans:
         return column.astype(column.dtype.categories.dtype)
     return column.infer_objects() if column.dtype == object else column
 
 
 def _is_whole(column: pd.Series[Any]) -> bool:
-    """Floats that are whole numbers, and no other."""
+    """Whether all values are whole numbers."""
     if _family(str(column.dtype)) != "float" or column.hasnans:
         return False
     return bool(((column == column.round()) & (column.abs() < 2**53)).all())

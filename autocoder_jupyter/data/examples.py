@@ -1,4 +1,4 @@
-"""What the model is told of the person's examples, and what an example is known by."""
+"""Describe the user's examples for the model, and identify them in the request key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autocoder_jupyter.types import Dir, File
 
 MOST_ROWS = 30
 TABLE_TOKENS = 900
-"""Of each table in an example; examples are small, or nobody could work out what must come."""
+"""Maximum number of rows of a table in an example."""
 
 MOST_TOLD = 8
 _LONGEST_VALUE = 400
@@ -32,7 +32,7 @@ _WITHHELD = "The person has {count} of an input and its output, which the functi
 
 
 def examples_text(examples: Sequence[Example], share: Share, masker: Masker) -> str:
-    """For the prompt, below the data; "" when there are none. Values are in it only with `share="rows"`."""
+    """The text for the prompt, after the data; "" if there are none. It has values only with `share="rows"`."""
     if not examples:
         return ""
     if share != "rows":
@@ -60,7 +60,7 @@ def _line(what: str, name: str, value: Any, masker: Masker) -> str:
 
 
 def example_record(example: Example) -> list[Any]:
-    """What an example is known by: its text, and a hash of each of its values."""
+    """The identity of an example: its text, and a hash of each of its values."""
     values = [[name, _digest(value)] for name, value in (*example.given, *example.expected)]
     return [example.text, len(example.given), values]
 

@@ -1,4 +1,4 @@
-"""The first rows of a table as short texts, for a person to look at."""
+"""The first rows of a table as short texts, for the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = 20
 _MISSING = "–"
 
 Tell = Callable[[list[str]], list[str]]
-"""What may be told of the texts of one column; it sees them before they are cut, or half a secret would escape it."""
+"""Masks the texts of one column. It gets them before they are truncated, so that no part of a secret is missed."""
 
 
 def excerpt(
@@ -37,14 +37,14 @@ def excerpt(
     characters: int = CELL_CHARACTERS,
     tell: Tell = list,
 ) -> Excerpt:
-    """The first rows and columns; the index comes first unless it only counts the rows.
+    """The first rows and columns. The index comes first, unless it is the default index.
 
     Args:
         value: the table.
-        rows: how many of its rows.
-        columns: how many of its columns.
-        characters: of a cell and of a heading.
-        tell: what may be told of it; all, unless it is said.
+        rows: the maximum number of rows.
+        columns: the maximum number of columns.
+        characters: the maximum length of a cell and of a heading.
+        tell: masks the texts of a column; by default nothing is masked.
     """
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
@@ -68,14 +68,14 @@ def excerpt(
 
 
 def texts_of(column: pd.Series[Any], missing: str = _MISSING) -> list[str]:
-    """The cells of a column as texts, numbers not rounded."""
+    """The cells of a column as texts. Numbers are not rounded."""
     name = str(column.dtype).lower()
     width = next((kind for kind in (np.float32, np.float16) if name.startswith(kind.__name__)), float)
     return [_text(cell, width, missing) for cell in cells_of(column)]
 
 
 def _text(cell: Any, width: Callable[[float], Any], missing: str) -> str:
-    """A cell, not rounded: a float with the fewest digits that no other of its width has."""
+    """A cell as text, not rounded: a float has the fewest digits that identify it."""
     if is_null(cell):
         return missing
     if isinstance(cell, float):

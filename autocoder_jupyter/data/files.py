@@ -1,4 +1,4 @@
-"""What is worth knowing about a file or a folder: what it is, how it is read, how much is in it."""
+"""Describe a file or a folder: its format, how to read it, and its size."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
 READ_ROWS = 10_000
-"""Rows of a table in a file that its statistics rest on; the number of rows is that of the whole file."""
+"""Rows of a file that are used for statistics. The number of rows is that of the whole file."""
 
 TEXT_LINES = 1_000
-"""Lines of a text file that may be kept for showing."""
+"""Lines of a text file that are kept for display."""
 
 DIR_ENTRIES = 10_000
-"""A folder is walked so far."""
+"""Maximum number of files of a folder that are listed."""
 
 _JSON_BYTES = 50 * 2**20
 _LINE_CHARACTERS = 2_000
@@ -65,17 +65,17 @@ _MAGIC = (
 
 @dataclass(frozen=True)
 class FileProfile:
-    """One file.
+    """The description of one file.
 
     Args:
         name: its last path component.
-        size: bytes on disk.
+        size: the size on disk in bytes.
         kind: `delimited text`, `Parquet`, `JSON` …
-        facts: phrases: encoding, how to read it, what is odd. They hold no values of the data.
+        facts: phrases about encoding, reading and irregularities. They contain no values of the data.
         frame: its first rows, if it is a table.
-        rows: of the whole table; None when it is none.
-        lines: the first lines of a text, cut at 2,000 characters.
-        contents: phrases that hold values.
+        rows: the number of rows of the whole table; None if it is not a table.
+        lines: the first lines of a text file, truncated to 2,000 characters.
+        contents: phrases that contain values of the data.
     """
 
     name: str
@@ -90,14 +90,14 @@ class FileProfile:
 
 @dataclass(frozen=True)
 class DirProfile:
-    """A folder.
+    """The description of a folder.
 
     Args:
         name: its last path component.
         entries: relative paths and sizes of its files, sorted.
-        complete: whether all of it was walked.
-        suffixes: how many files have which suffix.
-        examples: for each kind of suffix of data its first file, described.
+        complete: whether all files are listed.
+        suffixes: the number of files by suffix.
+        examples: the description of the first file of each data format.
     """
 
     name: str
@@ -108,10 +108,10 @@ class DirProfile:
 
 
 def describe_path(value: File | Dir) -> FileProfile | DirProfile:
-    """Describe a file or a folder; a broken file is described as broken.
+    """Describe a file or a folder. A broken file is described as broken.
 
     Raises:
-        InvalidRequest: there is nothing at that path, or it is of the other kind, or it may not be read.
+        InvalidRequest: the path does not exist, is a folder instead of a file or vice versa, or cannot be read.
     """
     path = value.path
     wrong = not (path.is_dir() if isinstance(value, Dir) else path.is_file())
@@ -126,7 +126,7 @@ def describe_path(value: File | Dir) -> FileProfile | DirProfile:
 
 
 def describe_file(path: Path) -> FileProfile:
-    """Describe one file by its bytes; its suffix decides only where bytes cannot."""
+    """Describe one file by its bytes. The suffix is used only if the bytes are ambiguous."""
     size = path.stat().st_size
     if size == 0:
         return FileProfile(path.name, 0, "empty file")
@@ -155,7 +155,7 @@ def _describe_binary(path: Path, size: int, compression: str, magic: str) -> Fil
         if magic == "ZIP archive" and not compression:
             return _describe_zip(path, size)
     except Exception as error:
-        # Readers of binary formats raise whatever they like on a damaged file.
+        # Readers of binary formats may raise any exception on a damaged file.
         return FileProfile(path.name, size, f"broken {magic} file", (f"cannot be read: {type(error).__name__}",))
     return FileProfile(path.name, size, (magic or "binary file of unknown kind") + inside)
 
@@ -265,7 +265,7 @@ def _describe_delimited(
     try:
         frame = pd.read_csv(path, nrows=READ_ROWS, compression=packing, low_memory=False, **arguments)  # type: ignore[call-overload]
     except Exception as error:
-        # Ragged lines, wrong encodings further down: the file is then shown as the text that it is.
+        # Ragged lines or wrong encodings further down: the file is then described as plain text.
         return _describe_plain(path, size, compression, encoding, (*facts, f"{call} fails: {type(error).__name__}"))
     if len(frame) < READ_ROWS:
         rows = len(frame)
@@ -329,7 +329,7 @@ def _describe_json(
 
 
 def _after_lines(encoding: str) -> str:
-    """The encoding of what `lines_of` gives, which turns UTF-16 into UTF-8."""
+    """The encoding of the lines of `lines_of`, which converts UTF-16 to UTF-8."""
     return "utf-8" if encoding == "utf-16" else encoding
 
 
@@ -390,7 +390,7 @@ def _describe_dir(path: Path) -> DirProfile:
 
 
 def _walk(path: Path) -> Iterable[Path]:
-    """The files of a folder, in order; links are not followed, for they may lead out of it."""
+    """The files of a folder, sorted. Links are not followed, because they may lead out of the folder."""
     for entry in sorted(path.iterdir()):
         if entry.is_symlink():
             continue

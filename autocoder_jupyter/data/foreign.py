@@ -1,7 +1,7 @@
-"""Tables of other libraries: taken as tables of pandas without a loss, and given back as what they were.
+"""Convert tables of other libraries to pandas without loss, and back.
 
-Polars and PyArrow convert by way of Arrow; whole numbers and truth values with gaps stay what they are. Any other
-library is asked for `to_pandas()`, or for the dataframe interchange protocol.
+Polars and PyArrow are converted through Arrow; whole numbers and truth values with missing values keep their type.
+Other libraries are converted by `to_pandas()` or by the dataframe interchange protocol.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from autocoder_jupyter.untrusted.visible import visible
 Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Series[Any]")
 
 _kinds: dict[int, str] = {}
-"""What a table came as, by the identity of the pandas table that was made of it, for as long as that lives."""
+"""The original kind of a converted table, by the identity of the pandas table, as long as that exists."""
 
 
 def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
-    """A pandas table with what a table of another library holds; None when the value is none.
+    """A table of another library as a pandas table; None if the value is not such a table.
 
     Raises:
-        InvalidRequest: it is a table, but its library cannot convert it.
+        InvalidRequest: it is a table that its library cannot convert.
     """
     if isinstance(value, type | pd.DataFrame | pd.Series):
         return None
     try:
         table = _converted(value)
-    except Exception as error:  # whatever another library raises
+    except Exception as error:  # another library may raise any exception
         raise InvalidRequest(
             f"A {kind_of(value)} cannot be made a pandas table.",
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
@@ -54,12 +54,12 @@ def kind_of(value: object) -> str:
 
 
 def original_kind(table: object) -> str:
-    """What a pandas table was before `converted` made it; "" when it always was one."""
+    """The kind of a table before `converted`, such as `polars DataFrame`; "" if it was always a pandas table."""
     return _kinds.get(id(table), "")
 
 
 def with_original_kind(table: Table, kind: str) -> Table:
-    """The same pandas table, of which `original_kind` will say that it came as this."""
+    """The same pandas table, with this original kind registered for `original_kind`."""
     if kind:
         _kinds[id(table)] = kind
         weakref.finalize(table, _kinds.pop, id(table), None)
@@ -77,7 +77,9 @@ def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
         return _of_arrow_table(value)
     if library == "pyarrow" and hasattr(value, "null_count"):
         return _of_arrow_column(value)
-    if callable(getattr(type(value), "to_pandas", None)):  # asked of the type: a proxy answers by doing work
+    if callable(
+        getattr(type(value), "to_pandas", None)
+    ):  # the type is inspected, because an attribute of a proxy object may start a computation
         table = value.to_pandas()
         return table if isinstance(table, pd.DataFrame | pd.Series) else None
     if callable(getattr(type(value), "__dataframe__", None)):
@@ -89,7 +91,7 @@ def _converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
 
 def _of_arrow_table(table: Any) -> pd.DataFrame:
     frame: pd.DataFrame = table.to_pandas(date_as_object=False)
-    if table.schema.pandas_metadata is None:  # else pandas wrote down what each column was
+    if table.schema.pandas_metadata is None:  # otherwise the metadata of pandas has the dtypes of the columns
         for place, column in enumerate(table.columns):
             if _has_gaps(column):
                 frame.isetitem(place, _of_arrow_column(column).array)
@@ -112,12 +114,12 @@ def _has_gaps(column: Any) -> bool:
 
 
 def restored(value: Any, kind: str) -> Any:
-    """A pandas table as a table of the kind that another came as; any other value as it is.
+    """A pandas table converted to another kind, such as `polars DataFrame`. Any other value is returned unchanged.
 
-    An index that says something becomes columns, which is what these libraries have.
+    An index that is not the default becomes columns, because these libraries have no index.
 
     Raises:
-        InvalidRequest: no such table can be made of it.
+        InvalidRequest: it cannot be converted.
     """
     library = kind.partition(" ")[0]
     if not isinstance(value, pd.DataFrame | pd.Series) or library in ("", "pandas"):

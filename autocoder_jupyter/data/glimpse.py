@@ -1,6 +1,6 @@
-"""What a function put out on the sample, in little: so much of it as a saved notebook may hold for ever.
+"""Short previews of the outputs on the sample, small enough for a saved notebook.
 
-Private values and those of secrets are replaced before anything is cut, as in all that is told of the data.
+Private values and secrets are masked before the text is truncated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from autocoder_jupyter.types.overview import Glimpse
 ROWS = 5
 COLUMNS = 6
 CHARACTERS = 24
-"""Of a cell."""
+"""Maximum length of a cell."""
 
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
-    """A glimpse of each output.
+    """A preview of each output.
 
     Args:
         values: the outputs by name.
-        secrets: values that must not be shown, by the name that stands for each.
+        secrets: values that must not be shown, by the name that replaces each.
     """
     tell = _telling(secrets)
     return tuple(_carefully(name, value, tell) for name, value in values.items())
@@ -37,7 +37,7 @@ def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Gli
 def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:
     try:
         return _glimpse(name, value, tell)
-    except Exception as error:  # a strange value must not end a generation that has succeeded
+    except Exception as error:  # an unusual value must not fail a successful generation
         return Glimpse(name, f"cannot be shown in short ({type(error).__name__})")
 
 

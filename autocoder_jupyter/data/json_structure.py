@@ -1,4 +1,4 @@
-"""The shape of JSON values: names and types."""
+"""Describe the structure of JSON values by names and types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autocoder_jupyter.data.cells import RAW_CHARACTERS, shorten
 
 
 def structure(value: Any, depth: int = 0) -> str:
-    """The shape of a JSON value: names and types, no values."""
+    """The structure of a JSON value: names and types, no values."""
     if isinstance(value, dict):
         if depth >= 4:
             return "object"
@@ -28,7 +28,7 @@ def structure(value: Any, depth: int = 0) -> str:
 
 
 def _merged_structure(values: list[Any], depth: int) -> str:
-    """One structure for all items of a list; keys that some objects lack are marked with `?`."""
+    """One structure for all items of a list. Keys that some objects do not have are marked with `?`."""
     objects = [value for value in values if isinstance(value, dict)]
     kinds = list(dict.fromkeys(structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
     if objects:
@@ -45,5 +45,5 @@ def _merged_structure(values: list[Any], depth: int) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """How a value begins."""
+    """The beginning of a value."""
     return "begins " + shorten(json.dumps(value, ensure_ascii=False), 600)

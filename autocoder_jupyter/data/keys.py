@@ -1,4 +1,4 @@
-"""How tables hang together: parts of one, or columns that look like a key and a reference to it."""
+"""Find relations between tables: parts of one table, and pairs of key and reference columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SAMPLED_VALUES = 2_000
 _SCANNED_ROWS = 1_000_000
 _MAX_PAIRS = 12
 _MIN_SHARE = 0.5
-"""Of the values that must be found in a column that is no key. How many are in a key is worth a line whatever it is."""
+"""Minimum share of values that must be found in a column that is not a key. For a key every share is reported."""
 
 _SAME_COLUMNS = 0.8
-"""Tables that have so many of their columns in common are parts of one."""
+"""Tables with this share of common columns are parts of one table."""
 
 _OWN_NUMBER = ("id", "index", "key", "no", "nr", "pk", "rowid", "unnamed:0")
-"""What each table calls the number of its own rows: the same name in two tables is no reference."""
+"""Names of row numbers. The same name in two tables is not a reference."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Link:
     """Values of `column` in `table` that are found in `to_column` of `to_table`.
 
     Args:
-        share: of the different values looked at, 0 to 1.
-        back: likewise, how many of the values there are found in `column`.
-        same_dtype: False when values agree only as text, so that a join needs a conversion.
-        to_unique: whether `to_column` has no repeated value, that is, a join keeps the number of rows.
+        share: the share of the examined different values that are found, 0 to 1.
+        back: the share of the values of `to_column` that are found in `column`, 0 to 1.
+        same_dtype: False if values are equal only as text, so that a join needs a conversion.
+        to_unique: whether `to_column` has no repeated value, so that a join keeps the number of rows.
     """
 
     table: str
@@ -48,12 +48,12 @@ class Link:
 
 
 def fold(name: object) -> str:
-    """A name as people confuse it: case, blanks, underscores and hyphens do not count."""
+    """A normalized name: case, blanks, underscores and hyphens are ignored."""
     return re.sub(r"[\s_\-]+", "", str(name)).casefold()
 
 
 def find_parts(frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[str, ...], ...]:
-    """Tables of the same columns, such as one a year, which are parts of one rather than to be joined."""
+    """Tables with the same columns, such as one per year. They are parts of one table, and are not joined."""
     columns = {name: {fold(label) for label in frame.columns[:200]} for name, frame in frames.items()}
     groups: list[list[str]] = []
     for name, own in columns.items():
@@ -70,7 +70,7 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
 
 
 def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[Link, ...]:
-    """Likely joins between tables, each in the direction from the reference to the key; of parts, only of the first."""
+    """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used."""
     further = {name for group in find_parts(frames) for name in group[1:]}
     frames = {name: frame for name, frame in frames.items() if name not in further}
     links: dict[frozenset[tuple[str, str]], Link] = {}
@@ -86,7 +86,7 @@ def find_links(frames: Mapping[str, pd.DataFrame]) -> tuple[Link, ...]:
 
 
 def _candidates(frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, int, str, int]]:
-    """Places of columns whose names say that they belong together (`customer_id` and `id` of `customers`)."""
+    """Positions of columns whose names suggest a relation (`customer_id`, and `id` of `customers`)."""
     found = []
     folded = {
         name: {fold(label): place for place, label in reversed(list(enumerate(frame.columns[:200])))}
@@ -120,12 +120,12 @@ def _compare(left: str, values: pd.Series[Any], right: str, keys: pd.Series[Any]
         back = _share_found(keys, values, same_dtype)
         return Link(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
     except Exception:
-        # Cells that cannot be compared are no keys.
+        # Cells that cannot be compared are not keys.
         return None
 
 
 def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool) -> float:
-    """How many of the different values, of a sample, are among the keys; compared as texts where dtypes differ."""
+    """The share of different sampled values that are among the keys; compared as text if dtypes differ."""
     looked = sample_rows(values.dropna().drop_duplicates().to_frame(), _SAMPLED_VALUES).iloc[:, 0]
     scanned = keys.iloc[:_SCANNED_ROWS].dropna()
     if same_dtype:
@@ -134,7 +134,7 @@ def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool)
 
 
 def _can_be_key(column: pd.Series[Any]) -> bool:
-    """Text, whole numbers and times; measured numbers agree by accident, truth values always."""
+    """Whether it is text, whole numbers or times. Measured numbers match by accident, truth values always."""
     return not (pd.api.types.is_float_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype))
 
 

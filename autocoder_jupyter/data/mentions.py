@@ -1,4 +1,4 @@
-"""Which columns a request speaks of, by name or by a value. Those are told in full, however wide the table is."""
+"""Find the columns that a request mentions, by name or by value. They are described in full in any table."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pandas as pd
 from autocoder_jupyter.data.sample import sample_rows
 
 MOST = 60
-"""So many columns are taken for named; a request that names more speaks of all."""
+"""Maximum number of mentioned columns. A request that mentions more is about all columns."""
 
 _WORDS = re.compile(r"[^\W_]+")
 _LONGEST_PHRASE = 6
 
 
 def mentioned(labels: Iterable[Any], text: str) -> tuple[int, ...]:
-    """Positions of the columns that a text names, in ascending order.
+    """Positions of the columns that a text mentions, in ascending order.
 
-    Case, blanks and signs between words do not count: `order date` names `OrderDate` and `order_date`.
+    Case, blanks and punctuation between words are ignored: `order date` matches `OrderDate` and `order_date`.
 
     Args:
-        labels: of all columns.
-        text: what a person wrote: prose, constraints, expressions.
+        labels: the labels of all columns.
+        text: the user's text: request, constraints, expressions.
     """
     words = _WORDS.findall(text.casefold())
     if not words:
@@ -45,11 +45,11 @@ _ROWS, _LABELS = 200, 12
 
 
 def columns_of_labels(frame: pd.DataFrame, places: Sequence[int]) -> tuple[int, ...]:
-    """Positions of columns that hold a few texts again and again, each of which a request may mean: at most 30.
+    """Positions of columns with a few repeated texts, which a request may mention as values: at most 30.
 
     Args:
-        frame: the table, of which a few hundred rows are looked at.
-        places: the columns that come into question; of very many, the first.
+        frame: the table; a few hundred of its rows are examined.
+        places: the candidate columns; of very many, only the first are examined.
     """
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     dtypes = list(frame.dtypes)

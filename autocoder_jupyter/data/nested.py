@@ -1,4 +1,4 @@
-"""What is inside of cells that are lists, dicts or of several types: told from all that were looked at."""
+"""Describe cells that are lists, dicts or of several types, from all examined cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autocoder_jupyter.data.text_formats import percent, with_share
 _TYPES = 5
 _KEYS = 12
 _ITEMS = 20
-"""So many items of one cell are looked at."""
+"""Number of items of one cell that are examined."""
 
 
 def type_phrase(values: Sequence[Any]) -> str:
@@ -24,7 +24,7 @@ def type_phrase(values: Sequence[Any]) -> str:
 
 
 def item_phrase(values: Sequence[Any]) -> tuple[str, ...]:
-    """How many items lists hold, and of which types; () when there are no lists."""
+    """The number of items of lists, and their types; () if there are no lists."""
     lists = [value for value in values if isinstance(value, list | tuple | set | frozenset | np.ndarray)]
     if not lists:
         return ()
@@ -36,9 +36,9 @@ def item_phrase(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def key_phrase(values: Sequence[Any]) -> tuple[str, ...]:
-    """The keys of dicts with the types of their values, and how often a key is there; () when there are no dicts.
+    """The keys of dicts with the types of their values and their frequency; () if there are no dicts.
 
-    Of dicts in lists, those are told; a key is sought in every value that was looked at.
+    For lists of dicts, the keys of these dicts are described. Every examined value is searched.
     """
     dicts = [value for value in values if isinstance(value, dict)]
     where = "keys"
@@ -63,7 +63,7 @@ def _key_text(key: str, kinds: Counter[str], dicts: int) -> str:
 
 
 def _first_items(value: Any) -> list[Any]:
-    """Items of a list; of a set, whose order differs between two runs, all or none."""
+    """The first items of a list. Of a set, whose order differs between runs, all items or none."""
     if isinstance(value, np.ndarray):
         return list(value.reshape(-1)[:_ITEMS].tolist())
     if isinstance(value, set | frozenset):
@@ -76,5 +76,5 @@ def _type_name(value: Any) -> str:
 
 
 def _ranked(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Names with their counts, the most frequent first; equal ones by the alphabet."""
+    """Names with their counts, the most frequent first. Ties are in alphabetical order."""
     return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))

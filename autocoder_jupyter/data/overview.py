@@ -1,6 +1,6 @@
-"""A sample as a person looks at it: each column with its main facts and a small drawing of how its values lie.
+"""Describe a sample for the user: each column with its main facts and a small chart of its distribution.
 
-Unlike the text for the model, which is bounded by tokens, this is bounded by what fits on a screen.
+The text for the model is limited by tokens; this one is limited by the size of a screen.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.overview import Bar, ColumnOverview, Drawing, Overview
 
 COLUMNS = 40
-"""So many columns are described."""
+"""Maximum number of columns that are described."""
 
 BINS = 12
-"""A histogram has at most so many bars, a ranking half of it."""
+"""Maximum number of bars of a histogram. A ranking has at most half of it."""
 
 _NAME_CHARACTERS = 80
 
@@ -39,9 +39,9 @@ def overview(value: Any, share: Share | None = None) -> Overview:
 
     Args:
         value: DataFrame, Series, `File` or `Dir`.
-        share: how much of the data may be seen where the overview will stand: `rows`, as much as the model was told,
-            private values masked; `stats`, no single texts; `schema`, names, dtypes and sizes. None is for the eyes
-            of the person whose data it is: only secrets are masked.
+        share: the sharing level of the place where the overview is shown. `rows`: the same as for the model, private
+            values masked; `stats`: no single texts; `schema`: only names, dtypes and sizes. None is for the owner of
+            the data: only secrets are masked.
     """
     if isinstance(value, File | Dir):
         return _path_overview(value, share)
@@ -98,7 +98,7 @@ class _Describer:
         )
 
     def remarks(self, profile: FrameProfile) -> tuple[str, ...]:
-        """What there is to say of the whole table."""
+        """Remarks about the whole table."""
         if self._share == "schema":
             return ()
         index = (f"index {self._name(profile.index)}",) if profile.index else ()
@@ -147,7 +147,7 @@ class _Describer:
 
     def _drawn(self, sampled: pd.Series[Any], column: ColumnProfile) -> tuple[Drawing, tuple[Bar, ...]]:
         if column.low and self._mask_for(column)(column.low) != shorten(column.low, CELL_CHARACTERS):
-            return "none", ()  # numbers that are private, such as those of cards; a range would tell them
+            return "none", ()  # private numbers, such as card numbers: a range would reveal them
         try:
             if column.kind == "number" and not _are_codes(column):
                 return "histogram", _number_bars(sampled)
@@ -156,7 +156,7 @@ class _Describer:
             if column.kind == "time":
                 return "timeline", _time_bars(sampled)
         except (ValueError, TypeError, OverflowError, ArithmeticError):
-            # Ranges that floats cannot measure, or an extension dtype that gives no numbers: the facts stay.
+            # The range does not fit into floats, or an extension dtype gives no numbers: there is no chart.
             return "none", ()
         if column.top and self._may_name_values(column):
             shown = self._mask_for(column)
@@ -174,7 +174,7 @@ class _Describer:
 
 
 def _are_codes(column: ColumnProfile) -> bool:
-    """Whether numbers stand for a few things (200, 404, 500), so that ranges of them would mean nothing."""
+    """Whether numbers are codes (200, 404, 500), for which ranges have no meaning."""
     if not column.complete or len(column.top) > BINS // 2:
         return False
     return len(column.top) <= 2 or float(column.high) - float(column.low) >= BINS

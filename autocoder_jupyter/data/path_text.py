@@ -1,4 +1,4 @@
-"""A file's or a folder's profile as text for the model: masked, escaped, and no longer than its budget."""
+"""Render the profile of a file or folder as text for the model: masked, escaped, and within its budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_CHARACTERS = 300
 
 
 class PathText:
-    """Writes a file or a folder in more or less detail. `request` is what may name columns of tables."""
+    """Renders a file or a folder in more or less detail. `request` is the text that may mention columns of tables."""
 
     def __init__(
         self, profile: FileProfile | DirProfile, share: Share, masker: Masker, max_rows: int, request: str = ""
@@ -82,7 +82,7 @@ class PathText:
         return Rendered("\n".join(head), left_out)
 
     def _name(self, path: str) -> str:
-        """The path of a file in a folder: code may need it to find the file, so it is told where values are."""
+        """The path of a file in a folder. Code may need it, so it is shown at levels that show values."""
         return self._text(path) if self._share == "rows" else self._names.of(path)
 
     def _suffix(self, suffix: str) -> str:

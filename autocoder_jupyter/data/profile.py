@@ -1,4 +1,4 @@
-"""What is worth knowing about a table: its shape, its index, each of its columns, its keys."""
+"""Profile a table: shape, index, columns and keys."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from autocoder_jupyter.data.mentions import columns_of_labels
 from autocoder_jupyter.data.sample import sample_rows
 
 SAMPLE_ROWS = 10_000
-"""Tables with more rows are described from so many; lengths, nulls and ranges stay exact."""
+"""Tables with more rows are described from a sample of this size. Lengths, nulls and ranges remain exact."""
 
 DETAILED_COLUMNS = 60
-"""Columns beyond are described by name and dtype alone."""
+"""Maximum number of columns with a full profile. The others have only name and dtype."""
 
 _DUPLICATE_ROWS = 50_000
 _PANEL_SPARSITY = 3
@@ -26,7 +26,7 @@ _PANEL_SPARSITY = 3
 
 @dataclass(frozen=True)
 class ColumnRun:
-    """Neighbouring columns of one dtype: the literal of the first and the last, and how many."""
+    """Neighbouring columns of one dtype: the literals of the first and the last, and their number."""
 
     first: str
     last: str
@@ -36,21 +36,21 @@ class ColumnRun:
 
 @dataclass(frozen=True)
 class FrameProfile:
-    """A table.
+    """The profile of a table.
 
     Args:
         kind: `DataFrame` or `Series`.
         rows, columns: exact.
         index: a phrase, or "" for the default index.
         index_examples: labels of an index that is not the default one.
-        column_levels: names of the levels when the columns are a MultiIndex, else ().
-        detailed: the first columns, those that the request names, and of the others those of a few labels, in full.
-        named: positions of the columns that the request names.
-        tail: the others, in runs.
-        duplicates: rows that repeat an earlier one, among `duplicates_of` rows; None when cells cannot be compared.
+        column_levels: names of the levels if the columns are a MultiIndex, else ().
+        detailed: full profiles of the first columns, of columns that the request mentions, and of label columns.
+        named: positions of the columns that the request mentions.
+        tail: the other columns, in runs.
+        duplicates: the number of repeated rows among `duplicates_of` rows; None if cells cannot be compared.
         duplicate_labels: whether two columns have the same name.
-        panel_key: two columns that together name a row, where most of their combinations occur; else ().
-        sampled: rows that the expensive statistics rest on.
+        panel_key: two columns that together identify a row, if most of their combinations occur; else ().
+        sampled: the number of rows used for expensive statistics.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class FrameProfile:
 
 
 def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
-    """A table as a frame; a Series becomes its only column."""
+    """A table as a DataFrame. A Series becomes its only column."""
     return value if isinstance(value, pd.DataFrame) else value.to_frame()
 
 
@@ -81,8 +81,8 @@ def profile_frame(
 
     Args:
         value: the table.
-        detailed_columns: so many of the first columns are described in full.
-        named: positions of columns that are in any case, and with more of their values.
+        detailed_columns: the number of first columns that are described in full.
+        named: positions of columns that are always described in full, with more of their values.
     """
     frame = as_frame(value)
     rows, width = frame.shape
@@ -123,7 +123,7 @@ def index_levels(index: pd.Index[Any]) -> tuple[tuple[Any, str], ...]:
 
 
 def is_default_index(index: pd.Index[Any]) -> bool:
-    """Whether an index only counts the rows from 0."""
+    """Whether an index is the row number, from 0."""
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1 and index.name is None
 
 
@@ -142,7 +142,7 @@ def _index_order(index: pd.Index[Any]) -> str:
         order = ", ascending" if index.is_monotonic_increasing else ", not sorted"
         return order + (", unique" if index.is_unique else ", with repeated labels")
     except Exception:
-        # Labels that cannot be hashed or compared.
+        # The labels cannot be hashed or compared.
         return ""
 
 
@@ -160,7 +160,7 @@ def _column_levels(columns: pd.Index[Any]) -> tuple[str, ...]:
 
 
 def _runs(frame: pd.DataFrame, places: list[int]) -> tuple[ColumnRun, ...]:
-    """The columns at some places, neighbours of one dtype taken together."""
+    """The columns at these positions. Neighbours of one dtype are grouped."""
     dtypes = list(frame.dtypes)
     runs: list[ColumnRun] = []
     for first, last in _ranges(places, dtypes):
@@ -170,7 +170,7 @@ def _runs(frame: pd.DataFrame, places: list[int]) -> tuple[ColumnRun, ...]:
 
 
 def _ranges(places: list[int], dtypes: list[Any]) -> list[tuple[int, int]]:
-    """First and last of places that follow each other and have one dtype."""
+    """First and last position of each group of neighbours with one dtype."""
     ranges: list[tuple[int, int]] = []
     for place in places:
         if ranges and ranges[-1][1] == place - 1 and dtypes[place] == dtypes[place - 1]:
@@ -181,9 +181,9 @@ def _ranges(places: list[int], dtypes: list[Any]) -> list[tuple[int, int]]:
 
 
 def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple[str, ...]:
-    """The pair of columns that a panel is laid out by (`symbol` and `date`), if there is one.
+    """The two key columns of panel data (such as `symbol` and `date`), if there are any.
 
-    Two columns of many values are unique together by accident, so most of their combinations must occur.
+    Two columns with many values can be unique together by accident, so most of their combinations must occur.
     """
     rows = len(frame)
     if not 2 < rows <= _DUPLICATE_ROWS:
@@ -202,7 +202,7 @@ def _panel_key(frame: pd.DataFrame, columns: tuple[ColumnProfile, ...]) -> tuple
 
 
 def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int]:
-    """Rows that repeat an earlier one, counted among the first rows only when the table is large."""
+    """The number of repeated rows. In a large table only the first rows are counted."""
     rows, width = frame.shape
     looked = min(rows, _DUPLICATE_ROWS if width <= 30 else 2_000)
     if width == 0 or width > 500 or rows == 0:
@@ -210,5 +210,5 @@ def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int]:
     try:
         return int(frame.iloc[:looked].duplicated().sum()), looked
     except Exception:
-        # Lists, dicts and the like cannot be compared by hash.
+        # Lists, dicts and similar values cannot be hashed.
         return None, 0

@@ -1,4 +1,4 @@
-"""A table's profile as text for the model: masked, escaped, and no longer than its budget."""
+"""Render the profile of a table as text for the model: masked, escaped, and within its budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 
 ROWS_SHARE = 0.12
-"""Rows may take so much of a table's budget; what columns are says more per token."""
+"""Share of a table's budget for rows. Descriptions of columns are more informative per token."""
 
 SET_MIN_COUNT = 5
 SET_MAX_VALUES = 20
@@ -33,10 +33,10 @@ _RAW_PHRASE = 10_000
 _ROW_CELL = 32
 _COUNTED = 6
 _MOST_ROWS = 8
-"""Rows show what the lines of the columns cannot: how values look side by side. A few do."""
+"""Maximum number of sample rows. They show how values belong together, for which a few are enough."""
 
 _FEW_VALUES = 12
-"""Values of a column that are told even where there is no room for those of all columns: one of them may be meant."""
+"""Values of a column that are listed even without room for those of all columns, because a request may mean one."""
 
 _MOST_BLANK_NAMES = 6
 _ROW_COLUMNS = 60
@@ -46,26 +46,26 @@ _LOOKALIKES = re.compile(r"<(?=\s*/?\s*data\b|\|)|`(?=``)", re.IGNORECASE)
 
 
 def neutral(text: str) -> str:
-    """Text that cannot leave the data section: no line breaks, no control signs, nothing that looks like its end."""
+    """Text that cannot end the data section: no line breaks, no control characters, no end tag."""
     shown = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     return _LOOKALIKES.sub(lambda match: f"\\x{ord(match.group()):02x}", shown)
 
 
 def cost(text: str) -> int:
-    """What a line costs of a budget: tokens, or a quarter of its characters when that is more."""
+    """The cost of a line: its tokens, or a quarter of its characters if that is more."""
     return max(estimate_tokens(text), (len(text) + 3) // 4) + 1
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as far as it may be shown.
+    """The parts of a table that may be shown.
 
     Args:
-        profile: what is known about it.
-        rows: sampled rows, or None when none may be shown; with the original index.
-        remarks: phrases for the head (of a file: how to read it).
-        total_rows: when the profile saw only the beginning of something longer.
-        places: where its columns stand in the table that the function gets, when that has more of them.
+        profile: its profile.
+        rows: sampled rows with the original index, or None if none may be shown.
+        remarks: phrases for the head (for a file: how to read it).
+        total_rows: the total number of rows, if the profile covers only the beginning.
+        places: the positions of its columns in the table that the function gets, if that has more columns.
     """
 
     profile: FrameProfile
@@ -75,20 +75,20 @@ class TableView:
     places: tuple[int, ...] = ()
 
     def place(self, column: ColumnProfile) -> int:
-        """By which the function can take a column."""
+        """The position by which the function can access a column."""
         return self.places[column.position] if self.places else column.position
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """Text of a section, and what had to be left out of it."""
+    """The text of a section, and the parts that were left out."""
 
     text: str
     left_out: tuple[str, ...] = ()
 
 
 class TableText:
-    """Writes one table, in more or less detail. Masks each value once, in a fixed order."""
+    """Renders one table in more or less detail. Each value is masked once, in a fixed order."""
 
     def __init__(self, view: TableView, share: Share, masker: Masker, max_rows: int) -> None:
         self._view = view
@@ -110,7 +110,7 @@ class TableText:
         self._rows = self._row_lines(max_rows)
 
     def render(self, budget: int) -> Rendered:
-        """The most detailed text that fits: rows go first, then values, then what is said of the last columns."""
+        """The most detailed text that fits. Rows are left out first, then values, then details of the last columns."""
         room = budget - sum(map(cost, self._head)) - 10
         tail = self._tail_lines(room // 4)
         room -= sum(map(cost, tail))
@@ -123,7 +123,7 @@ class TableText:
         return self._narrow(room, tail)
 
     def _narrow(self, room: int, tail: list[str]) -> Rendered:
-        """What the request names, statistics for the first other columns, names for as many as fit, then counts."""
+        """The mentioned columns, statistics of the first other columns, as many names as fit, then counts."""
         told = [place for place, named in enumerate(self._named) if named]
         told += [place for place, column in enumerate(self._view.profile.detailed) if _few_values(column)]
         told = list(dict.fromkeys(told))
@@ -216,7 +216,7 @@ class TableText:
             yield f"{column.distinct} distinct" + ("" if column.exact else " in the sample")
 
     def _tells_every_value(self, column: ColumnProfile) -> bool:
-        """Whether the values that are told say how many there are, and how far they reach."""
+        """Whether the listed values already show the number of distinct values and the range."""
         return self._share == "rows" and column.complete and column.distinct != 1 and bool(column.top)
 
     def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
@@ -236,7 +236,7 @@ class TableText:
             return f"'{shown}'" if column.quoted else shown
 
         if column.distinct == 1 and column.low != "":
-            return  # it is always that one
+            return  # the only value
         if self._share == "stats":
             if column.complete and column.rarest >= SET_MIN_COUNT and len(column.top) <= SET_MAX_VALUES:
                 yield _counted("values", quote, column.top)
@@ -249,7 +249,7 @@ class TableText:
             yield "e.g. " + ", ".join(quote(text) for text in column.examples)
 
     def _tail_lines(self, room: int) -> list[str]:
-        """The columns that have no profile: runs of one dtype while they fit, then counts by dtype."""
+        """The columns without a profile: runs of one dtype while they fit, then counts by dtype."""
         runs = self._view.profile.tail
         if not runs:
             return []
@@ -290,7 +290,7 @@ class TableText:
         return [",".join(map(_quoted, names)), *lines]
 
     def _row_places(self, width: int) -> list[int]:
-        """The columns of the rows: all, or those that the request names and then the first others."""
+        """The columns of the rows: all, or the mentioned ones and then the first others."""
         if width <= _ROW_COLUMNS:
             return list(range(width))
         named = sorted(self._view.profile.named)
@@ -315,7 +315,7 @@ class TableText:
     # Words
 
     def _column_name(self, column: ColumnProfile) -> str:
-        """A name that code can use; for one that is private, as a pivot makes them, or cut, its position besides."""
+        """A name that code can use. A private or truncated name is followed by its position."""
         literal, whole = label_literal(column.label), self._plain(label_literal(column.label))
         name = whole if column.position in self._view.profile.named else shorten(whole, _NAME_CHARACTERS)
         if self._mask_name(literal) != literal:
@@ -326,7 +326,7 @@ class TableText:
         return shorten(self._plain(label_literal(label)), _NAME_CHARACTERS)
 
     def _plain(self, text: str) -> str:
-        """Names, and phrases that hold names."""
+        """Masks names, and phrases that contain names."""
         return shorten(neutral(self._mask_name(shorten(text, _RAW_PHRASE))), _PHRASE_CHARACTERS)
 
     def _value(self, text: str) -> str:
@@ -334,7 +334,7 @@ class TableText:
 
 
 def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str, int]]) -> str:
-    """Values with how often they occur; of many, how often the first and the last do."""
+    """Values with their counts; of many values, only the counts of the first and the last."""
     if len(ranked) <= _COUNTED:
         return f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in ranked)
     between = f"×{ranked[0][1]}" + (f" to ×{ranked[-1][1]}" if ranked[-1][1] < ranked[0][1] else "")
@@ -342,7 +342,7 @@ def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str
 
 
 def _few_values(column: ColumnProfile) -> bool:
-    """Whether a column is one of labels, all of which can be told."""
+    """Whether a column has so few values that all can be listed."""
     return column.kind == "text" and column.complete and len(column.top) <= _FEW_VALUES
 
 
@@ -351,12 +351,12 @@ def _has_blanks(label: Any) -> bool:
 
 
 def _then_cut(mask: Callable[[str], str], limit: int) -> Callable[[str], str]:
-    """Masked first and cut afterwards: half a secret has no shape to be known by."""
+    """Mask first and truncate afterwards, because a part of a secret matches no pattern."""
     return lambda text: shorten(mask(text), limit)
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
-    """How many of the first lines fit."""
+    """The number of first lines that fit."""
     for count, line in enumerate(lines):
         room -= cost(line)
         if room < 0:
@@ -366,7 +366,7 @@ def _fitting(lines: Sequence[str], room: int) -> int:
 
 def _row_cell(value: Any) -> str:
     if isinstance(value, float) and math.isfinite(value):
-        # Rows show what values look like; further digits are noise that costs tokens.
+        # Rows show the form of values; further digits only cost tokens.
         return number_text(value, 6)
     return '""' if isinstance(value, str) and value == "" else cell_text(value)
 

@@ -1,4 +1,4 @@
-"""Which rows stand for a whole table: by position, from a fixed seed, the same on every machine."""
+"""Choose sample rows of a table by position, with a fixed seed: the same rows on every machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from autocoder_jupyter.data.cells import is_null
 
 FIRST_ROWS = 3
-"""So many rows come from the top, where a table shows its order; the others from anywhere."""
+"""Number of rows from the top, which show the order of a table. The others are pseudo-random."""
 
 
 def sample_positions(rows: int, count: int, first: int = FIRST_ROWS) -> npt.NDArray[np.int64]:
@@ -50,16 +50,16 @@ def sample_rows(frame: pd.DataFrame, count: int, first: int = FIRST_ROWS) -> pd.
 
 
 def spread(series: pd.Series[Any], count: int) -> list[Any]:
-    """At most `count` values that are not missing, from all over a column, as Python objects in their order.
+    """At most `count` values that are not missing, spread over a column, as Python objects in their order.
 
-    A column that is sorted, or put together from two files, looks different at its top.
+    The top of a column is not representative if it is sorted or combined from two files.
     """
     present = series[~missing_in(series).to_numpy(dtype=bool)]
     return cells_of(present.iloc[sample_positions(len(present), count)])
 
 
 def missing_in(series: pd.Series[Any]) -> pd.Series[bool]:
-    """Which cells are missing, also where pandas cannot say it (it stumbles over a signalling NaN of decimal)."""
+    """Which cells are missing, also if pandas fails (on a signalling NaN of decimal)."""
     try:
         return series.isna()
     except ArithmeticError:
@@ -71,5 +71,5 @@ def cells_of(series: pd.Series[Any]) -> list[Any]:
     try:
         return list(series.astype(object))
     except Exception:
-        # An extension array may refuse object; iterating is what it must support.
+        # An extension array may refuse a conversion to object, but it must support iteration.
         return list(series.array)

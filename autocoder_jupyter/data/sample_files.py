@@ -1,4 +1,4 @@
-"""The rows that the model may see, as files that it can work on: never all the data, and nothing that is withheld."""
+"""Sample rows as files for an agent: never all the data, and nothing that is withheld."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 
 MOST_CELLS = 20_000
-"""Of one file: of wider tables there are fewer rows."""
+"""Maximum size of one file. Wide tables have fewer rows."""
 
 
 def sample_files(
     samples: Mapping[str, Any], *, share: Share, max_sample_rows: int, withheld: Withheld = NOTHING_WITHHELD
 ) -> dict[str, bytes]:
-    """Sampled rows as CSV by path (`data/sales.csv`), those of which the context shows some.
+    """Sampled rows as CSV by path (`data/sales.csv`). The data context shows some of the same rows.
 
-    Private values are masked, as they are there; a missing cell is empty, and a long one cut.
+    Private values are masked as in the context. A missing cell is empty, and a long one is truncated.
 
     Args:
         samples: by input name; there are files for DataFrames and Series.
-        share: how much the model may see; there are files for `rows` alone.
-        max_sample_rows: rows of a table at most.
-        withheld: columns of which nothing, or no value, may be told.
+        share: the sharing level; there are files only for `rows`.
+        max_sample_rows: the maximum number of rows of a table.
+        withheld: the hidden and masked columns.
     """
     if share != "rows":
         return {}

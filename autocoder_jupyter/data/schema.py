@@ -1,8 +1,8 @@
-"""What the sample of a table shows, and not more, as a record: the schema that new tables of its kind can be held to.
+"""The schema of a sample as a record, with which new tables can be validated.
 
-It is conservative: a column's dtype, whether anything is missing, and those constraints that hold on the sample.
-Further columns are allowed. It is plain data, so that it can be recorded and read back from a file of a stranger;
-`schema_source` says it as pandera code, and `contracts.sample_schema` makes the schema object of it.
+It contains each column's dtype, whether values are missing, and the constraints that the sample satisfies. Further
+columns are allowed. It is plain data, so it can be read from a file that is not trusted. `schema_source` converts it to
+pandera code, and `contracts.sample_schema` to a schema object.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.redaction.masking import Masker
 
 SCHEMA_COLUMNS = 300
-"""Columns beyond are left out, with a note; the schema lets them pass."""
+"""Maximum number of columns. Others are left out with a note, and are not validated."""
 
 LONGEST_LABEL = 2_000
-"""Characters of a column's name; a longer one is left out likewise."""
+"""Maximum length of a column name. Longer ones are left out likewise."""
 
 _OF_ROWS = ("row_count", "min_rows", "max_rows")
 
 
 class ColumnSchema(BaseModel):
-    """What holds of one column.
+    """The schema of one column.
 
     Args:
         label: its name as a Python literal, as `data.cells.label_literal` writes it.
-        dtype: a name of pandas'; None for one that pandera does not know.
+        dtype: the pandas name of the dtype; None if pandera does not know it.
         nullable: whether the sample has missing values.
-        unique: whether a constraint demands different values.
-        checks: constraints that hold on the sample.
-        times: how many columns have this name.
+        unique: whether a constraint requires unique values.
+        checks: constraints that the sample satisfies.
+        times: the number of columns with this name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,15 +52,15 @@ class ColumnSchema(BaseModel):
 
 
 class TableSchema(BaseModel):
-    """What holds of one table.
+    """The schema of one table.
 
     Args:
-        kind: of the sample.
-        columns: the first of its columns; of a Series its only one.
+        kind: the type of the sample.
+        columns: the first of its columns; the only one of a Series.
         rows: constraints on the number of rows.
-        broken: constraints on it that its sample violates.
-        left_out: constraints on it that no check of pandera's says.
-        notes: what else is not in it.
+        broken: constraints that the sample violates.
+        left_out: constraints that pandera cannot express.
+        notes: what else is left out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -74,7 +74,7 @@ class TableSchema(BaseModel):
 
 
 def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck] = ()) -> TableSchema:
-    """The schema of a sample, which accepts the very table that it was made from.
+    """The schema of a sample. The sample itself always satisfies it.
 
     Args:
         value: the sample.
@@ -104,7 +104,7 @@ def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCh
 
 
 def _of_places(frame: pd.DataFrame, literal: str, places: list[int], held: Sequence[ColumnCheck]) -> ColumnSchema:
-    """One column, or those of one name, which pandera holds to the same."""
+    """One column, or all columns of one name, to which pandera applies the same rules."""
     columns = [frame.iloc[:, place] for place in places]
     nullable = any(bool(missing_in(column).any()) for column in columns)
     if len(columns) > 1:
@@ -126,9 +126,9 @@ def _column(literal: str, column: pd.Series[Any], nullable: bool, held: Sequence
 
 
 def _dtype(dtype: Any) -> str | None:
-    """A dtype by a name that pandera knows too."""
+    """The name of a dtype, as pandera knows it."""
     if isinstance(dtype, pd.CategoricalDtype):
-        # The categories may be many, and private; that it is one is enough.
+        # The categories may be many, or private; the name of the dtype is enough.
         return None if dtype.ordered else "category"
     if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM" and dtype.itemsize <= 16:
         return str(dtype)
@@ -146,7 +146,7 @@ _NULLABLE = {f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64
 def _sorted_out(
     value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck]
 ) -> tuple[list[ColumnCheck], list[ColumnCheck], list[ColumnCheck]]:
-    """The checks that are in the schema, those that the sample violates, and those that no schema says."""
+    """The checks in the schema, those that the sample violates, and those that pandera cannot express."""
     held: list[ColumnCheck] = []
     broken: list[ColumnCheck] = []
     left_out: list[ColumnCheck] = []
@@ -166,12 +166,12 @@ def _sorted_out(
 
 
 def _is_private(text: str) -> bool:
-    """Whether it would be masked on its way to a file, and stand for something else when it is read back."""
+    """Whether a text would be masked in the file, so that it would differ when it is read back."""
     return Masker().mask(text) != text
 
 
 def _can_be_said(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any]) -> bool:
-    """Whether pandera's form of a check that holds means the same on this table as ours, which is more forgiving."""
+    """Whether pandera's check has the same result on this table as ours, which accepts more."""
     if any(_is_private(part) for part in (*check.values, check.pattern) if isinstance(part, str)):
         return False
     if check.column is None:
@@ -193,7 +193,7 @@ def _can_be_said(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any]) -> bo
 
 
 def is_re2(pattern: str) -> bool:
-    """Whether RE2 knows a pattern: then it is applied to any text in time that grows with the text."""
+    """Whether RE2 supports a pattern, so that it is applied in linear time."""
     try:
         match_by_re2(pattern, pd.Series(["a"], dtype=object))
     except Undecided:

@@ -1,4 +1,4 @@
-"""The schema of a sample as pandera source that runs: for a person to read, and to take into a project of their own."""
+"""Write the schema of a sample as pandera source code, for the user to read or to copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ZONE = re.compile(r"datetime64\[\w+, (.+)\]")
 
 
 def schema_source(schema: TableSchema) -> str:
-    """Source that defines `schema`. It is text from a record, maybe a stranger's: nobody runs it but a person."""
+    """Source code that defines `schema`. It is never executed here, because the record is not trusted."""
     rows = [f"pa.Check(lambda table: len(table) {_ROWS[check.kind]} {check.value!r})" for check in schema.rows]
     if schema.kind == "Series":
         column = schema.columns[0]
@@ -62,7 +62,7 @@ def _literal(value: Scalar | None, column: ColumnSchema) -> str:
 
 
 def zone_of(column: ColumnSchema) -> str:
-    """The time zone of a column, so that a bound without one can be compared; "" for none."""
+    """The time zone of a column, for bounds without a time zone; "" for none."""
     found = _ZONE.fullmatch(column.dtype or "")
     return found.group(1) if found else ""
 

@@ -1,4 +1,4 @@
-"""What a call gives, and whether it looks at all columns: the part of `table_flow` that knows pandas' methods."""
+"""The part of `table_flow` for calls: the kind of their result, and whether they read all columns."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from autocoder_jupyter.data.table_kinds import Kind, Names, Scope, parameters, r
 
 
 class Calls(Names):
-    """Goes through calls; whoever goes through all else says of what kind the parts are."""
+    """Analyses calls. A subclass analyses the other expressions."""
 
     @abstractmethod
     def kind(self, node: ast.expr, scope: Scope) -> Kind:
-        """What an expression gives."""
+        """The kind of an expression."""
 
     @abstractmethod
     def plain(self, parts: Iterable[ast.expr], scope: Scope) -> Kind:
-        """What is made of these, none of which may be a table."""
+        """The kind of an expression with these parts, none of which may be a table."""
 
     @abstractmethod
     def bind(self, target: ast.expr, kind: Kind, scope: Scope) -> None:
-        """What is assigned to has this kind."""
+        """Assign a kind to the target of an assignment."""
 
     @abstractmethod
     def enter(self, function: ast.FunctionDef | ast.Lambda, outer: Scope, first: Kind = Kind.OTHER) -> Scope:
-        """The scope of a function that is called with something of this kind first."""
+        """The scope of a function whose first argument is of this kind."""
 
     @abstractmethod
     def is_columns(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether it is asked what columns there are."""
+        """Whether the expression is the list of the columns."""
 
     def call(self, node: ast.Call, scope: Scope) -> Kind:
-        """What a call gives."""
+        """The kind of a call's result."""
         match node.func:
             case ast.Attribute(value=owner, attr=name):
                 return self._method(owner, name, node, scope)
@@ -70,7 +70,7 @@ class Calls(Names):
         return Kind.TABLE
 
     def _own(self, function: ast.FunctionDef, node: ast.Call, scope: Scope) -> Kind:
-        """A function of the module gets what it is given, and is gone through in its place."""
+        """Analyse a call of a function of the module, with the kinds of its arguments."""
         inner = self.scope(function)
         names = parameters(function)
         require(len(node.args) <= len(names))
@@ -105,9 +105,9 @@ class Calls(Names):
         return made if name == "apply" else Kind.OTHER
 
     def _named(self, node: ast.Call, scope: Scope) -> Kind:
-        """Arguments of a table's method: names of columns, other tables, and functions that are called with tables.
+        """Analyse the arguments of a table's method: column names, other tables, and functions that get tables.
 
-        What these functions make is given back.
+        Returns the kind of what these functions return.
         """
         made = Kind.OTHER
         called = isinstance(node.func, ast.Attribute) and node.func.attr in methods.CALLING
@@ -124,7 +124,7 @@ class Calls(Names):
         return made
 
     def _is_own(self, value: ast.expr) -> bool:
-        """Whether it is a function whose source is here."""
+        """Whether it is a function whose source is in the module."""
         return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.functions)
 
 

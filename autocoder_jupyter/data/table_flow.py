@@ -1,8 +1,8 @@
-"""Whether a module uses its tables by names of columns alone, or looks at all columns somewhere.
+"""Find out whether a module uses its tables only by column names, or reads all columns somewhere.
 
-A small interpreter over the syntax tree. It follows what holds all columns of a table (the table, a copy, a filtered
-part, a row, a group) through assignments, functions and lambdas. It knows what may be done with that, and takes
-everything else for a look at all columns. Names keep what they ever held: where control goes does not matter here.
+It is a small abstract interpreter of the syntax tree. It follows values with all columns of a table (the table, a copy,
+a filtered part, a row, a group) through assignments, functions and lambdas. It knows which operations do not read all
+columns, and assumes that every other one does. A name keeps every kind that it ever had; control flow is ignored.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def reads_by_name_only(module: ast.Module, tables: Collection[str], foreign: Collection[str]) -> bool:
-    """Whether no column is read but by its name in the source.
+    """Whether every column is read only by its name in the source.
 
     Args:
         module: the source's tree, with a function `run`.
         tables: the parameters of `run` that are DataFrames.
-        foreign: its parameters whose values may name columns.
+        foreign: its parameters whose values may be column names.
 
     Raises:
-        RecursionError: it is nested too deeply.
+        RecursionError: the module is nested too deeply.
     """
     try:
         _Flow(module, tables, foreign).settle()
@@ -38,7 +38,7 @@ def reads_by_name_only(module: ast.Module, tables: Collection[str], foreign: Col
 
 
 class _Flow(Calls):
-    """Goes through statements and expressions."""
+    """Analyses statements and expressions."""
 
     def __init__(self, module: ast.Module, tables: Collection[str], foreign: Collection[str]) -> None:
         super().__init__(module)
@@ -51,13 +51,13 @@ class _Flow(Calls):
             self.learn(inner, name, Kind.FOREIGN)
 
     def settle(self) -> None:
-        """Go through the module until no name learns anything new."""
+        """Analyse the module until the kinds of all names are stable."""
         while self.changed:
             self.changed = False
             self._body(self._module.body, self.scope(self._module))
 
     def bind(self, target: ast.expr, kind: Kind, scope: Scope) -> None:
-        """What is assigned to has this kind."""
+        """Assign a kind to the target of an assignment."""
         match target:
             case ast.Name(id=name):
                 self.learn(scope, name, kind)
@@ -73,7 +73,7 @@ class _Flow(Calls):
                 require(kind < Kind.TABLE and self.kind(target, scope) < Kind.TABLE)
 
     def enter(self, function: ast.FunctionDef | ast.Lambda, outer: Scope, first: Kind = Kind.OTHER) -> Scope:
-        """The scope of a function that is called with something of this kind first."""
+        """The scope of a function whose first argument is of this kind."""
         self.plain([value for value in (*function.args.defaults, *function.args.kw_defaults) if value], outer)
         inner = self.scope(function, outer)
         for place, name in enumerate(parameters(function)):
@@ -103,7 +103,7 @@ class _Flow(Calls):
                 self._loop(target, values, scope)
                 self._body([*body, *orelse], scope)
             case ast.Return(value=ast.expr() as value):
-                self.learn(scope, "return", self.kind(value, scope))  # what is only handed on is not read
+                self.learn(scope, "return", self.kind(value, scope))  # passing a value on does not read it
             case ast.Expr(value=value):
                 self.kind(value, scope)
             case ast.If() | ast.While() | ast.With() | ast.Try() | ast.Raise() | ast.Assert():
@@ -127,7 +127,7 @@ class _Flow(Calls):
 
     def _loop(self, target: ast.expr, values: ast.expr, scope: Scope) -> None:
         kind = self.kind(values, scope)
-        require(kind is not Kind.TABLE)  # it gives the names of all columns
+        require(kind is not Kind.TABLE)  # iteration yields the names of all columns
         match values, target:
             case (
                 ast.Call(func=ast.Attribute(attr="groupby" | "resample" | "iterrows")),
@@ -142,7 +142,7 @@ class _Flow(Calls):
     # Expressions
 
     def kind(self, node: ast.expr, scope: Scope) -> Kind:
-        """What an expression gives."""
+        """The kind of an expression."""
         match node:
             case ast.Name(id=name):
                 require(name not in methods.ANYTHING)
@@ -183,7 +183,7 @@ class _Flow(Calls):
                 return self.plain((child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)), scope)
 
     def plain(self, parts: Iterable[ast.expr], scope: Scope) -> Kind:
-        """Of something that is made of these, none of which may be a table."""
+        """The kind of an expression with these parts, none of which may be a table."""
         kind = max((self.kind(part, scope) for part in parts), default=Kind.OTHER)
         require(kind < Kind.TABLE)
         return max(kind, Kind.OTHER)
@@ -206,7 +206,7 @@ class _Flow(Calls):
         return Kind.OTHER
 
     def is_columns(self, node: ast.expr, scope: Scope) -> bool:
-        """`df.columns`, `set(df.columns)`: no look at all of them where one asks whether a name is there."""
+        """`df.columns`, `set(df.columns)`. Testing whether a name is in it does not read all columns."""
         match node:
             case ast.Attribute(value=owner, attr="columns"):
                 return self.kind(owner, scope) is Kind.TABLE
@@ -241,7 +241,7 @@ class _Flow(Calls):
         return Kind.OTHER if self._key(columns, scope) else Kind.TABLE
 
     def _key(self, key: ast.expr, scope: Scope) -> bool:
-        """Whether it is names in the source; if not, it is taken for a choice of rows, but never for the caller's."""
+        """Whether a key is names in the source. If not, it selects rows, unless it is the caller's."""
         kind = self.kind(key, scope)
         require(kind < Kind.FOREIGN and not (isinstance(key, ast.Constant) and isinstance(key.value, int)))
         return kind is Kind.NAMES

@@ -1,4 +1,4 @@
-"""What expressions of a module give, as far as tables matter, and what is known of its names."""
+"""The kinds of expressions in the analysis of `table_flow`, and the kinds of names."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ Scope = ChainMap[str, "Kind"]
 
 
 class Kind(IntEnum):
-    """What an expression gives. Where a name holds several, the highest counts."""
+    """The kind of an expression. If a name has several, the highest is used."""
 
     NAMES = 0
-    """Text that stands in the source."""
+    """A text of the source."""
     OTHER = 1
-    """A column, a number, a mask: nothing that matters here."""
+    """A column, a number, a mask: not relevant for the analysis."""
     FOREIGN = 2
-    """Of the caller's, or made of it: it may name a column that the source does not."""
+    """A value of the caller, or derived from it. It may name a column that is not in the source."""
     TABLE = 3
     """All columns: a table, a row, a group."""
     GROUPS = 4
-    """A table that is grouped."""
+    """A grouped table."""
     TABLES = 5
-    """What gives tables when it is gone through."""
+    """An iterable of tables."""
 
 
 class AllColumns(Exception):
-    """All columns of a table are looked at here, or nobody knows whether they are."""
+    """All columns of a table are read here, or this cannot be excluded."""
 
 
 def require(holds: bool) -> None:
-    """Go on only where it holds.
+    """Raise unless the condition holds.
 
     Raises:
-        AllColumns: it does not.
+        AllColumns: the condition does not hold.
     """
     if not holds:
         raise AllColumns
@@ -50,27 +50,27 @@ class Names:
     def __init__(self, module: ast.Module) -> None:
         functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
         self.functions = {node.name: node for node in functions}
-        require(len(functions) == len(self.functions))  # else one takes the place of another
-        require(not any(node.decorator_list for node in functions))  # whoever decorates gets the arguments too
+        require(len(functions) == len(self.functions))  # otherwise one definition replaces another
+        require(not any(node.decorator_list for node in functions))  # the decorator gets the arguments too
         self.scopes: dict[ast.AST, dict[str, Kind]] = {}
         self.changed = True
 
     def scope(self, owner: ast.AST, outer: Scope | None = None) -> Scope:
-        """The names of a function, lambda, comprehension or module, inside of another's."""
+        """The scope of a function, lambda, comprehension or module, inside an outer scope."""
         return Scope(self.scopes.setdefault(owner, {}), *(outer.maps if outer else ()))
 
     def learn(self, scope: Scope, name: str, kind: Kind) -> None:
-        """A name can be of this kind."""
+        """Record that a name can have this kind."""
         own = scope.maps[0]
         known = own.get(name)
         if known is None or kind > known:
-            require(known is None or known < Kind.TABLE)  # else the name stands for two kinds of tables
+            require(known is None or known < Kind.TABLE)  # otherwise the name has two kinds of tables
             own[name] = kind
             self.changed = True
 
 
 def parameters(function: ast.FunctionDef | ast.Lambda) -> list[str]:
-    """Names of the arguments, in order; of a function that takes any, nothing is known."""
+    """The names of the parameters, in order. A function with *args or **kwargs is not supported."""
     arguments = function.args
     require(arguments.vararg is None and arguments.kwarg is None)
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]

@@ -1,4 +1,4 @@
-"""What methods of tables look at: the words of pandas that `table_flow` knows."""
+"""Tables of pandas methods by the columns that they read, for `table_flow`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ SAME_COLUMNS = {
     *("assign", "convert_dtypes", "copy", "explode", "head", "infer_objects", "join", "nlargest", "nsmallest", "pipe"),
     *("query", "reset_index", "sample", "set_index", "sort_index", "sort_values", "squeeze", "tail", "truncate"),
 }
-"""Methods that give a table with the same columns and look at none but those that they name."""
+"""Methods that return a table with the same columns, and read only the columns that they name."""
 
 IF_GIVEN: dict[str, tuple[str | int, ...]] = {
     "apply": ("axis",),
@@ -19,30 +19,30 @@ IF_GIVEN: dict[str, tuple[str | int, ...]] = {
     "pivot": ("values",),
     "pivot_table": ("values",),
 }
-"""Methods that look at the columns that one of these arguments (by keyword, or place) names, else at all columns."""
+"""Methods that read the columns in one of these arguments (keyword or position); without it they read all columns."""
 
 BY_MAPPING = {"rename": "columns", "astype": "dtype", "fillna": "value"}
-"""Methods that look at the columns that are the keys of a mapping written there."""
+"""Methods that read the columns that are keys of a literal mapping."""
 
 ONE_COLUMN = {"eval", "get", "insert", "pop"}
-"""Methods that give or change one column, which they name."""
+"""Methods that return or change one named column."""
 OTHER_SHAPE = {*ONE_COLUMN, "duplicated", "melt", "pivot", "pivot_table"}
-"""Those above that do not give a table with all its columns."""
+"""Those above that do not return a table with all its columns."""
 ROWS = {"iterrows", "itertuples"}
-"""Methods that give rows when they are gone through."""
+"""Methods that return an iterator over rows."""
 GROUPING = {"expanding", "groupby", "resample", "rolling"}
-"""Methods that put rows into groups."""
+"""Methods that group rows."""
 COUNTING = {"cumcount", "ngroup", "size"}
-"""Methods of groups that look at no column."""
+"""Methods of groups that read no column."""
 HARMLESS = {"Index", "empty", "index", "name", "ndim", "shape", "size"}
-"""Attributes that look at no column."""
+"""Attributes that read no column."""
 COMPARING = {"between", "contains", "endswith", "eq", "ge", "gt", "isin", "le", "lt", "match", "ne", "startswith"}
-"""Methods of columns that give a mask, whatever they compare with."""
+"""Methods of columns that return a mask for any argument."""
 FILLING = {"add", "append", "extend", "insert", "setdefault", "update"}
-"""Methods that put their arguments into what they belong to."""
+"""Methods that add their arguments to their object."""
 NO_LOOK = {"bool", "id", "isinstance", "len", "type"}
-"""Functions that look at no column."""
+"""Functions that read no column."""
 CALLING = {"apply", "pipe"}
-"""Methods that call what they are given first with all that they belong to."""
+"""Methods that call their first argument with their object."""
 ANYTHING = {"compile", "eval", "exec", "getattr", "globals", "locals", "operator", "vars"}
-"""Names by which a table can be had, or looked at, in ways that are not followed."""
+"""Names that give access to a table in ways that the analysis does not follow."""

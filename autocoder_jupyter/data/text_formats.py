@@ -1,4 +1,4 @@
-"""Which written forms the texts of a column have: dates, numbers with signs and separators, ids, blanks, case."""
+"""Detect the formats of a text column: dates, numbers with signs and separators, ids, blanks, case."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 _MAX_LENGTH = 64
 _MIN_SHARE = 0.005
-"""A form that fewer texts have is chance."""
+"""Minimum share of texts for a format. Fewer are chance."""
 
 _MIN_READABLE = 0.9
-"""Texts in the shape of a date are dates when so many are: of `2019-20`, `2011-12` only the second could be one."""
+"""Minimum share of valid dates among texts that look like dates: of `2019-20`, `2011-12` only the second is valid."""
 
 _DAY_OR_MONTH = re.compile(r"%[dm][/-]%[dm][/-]")
 
@@ -88,7 +88,7 @@ _FORMS = tuple(
         (r"https?://\S+", "URLs"),
     )
 )
-"""The first that fits a text is its form."""
+"""The first pattern that matches a text is its format."""
 
 _AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _EITHER_COMMA = "numbers like 1,234 (a thousands comma or a decimal one)"
@@ -99,10 +99,10 @@ _PYTHON_LITERAL = re.compile(r"[\[({]\s*+(?:['\"\d\[({\]})-]|None|True|False)")
 
 
 def text_formats(texts: Sequence[str]) -> tuple[str, ...]:
-    """What a reader of a text column must know to parse it, each as a short phrase with its share.
+    """The formats of a text column that are needed to parse it, as short phrases with their shares.
 
     Args:
-        texts: a spread of the column, missing ones left out. All of them are looked at.
+        texts: values spread over the column, without missing ones. All of them are examined.
     """
     if not texts:
         return ()
@@ -111,7 +111,7 @@ def text_formats(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share as people write it: `0%` and `100%` only where it is none or all."""
+    """A share as a percentage. `0%` and `100%` are used only for none and all."""
     share = 100 * part / whole
     if 0 < share < 0.1:
         return "<0.1%"
@@ -121,12 +121,12 @@ def percent(part: int, whole: int) -> str:
 
 
 def with_share(phrase: str, part: int, whole: int) -> str:
-    """A phrase, and of how many of the values it is true unless of all."""
+    """A phrase with its share of the values, unless it is true for all."""
     return phrase if part == whole else f"{phrase} ({percent(part, whole)})"
 
 
 def _share_phrases(texts: Counter[str]) -> list[str]:
-    """The forms of texts that are counted."""
+    """Phrases for the formats that are counted."""
     forms: Counter[str] = Counter()
     shapes: dict[tuple[str, ...], list[str]] = {}
     others: list[str] = []
@@ -149,7 +149,7 @@ def _share_phrases(texts: Counter[str]) -> list[str]:
 
 
 def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
-    """`1,234` is 1.234 where others are written with a decimal comma, 1234 where others are certain; else either."""
+    """Decide `1,234`: 1.234 if other texts have a decimal comma, 1234 if others are certain, else ambiguous."""
     count = sum(ambiguous.values())
     certain = forms[_THOUSANDS] - count + forms["decimal numbers as text"] + forms["whole numbers as text"]
     if forms[_DECIMAL_COMMA] > certain:
@@ -162,9 +162,9 @@ def _settle_commas(forms: Counter[str], ambiguous: dict[str, int]) -> None:
 
 
 def _truth_values(texts: Counter[str]) -> int:
-    """How many texts are truth values; none are where any other word stands beside them, as `F` beside `M`.
+    """The number of truth values. It is 0 if there are other words, such as `M` beside `F`.
 
-    `NO` alone may be Norway, or the wind from the north-east.
+    `NO` alone may be a country code or a wind direction.
     """
     words = {text.casefold() for text in texts} - _NULL_WORDS - {""}
     letters = any(len(word) == 1 for word in words)
@@ -180,7 +180,7 @@ def _date_candidates(text: str) -> tuple[str, ...]:
 
 
 def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, int]:
-    """How many texts of one shape each of its formats reads; {} when too few are dates for the shape to mean any."""
+    """The number of texts of one shape that each date format can parse; {} if too few are dates."""
     reading: Counter[tuple[str, ...]] = Counter()
     for text, count in texts.items():
         reading[tuple(form for form in formats if _reads(text, form))] += count
@@ -201,11 +201,11 @@ def _date_forms(formats: tuple[str, ...], texts: dict[str, int]) -> dict[str, in
 
 
 _GAME_CLOCK = 20
-"""Minutes of the longest period whose clock looks like a time of the day: where no text is later, it may be one."""
+"""Longest game period in minutes. Times up to this value may be a game clock instead of a time of the day."""
 
 
 def _clock(texts: Iterable[str]) -> str:
-    """What `11:34` means: a time of the day where some are in the evening, and minutes and seconds beyond a day."""
+    """Decide `11:34`: a time of the day if some texts are in the evening, minutes and seconds if some exceed a day."""
     first = [int(text.partition(":")[0]) for text in texts]
     if max(first) > 24:
         return "minutes and seconds, or hours and minutes, like 47:59"
@@ -213,7 +213,7 @@ def _clock(texts: Iterable[str]) -> str:
 
 
 def _day_first_or_month_first(formats: tuple[str, ...], reading: Counter[tuple[str, ...]]) -> dict[str, int]:
-    """Formats that differ in what comes first: a day above 12 decides for its text, and where all agree for all."""
+    """Decide between day-first and month-first formats: a day above 12 decides its text, and all if they agree."""
     only = {form: reading[(form,)] for form in formats}
     either = reading[formats]
     certain = [form for form in formats if only[form]]
@@ -234,7 +234,7 @@ def _reads(text: str, form: str) -> bool:
 
 
 def _structures(texts: Sequence[str]) -> list[str]:
-    """JSON, and what Python writes for a list or dict, which JSON parsers refuse."""
+    """Detect JSON, and the `repr` of lists and dicts, which JSON parsers refuse."""
     candidates = [text for text in texts if text[:1] in ("{", "[") and text[-1:] in ("}", "]")]
     tried = candidates[:_JSON_TRIES]
     if len(candidates) < max(1, _MIN_SHARE * len(texts)):
@@ -247,7 +247,7 @@ def _structures(texts: Sequence[str]) -> list[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is JSON; one that is too long to try looks like it."""
+    """Whether a text is JSON. A text that is too long to parse counts as JSON if it looks like it."""
     if len(text) > _JSON_CHARACTERS:
         return text[1:].lstrip()[:1] in '"{[]}0123456789'
     try:

@@ -1,4 +1,4 @@
-"""How many tokens a text costs, near enough to keep a budget without loading a tokenizer."""
+"""Estimate the number of tokens of a text without a tokenizer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^\x00-\x7f]|.")
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text, rather too many than too few.
+    """The estimated number of tokens of a text, rather too high than too low.
 
-    Follows how byte-pair tokenizers cut: words by about five letters, digits by threes, other ASCII signs one
-    each, anything outside of ASCII a token a character. Within -10 and +40 % of cl100k on data contexts.
+    It approximates byte-pair tokenizers: about five letters per token, three digits per token, one token for any other
+    ASCII character, one token per non-ASCII character. The error is -10 to +40 % of cl100k on data contexts.
     """
     count = 0
     for match in _PIECES.finditer(text):

@@ -1,8 +1,8 @@
-"""Columns that the model is not told of, and columns of which it is told no value.
+"""Columns that are hidden from the model, and columns whose values are hidden (masked).
 
-A hidden column is in the data that the function gets, and in nothing that is sent: not its name, not its values. The
-model only knows that there are columns beside those described, so that it keeps to names. Of a masked column it knows
-name, dtype and how many values are missing or different.
+A hidden column is in the data that the function gets. Neither its name nor its values are sent. The model only knows
+that there are more columns than those described, so that it uses names. Of a masked column it knows the name, the dtype
+and the number of missing and different values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
 
 MASKED = "<masked>"
-"""Stands in rows for each value of a masked column."""
+"""Replaces each value of a masked column in rows."""
 
 HIDDEN_NOTE = (
     "there {is_are} {count} that {is_are} not described: take columns by name, never by position or number, and where "
@@ -32,11 +32,11 @@ _MASKED_NOTE = "values of {names} are withheld"
 
 @dataclass(frozen=True)
 class Withheld:
-    """What a person holds back of their samples.
+    """The columns of the samples that the user withholds.
 
     Args:
-        hidden: names of columns that are not told at all.
-        masked: names of columns of which no value is told.
+        hidden: names of columns that are not described at all.
+        masked: names of columns whose values are not sent.
     """
 
     hidden: frozenset[str] = frozenset()
@@ -51,15 +51,15 @@ class Withheld:
         return bool(self.hidden or self.masked)
 
     def require_possible(self, samples: Mapping[str, Any], words: Iterable[str]) -> None:
-        """See to it that nothing of a hidden column goes out in another way.
+        """Check that nothing of a hidden column is sent in another way.
 
         Args:
             samples: by input name.
-            words: what the person wrote, which goes out as it stands.
+            words: the user's texts, which are sent unchanged.
 
         Raises:
-            InvalidRequest: there is no such column, a hidden one is named in the request or is an index, or a sample is
-                a file, whose columns are not looked for.
+            InvalidRequest: the column does not exist, a hidden one is named in the request or is an index, or a sample
+                is a file, whose columns are not known.
         """
         if not self:
             return
@@ -90,14 +90,14 @@ class Withheld:
                 )
 
     def require_absent(self, example: str, values: Iterable[Any]) -> None:
-        """See to it that no table of an example, which is told whole, has such a column.
+        """Check that no table of an example has such a column, because examples are sent completely.
 
         Args:
-            example: as the person wrote it.
-            values: that it gives or expects.
+            example: the example as the user wrote it.
+            values: its inputs and expected outputs.
 
         Raises:
-            InvalidRequest: one has.
+            InvalidRequest: one has such a column.
         """
         tables = (value for value in values if isinstance(value, pd.DataFrame | pd.Series))
         names = (str(name) for table in tables for name in (*_columns(table), *table.index.names))
@@ -113,7 +113,7 @@ class Withheld:
         return {name: self._without_hidden(value) for name, value in samples.items()}
 
     def of_table(self, value: Any) -> TableWithholding:
-        """What of it concerns one sample."""
+        """The withheld columns of one sample."""
         if not isinstance(value, pd.DataFrame | pd.Series):
             return TableWithholding()
         labels = list(map(str, _columns(value)))
@@ -137,13 +137,13 @@ NOTHING_WITHHELD = Withheld()
 
 @dataclass(frozen=True)
 class TableWithholding:
-    """What is withheld of one table.
+    """The withheld columns of one table.
 
     Args:
-        hidden: how many columns are not told at all.
-        masked: names of columns and levels of the index of which no value is told.
+        hidden: the number of hidden columns.
+        masked: names of columns and index levels whose values are not sent.
         index: whether the index is among them.
-        places: where the columns that are told stand in the whole table.
+        places: the positions of the other columns in the whole table.
     """
 
     hidden: int = 0
@@ -156,7 +156,7 @@ class TableWithholding:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the model is told of it."""
+        """Notes about it for the model."""
         several = "1 more column" if self.hidden == 1 else f"{self.hidden} more columns"
         hidden = HIDDEN_NOTE.format(count=several, is_are="is" if self.hidden == 1 else "are") if self.hidden else ""
         masked = _MASKED_NOTE.format(names=", ".join(self.masked)) if self.masked else ""

@@ -1,1 +1,1 @@
-"""What an input or an output of a function can be: one record a kind (`table`), and the values that are ours."""
+"""The types of inputs and outputs: one record per type (`table`), and the classes `File`, `Dir` and `Figure`."""

@@ -1,6 +1,7 @@
-"""Whether a value is of a kind, in the form that crosses into the sandbox; and what to write where it is not.
+"""Checks of the type of a value, and hints for values of another type.
 
-An int is a float, numpy's scalars are Python's, a tuple is a list; nothing else is converted.
+A check returns the value in the form that is sent to the sandbox: an int becomes a float, a numpy scalar a Python
+value, a tuple a list. Nothing else is converted.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def number(value: Any) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    """Durations of numpy and truth values count as whole numbers in Python; not here."""
+    """Unlike in Python, durations of numpy and truth values are not numbers here."""
     return not isinstance(value, bool) and type(value).__name__ != "timedelta64"
 
 
@@ -62,7 +63,7 @@ def instance(kind: type) -> Callable[[Any], Any]:
 
 
 def of_pandas(name: str) -> Callable[[Any], Any]:
-    """A check for an instance of a class of pandas. Does not import pandas: who has a table has it."""
+    """A check for an instance of a pandas class. pandas is not imported for it."""
 
     def check(value: Any) -> Any:
         pandas = sys.modules.get("pandas")
@@ -72,7 +73,7 @@ def of_pandas(name: str) -> Callable[[Any], Any]:
 
 
 def mapping(value: Any) -> Any:
-    """A dict, or what is read like one."""
+    """A dict or another mapping."""
     return dict(value) if isinstance(value, Mapping) else REFUSED
 
 
@@ -82,39 +83,39 @@ def sequence(value: Any) -> Any:
 
 
 def never(value: Any) -> Any:
-    """Of what no input can be."""
+    """Refuses every value, for types that cannot be inputs."""
     return REFUSED
 
 
 def hint_of_path(kind: str) -> Callable[[str, Any], str]:
-    """A path is not a file yet."""
+    """Hint for a path: wrap it in `File` or `Dir`."""
     return lambda name, value: (
         f"Write {name}={kind}({os.fspath(value)!r})." if isinstance(value, str | os.PathLike) else ""
     )
 
 
 def hint_of_frame(name: str, value: Any) -> str:
-    """A Series can become one."""
+    """Hint for a Series: convert it to a DataFrame."""
     return f"Pass {name}.to_frame()." if hasattr(value, "to_frame") else ""
 
 
 def hint_of_series(name: str, value: Any) -> str:
-    """A frame has some."""
+    """Hint for a DataFrame: pass one column."""
     return f"Pass one column of it, for instance {name}[{name}.columns[0]]." if hasattr(value, "columns") else ""
 
 
 def hint_of_date(name: str, value: Any) -> str:
-    """A time has a date."""
+    """Hint for a datetime: pass its date."""
     return "Pass its .date()." if isinstance(value, dt.datetime) else ""
 
 
 def hint_of_datetime(name: str, value: Any) -> str:
-    """Texts, dates and numpy's times can be converted."""
+    """Hint for texts, dates and times of numpy."""
     convertible = isinstance(value, str | dt.date) or hasattr(value, "astype")
     return "Pass pd.Timestamp(…) of it." if convertible else ""
 
 
 def hint_of_duration(name: str, value: Any) -> str:
-    """Texts, numbers and numpy's durations can be converted."""
+    """Hint for texts, numbers and durations of numpy."""
     convertible = isinstance(value, str | numbers.Real) or hasattr(value, "astype")
     return "Pass pd.Timedelta(…) of it, with a unit." if convertible else ""

@@ -1,4 +1,4 @@
-"""What a list or dict holds: `str` of `list[str]`, `float` of `dict[str, float]`. Keys of a dict are texts always."""
+"""The element types of lists and dicts: `str` in `list[str]`, `float` in `dict[str, float]`. Keys are always texts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SAME = {
 }
 _DEEPEST = 8
 LONGEST = 200
-"""Characters of a type that are read."""
+"""Maximum length of a type annotation."""
 
 
 def elements_of(text: str) -> str:
-    """What a type says of the elements of a list, or the values of a dict, in one spelling; "" where it says nothing.
+    """The type of the elements of a list, or of the values of a dict, in canonical form; "" if it is not given.
 
     Args:
         text: such as `list[str]`, `dict[str, list[float]]`, `Dict[str, Any]`.
@@ -40,10 +40,10 @@ def elements_of(text: str) -> str:
 
 
 def _inner(node: ast.Subscript, depth: int) -> str:
-    """What stands between the brackets.
+    """The type between the brackets.
 
     Raises:
-        ValueError: something else than what JSON can hold.
+        ValueError: it is not a JSON type.
     """
     name = _name(node.value)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -76,12 +76,12 @@ def _name(node: ast.expr) -> str:
 
 
 def canonical(elements: str) -> str:
-    """What a record says of elements, in the one spelling; "" for what is none: it may come from a stranger's file."""
+    """The element type of a record, in canonical form; "" if it is not valid, because the record is not trusted."""
     return elements_of(f"list[{elements}]") if elements else ""
 
 
 def python_type(kind: type, elements: str) -> Any:
-    """The class with that of its elements, for a signature: `list[str]`."""
+    """The class with its element type, for a signature: `list[str]`."""
     if not elements:
         return kind
     inner = _python(parse_expression(elements))
@@ -104,16 +104,16 @@ def _python(node: ast.expr) -> Any:
 
 
 def written(kind: str, elements: str) -> str:
-    """A type with its elements: `dict[str, float]`."""
+    """A type with its element type as text: `dict[str, float]`."""
     if not elements:
         return kind
     return f"dict[str, {elements}]" if kind == "dict" else f"list[{elements}]"
 
 
 def misfit(value: Any, elements: str) -> str:
-    """Which element of a list or dict is not of its type, in a few words that hold no value; "" when all are.
+    """The first element of a wrong type, described without its value; "" if all have the right type.
 
-    A whole number counts as a float.
+    An int is accepted as a float.
     """
     if not elements:
         return ""

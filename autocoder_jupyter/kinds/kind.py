@@ -1,4 +1,4 @@
-"""What there is to know of a kind of value, such as `DataFrame` or `date`."""
+"""The properties of a type of inputs and outputs, such as `DataFrame` or `date`."""
 
 from __future__ import annotations
 
@@ -23,43 +23,44 @@ TypeName = Literal[
     "list",
     "Figure",
 ]
-"""What an input or an output of a solution can be."""
+"""The types of inputs and outputs of a solution."""
 
 Form = Literal["single", "time", "container", "path", "table", "figure"]
-"""What kinds have in common: one value, a time in ISO format, a dict or list, files, tables, figures."""
+"""Groups of types: scalars, times in ISO format, dicts and lists, files, tables, figures."""
 
 REFUSED = object()
-"""What a check gives for a value of another kind."""
+"""The result of a check for a value of another type."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of value. How it crosses into the sandbox is said in `codec`, which is shipped there.
+    """One type of inputs and outputs. How it is sent to the sandbox is defined in `codec`, which also runs there.
 
     Args:
-        python: the class in a person's notebook, as `module:name`; the module is imported when it is asked for.
+        python: the class in the notebook, as `module:name`; the module is imported when it is needed.
         annotation: how it is written in a solution.
-        form: what it has in common with others.
-        words: how models call it, folded and without separators.
-        aliases: names of other classes that a person may mean it by.
-        accept: a value as it crosses, or `REFUSED` for one of another kind. Tables are of pandas already.
-        hint: what to write instead, from the name of an input and the refused value; "" when there is nothing to say.
-        json: types of its default in JSON; none for what cannot be a parameter with a default.
-        from_json: the value of such a default. Raises ValueError or TypeError for one that is none.
+        form: its group.
+        words: names that models use for it, in lower case and without separators.
+        aliases: names of other classes that also mean this type.
+        accept: returns a value in the form that is sent, or `REFUSED` for a value of another type. Tables were
+            converted to pandas before.
+        hint: returns what to write instead, from the name of an input and the refused value; "" if there is no hint.
+        json: the JSON types of a default; empty if it cannot have a default.
+        from_json: converts a default from JSON. Raises ValueError or TypeError if it is not valid.
         source: such a default as an expression in a solution.
-        from_iso: a time in ISO format in its canonical form. Raises ValueError for what is no such time.
-        iso_example: how to write that.
-        parse: the value of what a person typed into a form. Raises ValueError or TypeError; None for what is not typed.
-        expects: what a person may type there.
-        placeholder: what stands in the empty field.
-        show: the text that `parse` makes the value of.
-        empty: what an output is where there is nothing to tell; "" where nothing can stand for that.
+        from_iso: returns a time in canonical ISO format. Raises ValueError if it is not valid.
+        iso_example: an example of that format.
+        parse: parses the text of a form field. Raises ValueError or TypeError. None if it cannot be typed.
+        expects: a description of the text that `parse` accepts.
+        placeholder: the placeholder of an empty form field.
+        show: formats a value as text that `parse` accepts.
+        empty: the output for an empty result; "" if there is none.
         reader: the function that reads it on the command line of an exported script.
-        metavar: what stands for it in the help of that.
-        way_out: what to do when a sample cannot cross.
-        is_input: whether an input can be one.
-        is_compared: whether two of them can be compared by what they hold.
-        names_columns: whether its value can hold the name of a column.
+        metavar: its placeholder in the help of the script.
+        way_out: the hint if a sample cannot be sent to the sandbox.
+        is_input: whether it can be the type of an input.
+        is_compared: whether two values can be compared by their content.
+        names_columns: whether its value can contain the name of a column.
     """
 
     python: str
@@ -88,20 +89,20 @@ class Kind:
 
     @property
     def python_type(self) -> Any:
-        """The class in a person's notebook."""
+        """The class in the notebook."""
         module, _, name = self.python.partition(":")
         return getattr(import_module(module), name)
 
     @property
     def is_data(self) -> bool:
-        """Whether a person hands it over as data: a table or files."""
+        """Whether it is data: a table or files."""
         return self.form in ("table", "path")
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it crosses on its own only, not as a part of a list or dict."""
+        """Whether it cannot be an element of a list or dict."""
         return self.is_data or self.form == "figure"
 
     def takes_json(self, value: Any) -> bool:
-        """Whether a value of JSON can be its default. True and False are no numbers here."""
+        """Whether a JSON value can be its default. True and False are not numbers here."""
         return isinstance(value, self.json) and isinstance(value, bool) == (bool in self.json)

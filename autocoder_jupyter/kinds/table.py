@@ -1,4 +1,4 @@
-"""The kinds of values, a record each. Nothing of pandas or pydantic is imported before it is needed."""
+"""The table of the types, one record each. pandas and pydantic are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -226,10 +226,10 @@ INPUT_TYPE_NAMES: tuple[TypeName, ...] = tuple(name for name, kind in KINDS.item
 
 
 def type_name(value: object) -> TypeName:
-    """The `TypeName` that a person means by a class (`float`, `pd.DataFrame`, `File` …) or by its name.
+    """The `TypeName` of a class (`float`, `pd.DataFrame`, `File` …) or of a class name.
 
     Raises:
-        ValueError: neither a known class nor a known name.
+        ValueError: the class or name is not known.
     """
     called = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
     for name, kind in KINDS.items():

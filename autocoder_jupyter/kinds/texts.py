@@ -1,4 +1,4 @@
-"""Values from text and JSON, and back. What is refused raises ValueError or TypeError; who asked says it in words."""
+"""Convert values from text and JSON, and back. Invalid input raises ValueError or TypeError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ISO_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?
 
 
 def finite(text: str) -> float:
-    """A number that is not infinite."""
+    """A finite number."""
     if not math.isfinite(number := float(text)):
         raise ValueError
     return number
@@ -41,7 +41,7 @@ def duration(text: str) -> dt.timedelta:
 
 
 def duration_from_json(value: Any) -> dt.timedelta:
-    """A duration of its ISO text or a number of seconds."""
+    """A duration from its ISO text or from a number of seconds."""
     return _durations().validate_python(value)
 
 
@@ -63,7 +63,7 @@ def _durations() -> TypeAdapter[dt.timedelta]:
 
 
 def json_of(kind: type) -> Callable[[str], Any]:
-    """A reader of JSON that must be of this type."""
+    """A parser of JSON values of this type."""
 
     def reader(text: str) -> Any:
         value = json.loads(text)
@@ -80,7 +80,7 @@ def as_json(value: Any) -> str:
 
 
 def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A reader of paths."""
+    """A parser of paths."""
 
     def reader(text: str) -> Any:
         if not text:
@@ -91,12 +91,12 @@ def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def iso_datetime(text: str) -> str:
-    """An ISO time in its canonical form."""
+    """A time in canonical ISO format."""
     return dt.datetime.fromisoformat(text).isoformat()
 
 
 def iso_date(text: str) -> str:
-    """An ISO date in its canonical form."""
+    """A date in canonical ISO format."""
     return dt.date.fromisoformat(text).isoformat()
 
 

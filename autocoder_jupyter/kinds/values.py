@@ -1,4 +1,4 @@
-"""Values that are ours: `File`, `Dir` and `Figure`, as inputs and outputs of a function."""
+"""The classes `File`, `Dir` and `Figure` for inputs and outputs of a function."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 FigureKind = Literal["matplotlib", "plotly", "altair"]
-"""The library that a figure was made with; what draws with matplotlib counts as that."""
+"""The library of a figure. Libraries that draw with matplotlib count as matplotlib."""
 
 
 class _PathValue(os.PathLike[str]):
-    """A path that says what it points at; equal to another of its kind with the same path."""
+    """A path with a type. Two are equal if they have the same type and the same path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
@@ -38,25 +38,25 @@ class _PathValue(os.PathLike[str]):
 
 
 class File(_PathValue):
-    """One file, as an input or an output. Inside the sandbox the solution sees a `pathlib.Path` to a copy of it."""
+    """One file as an input or output. In the sandbox the solution gets a `pathlib.Path` to a copy."""
 
 
 class Dir(_PathValue):
-    """A folder with all that is in it, as an input or an output. The solution sees a `pathlib.Path` to a copy."""
+    """A folder and its content as an input or output. In the sandbox the solution gets a `pathlib.Path` to a copy."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a solution drew, as pictures and as data; all of it made inside the sandbox and checked here.
+    """A figure of a solution, as pictures and as data. It was rendered in the sandbox and checked afterwards.
 
     Args:
-        png: the encoded picture; b"" for a figure of Plotly or Altair, which a page draws.
-        width: of the picture in pixels.
-        height: likewise.
-        svg: the picture as SVG, with nothing that runs or fetches; b"" where there is none, or it would be too large.
+        png: the picture as PNG; b"" for a figure of Plotly or Altair, which the page renders.
+        width: the width of the picture in pixels.
+        height: the height of the picture in pixels.
+        svg: the picture as SVG, without scripts and external references; b"" if there is none or it is too large.
         kind: `matplotlib`, `plotly` or `altair`.
-        spec: what it shows, as JSON values: axes with titles, labels and series; or the specification of its library.
-        data: what is drawn: a dict a series (`type`, `name`, `x`, `y` …), for Altair the rows of its tables.
+        spec: its content as JSON values: axes with titles, labels and series; or the specification of its library.
+        data: its data: one dict per series (`type`, `name`, `x`, `y` …); for Altair the rows of its tables.
     """
 
     png: bytes
@@ -83,17 +83,17 @@ class Figure:
         return f"<Figure of {self.kind}: {len(self.data)} {'tables' if self.kind == 'altair' else 'series'}; see .data>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture as PNG or SVG, or what it shows as JSON, by the ending of the file's name.
+        """Write the picture as PNG or SVG, or its content as JSON, depending on the suffix of the file.
 
         Args:
-            path: of the file, which is replaced if it exists. Its name ends in `.png`, `.svg` or `.json`; where there
-                is no ending, the first of these that the figure has is added.
+            path: the path of the file, which is replaced if it exists. The suffix is `.png`, `.svg` or `.json`. Without
+                a suffix, the first of these that the figure has is added.
 
         Returns:
             The path that was written.
 
         Raises:
-            InvalidRequest: another ending, one that this figure does not have, or a place that cannot be written.
+            InvalidRequest: the suffix is not known, the figure does not have this format, or writing failed.
         """
         target = Path(path).expanduser()
         contents = {".png": self.png, ".svg": self.svg, ".json": json.dumps(self.spec).encode() if self.spec else b""}
@@ -114,7 +114,7 @@ class Figure:
         if not target.parent.is_dir():
             raise InvalidRequest(refusal, why=f"There is no folder {target.parent}.", hint="Make the folder first.")
         try:
-            Folder(target.parent).write(target.name, content)  # never through a link that somebody put there
+            Folder(target.parent).write(target.name, content)  # a symbolic link is replaced, not followed
         except OSError as error:
             raise InvalidRequest(
                 refusal, why=f"{error.strerror or error}.", hint="Choose a place that you may write to."

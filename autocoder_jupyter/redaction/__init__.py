@@ -1,1 +1,1 @@
-"""What may leave the notebook: the one place that masks private values and reduces words to what a level allows."""
+"""Mask private values, and reduce messages to what a sharing level allows, before text leaves the notebook."""

@@ -1,4 +1,4 @@
-"""Whether a text that has the shape of an identifier is one: by checksum, by plan of numbers, by range."""
+"""Confirm identifiers by their checksum, numbering plan or range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_DIGIT = re.compile(r"\D")
 _NO_SIGN = re.compile(r"[^0-9A-Za-z]")
 
 _REGIONS = ("US", "GB", "FR", "DE", "IT", "ES", "AU", "JP", "BR", "IN", "CH", "AT", "NL", "SE")
-"""Whose ways to write a number without a country's prefix are known here."""
+"""Countries whose national phone formats, without a country prefix, are recognized."""
 
 _NO_PHONE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{2,4}|\d{4}([./-])\d{1,2}\2\d{1,2}|\+?\d*\.\d+")
 """Dates, and numbers with a point."""
@@ -25,7 +25,7 @@ _WELL_KNOWN = re.compile(
 
 
 def is_card(text: str) -> bool:
-    """A number of a payment card: an issuer's beginning and length, and Luhn's checksum."""
+    """Whether it is a payment card number: issuer prefix, length and Luhn checksum."""
     digits = _NO_DIGIT.sub("", text)
     if not digits.isascii() or len(set(digits)) < 2 or not _luhn(digits):
         return False
@@ -50,7 +50,7 @@ def _luhn(digits: str) -> bool:
 
 
 def is_iban(text: str) -> bool:
-    """An account's number by its checksum. Lengths are not looked at: an unknown country's is private too."""
+    """Whether the checksum of an IBAN is valid. The length is not checked, to cover unknown countries too."""
     packed = _NO_SIGN.sub("", text).upper()
     if not 15 <= len(packed) <= 34 or not packed.isascii():
         return False
@@ -58,7 +58,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_ip(text: str) -> bool:
-    """An address that names a machine on the internet. Those of one's own net or of a version number do not."""
+    """Whether it is a public IP address. Private networks and version numbers are excluded."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -80,7 +80,7 @@ _OWN_NETS = tuple(
 
 @lru_cache(maxsize=4096)
 def is_phone(text: str) -> bool:
-    """A phone number: with a country's prefix, or written just as one of the known countries writes its own."""
+    """Whether it is a phone number with a country prefix, or in the national format of a known country."""
     digits = _NO_DIGIT.sub("", text)
     if _NO_PHONE.fullmatch(text) or not 7 <= len(digits) <= 15:
         return False
@@ -91,7 +91,7 @@ def is_phone(text: str) -> bool:
     if text.startswith("00"):
         return len(digits) >= 11
     if _WELL_KNOWN.fullmatch(text) or not text.startswith(("0", "(")):
-        return True  # in another form only after a word that says what it is
+        return True  # another form counts only after a word such as "tel."
     return _is_written_like_a_phone(text)
 
 
@@ -106,7 +106,7 @@ def _is_written_like_a_phone(text: str) -> bool:
 
 
 def _confirmed_by(module: str) -> Callable[[str], bool]:
-    """A check of `python-stdnum`, imported when the first candidate comes."""
+    """A check of `python-stdnum`, which is imported for the first candidate."""
 
     def check(text: str) -> bool:
         return bool(importlib.import_module(f"stdnum.{module}").is_valid(text))
@@ -153,4 +153,4 @@ NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
         (r"\d{13}", _confirmed_by("za.idnr")),
     )
 )
-"""Numbers of persons: how each is written, and what confirms it; American ones have no checksum."""
+"""National identification numbers: pattern and check. US numbers have no checksum."""

@@ -1,6 +1,6 @@
-"""Our loggers. A log is a file that somebody sends to somebody: its lines are masked, and an exception says only where.
+"""Loggers with redaction: log lines are masked, and an exception is logged without its message.
 
-What an exception says may quote the data; its kind and its stack are enough to find a fault of ours.
+The message of an exception may quote the data. Its type and its stack are enough to find a bug.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILTER = _Redacting()
 
 
 def redacting_logger(name: str) -> logging.Logger:
-    """The logger of a module; what goes through it is masked."""
+    """The logger of a module, with redaction."""
     found = logging.getLogger(name)
-    found.addFilter(_FILTER)  # the same one again is not added twice
+    found.addFilter(_FILTER)  # adding the same filter again has no effect
     return found

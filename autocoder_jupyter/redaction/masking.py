@@ -1,7 +1,7 @@
-"""Secrets and personal identifiers in text, replaced by stable placeholders before it leaves the notebook.
+"""Replace secrets and personal identifiers in a text by stable placeholders, before it leaves the notebook.
 
-What is looked for stands in `shapes`. Names of persons, postal codes and whatever is only private by what it means have
-no shape, and are not found.
+The patterns are in `shapes`. Names of persons, postal codes, and values that are private only by their meaning have no
+pattern and are not found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PLACEHOLDER = re.compile(rf"<({'|'.join(MASKED_KINDS)})-(\d+)>")
 _CUT_OFF = re.compile(r"(?:(?<!\d)\d{2,4}[ -]){0,5}[^\s…]{1,80}…\(\+(\d+)\)")
 
 COLUMN_SHARE = 0.6
-"""One number in ten passes a checksum by chance, so a column of bare digits holds cards only if most of them pass."""
+"""One number in ten passes a checksum by chance. So a column of plain digits holds cards only if most of them pass."""
 
 _SECRET_SHAPES = tuple(shape for shape in SHAPES if shape.secret)
 _SHORTEST = 6
@@ -24,23 +24,23 @@ _PLAIN_CHARACTERS = 10
 
 
 class Masker:
-    """Replaces what must not leave by placeholders such as `<email-1>`, the same one for the same value.
+    """Replaces private values by placeholders such as `<email-1>`. The same value always gets the same placeholder.
 
-    Numbers are given in the order of first appearance, so equal input in equal order gives equal output.
+    Placeholders are numbered in the order of first occurrence, so equal input in equal order gives equal output.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[str, int]] = {}
 
     def mask(self, text: str, *, secrets_only: bool = False, bare_numbers: bool = True) -> str:
-        """`text` with placeholders, in time that grows with its length.
+        """`text` with placeholders, in linear time.
 
-        A word that was cut off before (`…(+12)` stands behind it) is left out: half a secret has no shape.
+        A truncated word (followed by `…(+12)`) is removed, because a part of a secret matches no pattern.
 
         Args:
-            text: any.
-            secrets_only: leave e-mails, numbers and the like.
-            bare_numbers: treat a run of digits without separators that passes a checksum as a card's or a person's.
+            text: any text.
+            secrets_only: mask secrets, but not e-mail addresses, numbers and similar values.
+            bare_numbers: whether digits without separators that pass a checksum are masked.
         """
         if len(text) < _SHORTEST or (len(text) <= _PLAIN_CHARACTERS and PLAIN.fullmatch(text)):
             return text
@@ -57,7 +57,7 @@ class Masker:
         return text
 
     def for_column(self, texts: Iterable[str]) -> Callable[[str], str]:
-        """A `mask` for the values of one column, which decides from all of `texts` whether bare digits are private."""
+        """A `mask` function for one column. All of `texts` decide whether plain digits are private."""
         bare = [text for text in texts if _BARE.fullmatch(text)]
         confirmed = sum(any(shape.accept(text) for shape in SHAPES if _confirms(shape, text)) for text in bare)
         bare_numbers = not bare or confirmed >= COLUMN_SHARE * len(bare)
@@ -92,6 +92,6 @@ def _without_the_cut_word(match: re.Match[str]) -> str:
 
 
 def count_masked(text: str) -> dict[str, int]:
-    """How many different values of each kind stand as placeholders in a text."""
+    """The number of different placeholders of each kind in a text."""
     found = sorted(set(_PLACEHOLDER.findall(text)))
     return {kind: count for kind in MASKED_KINDS if (count := sum(name == kind for name, _ in found))}

@@ -1,4 +1,4 @@
-"""Names of files and folders, which tell persons, projects and cases, as they may leave the notebook."""
+"""Placeholders for names of files and folders, which can contain names of persons or projects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PLAIN_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 def suffixes_of(name: str) -> str:
-    """The endings of a file's name by which it is read, two at most (`.csv.gz`); not what else stands behind a dot."""
+    """The known suffixes of a file name, at most two (`.csv.gz`). Other text after a dot is not included."""
     plain: list[str] = []
     for suffix in reversed(PurePosixPath(name).suffixes[-2:]):
         if not _PLAIN_SUFFIX.fullmatch(suffix) or suffix[1:].isdigit():
@@ -20,7 +20,7 @@ def suffixes_of(name: str) -> str:
 
 
 class FilePlaceholders:
-    """Placeholders for the paths of a folder: `folder-1/file-2.csv`, the same one for the same name."""
+    """Placeholders for paths, such as `folder-1/file-2.csv`. The same name always gets the same placeholder."""
 
     def __init__(self) -> None:
         self._folders: dict[str, int] = {}

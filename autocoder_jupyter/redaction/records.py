@@ -1,4 +1,4 @@
-"""Records on their way to a file: what a program, a test or a diagnosis said in them is masked."""
+"""Mask messages of programs, tests and diagnoses in a record before it is written to a file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _SAID = frozenset(
         *("first", "second", "at", "not_compared", "smallest", "derivation"),  # of a second opinion
     )
 )
-"""Fields of a report that hold words about a run. The others are its sources and what the person wrote."""
+"""Fields of a report with messages about a run. The other fields hold its sources and the user's text."""
 
 LONGEST = 100_000
-"""Characters of one such text that are kept."""
+"""Maximum length of one such text."""
 
 
 def redacted_record(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
-    """A record of JSON values as it may be written down; equal records give equal ones.
+    """A record of JSON values with masked messages. Equal records give equal results.
 
     Args:
-        record: of lists, objects and texts.
-        masker: for all of it.
-        said: whether texts in it are words about a run.
+        record: lists, objects and texts.
+        masker: the masker for the whole record.
+        said: whether the texts in it are messages about a run.
     """
     masker = masker or Masker()
     if isinstance(record, dict):

@@ -1,10 +1,10 @@
-"""The shapes of secrets and personal identifiers in text, one pattern a kind.
+"""Patterns of secrets and personal identifiers in text.
 
-Precision counts as much as recall: a plain id that is masked by mistake hides from the model what the column is.
-So a shape is one that nothing else has (`ghp_…`, a PEM header, an `@` with a domain), or a checksum confirms it.
+Precision matters as much as recall: if a harmless id is masked, the model does not know what the column contains. So a
+pattern is either unambiguous (`ghp_…`, a PEM header, an `@` with a domain), or a checksum confirms it.
 
-Every pattern takes linear time on any text: a repetition is either bounded, or begins only where a run of its own
-signs begins, so that no sign is looked at from many starts.
+Every pattern takes linear time on any text: a repetition is either bounded, or it begins only at the start of a run of
+its characters, so that no character is visited from many starts.
 """
 
 from __future__ import annotations
@@ -144,12 +144,12 @@ class Shape:
     """One kind of private value.
 
     Args:
-        name: of the kind, as it stands in a placeholder.
-        pattern: finds candidates; a named group is the private part, without one all of it is.
-        accept: confirms one.
-        secret: gives access to something, so that it is masked also where names must be told.
-        family: what a text must have before it is looked for: `words` any sign of a secret, `digits` six digits.
-        column: whether a run of digits without separators counts in a column only if most of its values do.
+        name: the name of the kind in a placeholder.
+        pattern: finds candidates. A named group is the private part; without a group the whole match is.
+        accept: confirms a candidate.
+        secret: whether it gives access to something. Secrets are masked also in names.
+        family: the pre-check of a text: `words` (a sign of a secret) or `digits` (six digits).
+        column: whether plain digits count in a column only if most of its values match.
     """
 
     name: str
@@ -179,16 +179,16 @@ SHAPES = (
 )
 
 MASKED_KINDS: tuple[str, ...] = tuple(dict.fromkeys(shape.name for shape in SHAPES))
-"""Names of all kinds, in the order in which they are looked for."""
+"""Names of all kinds, in the order of the search."""
 
 WORDY = re.compile(
     r"@|%40|://|[=:]|-----|eyJ|[A-Za-z0-9_-]{14}|Bearer|Basic|[\[({] ?(?:at|AT|ät)|\d\.\d{1,3}\.\d"
     r"|\d[A-Za-z]? [A-Za-zÀ-Þ]|[a-zß./] \d|(?i:p\.? ?o\.? ?box)|hooks|webhooks"
 )
-"""What every shape of words needs one of: most cells have none, and are done with in one look."""
+"""Pre-check for the family `words`. Most cells do not match, and need no further search."""
 
 DIGITS = re.compile(r"\d(?:[^\d]{0,3}\d){5}")
-"""What every shape of digits needs: six of them, close together."""
+"""Pre-check for the family `digits`: six digits, close together."""
 
 PLAIN = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d-\d\d(?:[ T][\d:.+-]*Z?)?")
-"""Numbers and points in time, of which most cells are; long ones are looked at all the same."""
+"""Numbers and timestamps, which most cells are. Only short ones skip the search."""

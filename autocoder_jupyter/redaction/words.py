@@ -1,9 +1,8 @@
-"""What may be told of a program that ran on real data and failed. What it says of itself may quote cells.
+"""Redact the failures of programs that ran on real data. Their messages may quote cells.
 
-With `share="rows"` its words are told, masked. At the other levels nothing is passed on that the program wrote: the
-kind of exception only if it is one of Python's, of pandas' or of the solution's own text; the line, with its source
-taken from the solution; names only where they are declared; and a message only as far as it is one that Python or
-pandas always words the same, what it quotes left out.
+With `share="rows"` the message is passed on, masked. At the other levels no text of the program is passed on, only: the
+type of the exception, if it is defined by Python, pandas or the solution; the line of the solution; declared names; and
+the message, if it is a fixed message of Python or pandas, without the values that it quotes.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _COMMON_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"(?:agg function failed|cannot perform).*|.*does not support operation.*", "an operation that the dtype has not"),
     (r"unhashable type: .*", "unhashable type"),
 )  # fmt: skip
-"""What Python and pandas say in always the same words, and how it is told, without what it quotes."""
+"""Fixed messages of Python and pandas, and their texts without quoted values."""
 
 _NOT_HANDED_OVER: tuple[tuple[str, str], ...] = (
     ("has the time zone", "a time zone that has no name to send"),
@@ -81,12 +80,12 @@ _NOT_HANDED_OVER: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True)
 class Redaction:
-    """What may be told about runs of one solution on real data.
+    """Decides what may be passed on about runs of one solution on real data.
 
     Args:
-        share: how much of the data may be seen.
+        share: the sharing level.
         code: the solution.
-        names: that the model knows: of inputs, outputs and their columns.
+        names: the names that the model knows: inputs, outputs and their columns.
     """
 
     share: Share
@@ -95,23 +94,23 @@ class Redaction:
 
     @classmethod
     def over(cls, share: Share, code: str, names: Iterable[object]) -> Redaction:
-        """With the names of a request."""
+        """A redaction with the names of a request."""
         return cls(share, code, frozenset(map(str, names)))
 
     @property
     def shows_values(self) -> bool:
-        """Whether values of the data may be seen, masked."""
+        """Whether masked values of the data may be passed on."""
         return self.share == "rows"
 
     def words(self, text: str, limit: int = 0) -> str:
-        """Words in which values may stand: masked, then cut at `limit` characters, if any; or withheld."""
+        """A text that may contain values: masked and truncated to `limit` characters (0: no limit), or withheld."""
         if not self.shows_values:
             return WITHHELD if text else ""
         masked = Masker().mask(text)
         return f"{masked[:limit]}…" if 0 < limit < len(masked) else masked
 
     def error(self, error: Exception) -> str:
-        """What a failed run may be told as."""
+        """The redacted text of a failure."""
         return Masker().mask(str(error) if self.shows_values else self._without_values(error))
 
     def _without_values(self, error: Exception) -> str:
@@ -127,7 +126,7 @@ class Redaction:
         return what
 
     def traceback(self, error: Exception) -> str:
-        """The solution's part of the stack, where values may be seen."""
+        """The traceback in the solution, if values may be passed on; otherwise ""."""
         return Masker().mask(str(getattr(error, "traceback", ""))) if self.shows_values else ""
 
     def _exception(self, error: SolutionError) -> str:
@@ -138,7 +137,7 @@ class Redaction:
         return f"{kind}{self._place(error.line)}{f': {told}.' if told else f'. {WITHHELD}'}{hint}"
 
     def _message(self, kind: str, message: str) -> str:
-        """A message that is known to quote nothing but declared names; "" for any other."""
+        """The message, if it is known to quote only declared names; otherwise ""."""
         if kind == "KeyError":
             quoted = (message, message.strip('"').removesuffix(" not in index").strip("[]"))
             name = next((name for name in sorted(self.names) if repr(name) in quoted), None)
@@ -146,7 +145,7 @@ class Redaction:
         return next((told for pattern, told in _COMMON_MESSAGES if re.fullmatch(pattern, message, re.DOTALL)), "")
 
     def _mismatch(self, why: str) -> str:
-        """The faults of an output, built anew of declared names and dtypes."""
+        """The faults of an output, rebuilt from declared names and dtypes."""
         output = next((name for name in sorted(self.names, key=len, reverse=True) if why.startswith(repr(name))), None)
         if output is None:
             return WITHHELD
@@ -200,4 +199,4 @@ _LIBRARIES: dict[str, frozenset[str]] = {
         "pandas._libs.tslibs.period.IncompatibleFrequency", "pyarrow.lib.ArrowInvalid",
     )),
 }  # fmt: skip
-"""Exceptions of libraries by module; a program can name a class of its own as it likes, so only whole names count."""
+"""Exceptions of libraries by module. A program can name its own classes freely, so only full names are accepted."""

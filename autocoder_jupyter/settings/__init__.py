@@ -1,1 +1,1 @@
-"""What can be set: each setting once (`config`), how a cell writes it (`option`), what follows from it (`setting`)."""
+"""The settings: their definitions (`config`), their options in a cell (`option`), their checks (`parameters`)."""

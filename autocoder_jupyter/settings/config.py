@@ -1,11 +1,11 @@
-"""`AgentConfig`: every setting, said once.
+"""`AgentConfig`: the single definition of every setting.
 
 The constructor of `AutoCoderAgent`, its docstring and checks, the options of `%%autocode`, `%config`,
-`[tool.autocode]`, the environment and JupyterLab's page of settings are made from the annotations here, some of them
-by `tools/generated.py`. A setting has a type and a default like any field; `Setting` says what it is, each `Option` how
+`[tool.autocode]`, the environment and JupyterLab's settings page are made from the annotations here, some of them by
+`tools/generated.py`. A setting has a type and a default like any field. `Setting` describes it, each `Option` says how
 it is written, `Page` how JupyterLab shows it.
 
-Nothing here imports pydantic, because `%load_ext` needs the options. That is why the annotations are evaluated.
+This module does not import pydantic, because `%load_ext` imports it. It evaluates the annotations instead.
 """
 
 from collections.abc import Mapping
@@ -39,11 +39,11 @@ def _image_config() -> "ImageConfig":
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """How generations are done. Every field is an option of `AutoCoderAgent`, most are one of the cell too."""
+    """The settings of a generation. Every field is a parameter of `AutoCoderAgent`, most are also options of a cell."""
 
-    name: Annotated[str, Setting("what the agent is called, in its `repr` and in the journal")] = "auto-coder"
+    name: Annotated[str, Setting("name of the agent, in its `repr` and in the journal")] = "auto-coder"
 
-    # How it is made
+    # How the function is generated
     model: Annotated[
         str,
         Setting('identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`', check.model),
@@ -52,7 +52,7 @@ class AgentConfig:
             flags=("-m", "--model"),
             placeholder="MODEL",
             rule="asks",
-            risk="your requests, and what is shared of your data, go to this model, and you pay for it",
+            risk="your requests, and the shared part of your data, are sent to this model, and you pay for it",
             modes=BOTH,
             example="anthropic/claude-sonnet-4-5",
         ),
@@ -72,7 +72,7 @@ class AgentConfig:
             help="NAME of the environment variable that holds the model's key",
             kind="variable",
             rule="asks",
-            risk="the value of this environment variable is sent as the key of the model",
+            risk="the value of this environment variable is sent as the key of the model's service",
             example='"TEAM_OPENAI_KEY"',
         ),
         Page(
@@ -83,30 +83,32 @@ class AgentConfig:
     ] = None
     backend: Annotated[
         Backend,
-        Setting("who writes: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK"),
+        Setting("what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK"),
         Option(
             help="who writes code and tests: our own steps with any model, or Claude as an agent with tools in the "
             "sandbox",
             flags=("--backend",),
             rule="asks",
-            risk="another program does the work, with your keys, and asks more often",
+            risk="another program writes the code with your key, and sends more requests",
             example="claude",
         ),
         Page(
             "Who writes code and tests",
             'The agent needs pip install "autocoder-jupyter[agent]" and a model of Anthropic. What it does runs in the '
-            "sandbox; it asks more often than our own steps.",
+            "sandbox; it asks more often than the stages of this package.",
             {
-                "litellm": "Our own steps, with any model",
+                "litellm": "The stages of this package, with any model",
                 "claude": "Claude as an agent with tools in the sandbox",
             },
         ),
     ] = "litellm"
     agent_max_turns: Annotated[
         int,
-        Setting("turns of the Claude backend; without effect on the loop of this package", minimum=1, only="claude"),
+        Setting(
+            "maximum number of turns of the Claude backend; no effect with other backends", minimum=1, only="claude"
+        ),
         Option(
-            help="turns at most for the agent of --backend claude",
+            help="maximum number of turns of the agent (--backend claude)",
             flags=("--agent-max-turns",),
             placeholder="N",
             rule="stricter",
@@ -115,22 +117,22 @@ class AgentConfig:
         ),
         Page(
             "Turns of the agent",
-            "The most that it may take for one function; {default} by default. Empty: not set here.",
+            "Maximum number of turns for one function; {default} by default. Empty: not set here.",
         ),
     ] = 50
     blind_tests: Annotated[
         Switch,
-        Setting("`on` has tests written that the Claude backend does not see, beside its own; likewise", only="claude"),
+        Setting("`on` adds tests that the Claude backend does not see; no effect with other backends", only="claude"),
         Option(
-            help="with --backend claude, have tests written that the agent does not see, and run them beside its own",
+            help="with --backend claude, add tests that the agent does not see",
             flags=("--blind-tests",),
             rule="asks",
-            risk="switched off, only the tests of who wrote the code are run; switched on, more are paid for",
+            risk="`off`: only the tests of the code's author run; `on`: more tests are paid for",
             example="off",
         ),
         Page(
             "Tests that the agent does not see",
-            "Written from the request alone, and run beside the agent's own: who wrote the code wrote those too.",
+            "They are written from the request alone and run in addition to the agent's own tests.",
             {"on": "Written and run", "off": "Only the agent's own tests"},
         ),
     ] = "on"
@@ -168,9 +170,9 @@ class AgentConfig:
     ] = None
     max_iterations: Annotated[
         int,
-        Setting("attempts (code, tests, run) at most; 1 when tests are skipped", minimum=1),
+        Setting("maximum number of attempts (code, tests, run); 1 if tests are skipped", minimum=1),
         Option(
-            help="attempts at most",
+            help="maximum number of attempts",
             flags=("--max-iterations",),
             placeholder="N",
             rule="stricter",
@@ -181,9 +183,9 @@ class AgentConfig:
     ] = 10
     max_cost: Annotated[
         float | None,
-        Setting("US dollars at most for one generation", check.positive),
+        Setting("maximum cost of one generation in US dollars", check.positive),
         Option(
-            help="US dollars at most",
+            help="maximum cost in US dollars",
             flags=("--max-cost",),
             placeholder="DOLLARS",
             minimum=0,
@@ -192,7 +194,7 @@ class AgentConfig:
             modes=BOTH,
             example="0.50",
         ),
-        Page("Budget in US dollars", "The most that one function may cost. Empty: not set here."),
+        Page("Budget in US dollars", "Maximum cost of one function. Empty: not set here."),
     ] = None
     timeout: Annotated[
         float,
@@ -221,7 +223,7 @@ class AgentConfig:
         ),
         Option(
             "memory",
-            "memory of the sandbox at most, such as 2Gi",
+            "maximum memory of the sandbox, such as 2Gi",
             flags=("--memory",),
             kind="size",
             placeholder="SIZE",
@@ -233,7 +235,7 @@ class AgentConfig:
         ),
         Option(
             "cpu",
-            "processor cores of the sandbox at most",
+            "maximum number of processor cores of the sandbox",
             flags=("--cpu",),
             kind="number",
             placeholder="CORES",
@@ -247,7 +249,7 @@ class AgentConfig:
     skip_tests: Annotated[
         bool,
         Setting("write no tests and run none"),
-        Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="what is written is not tested"),
+        Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="the generated code is not tested"),
     ] = False
     second_opinion: Annotated[
         Switch,
@@ -256,45 +258,45 @@ class AgentConfig:
             help="have a second solution written from the request and the data alone, and show where it differs",
             flags=("--second-opinion",),
             rule="asks",
-            risk="switched off, no second solution is compared with the function; switched on, one is paid for",
+            risk="`off`: no second solution is compared with the function; `on`: one is paid for",
             example="off",
         ),
     ] = "on"
     cache: Annotated[
         CachePolicy,
-        Setting("`auto` replays model answers from the journal, `override` asks anew, `disable` records nothing"),
+        Setting("`auto` replays model answers from the journal, `override` asks again, `disable` records nothing"),
         Option(
-            help="replay the answers in the journal, ask anew, or keep none",
+            help="replay the answers in the journal, ask again, or record none",
             flags=("--cache",),
             rule="asks",
-            risk="answers are asked for, and paid for, anew",
+            risk="the model is asked again, and you pay again",
             modes=BOTH,
             example="override",
         ),
     ] = "auto"
     locked: Annotated[
         bool,
-        Setting("ask no model; what the journal has no answer to raises `Locked`"),
+        Setting("ask no model; a question without an answer in the journal raises `Locked`"),
         Option(
             help="ask no model: what is not recorded in .autocode is an error",
             flags=("--locked",),
             rule="stricter",
             order=(False, True),
-            risk="the model is asked although it was not to be",
+            risk="the model is asked although you did not want that",
             modes=BOTH,
         ),
     ] = False
 
-    # What it may touch
+    # What the function may access
     sandbox: Annotated[
         SandboxChoice,
-        Setting("`docker`, `local`, or `auto` for the best that answers"),
+        Setting("`docker`, `local`, or `auto` for the strongest that works"),
         Option(
             help="where generated code runs",
             flags=("--sandbox",),
             rule="stricter",
             order=("local", "auto", "docker"),
-            risk="generated code runs in the sandbox of fewer walls",
+            risk="generated code runs in a weaker sandbox",
             example="docker",
         ),
         Page(
@@ -306,13 +308,13 @@ class AgentConfig:
     sandbox_minimum: Annotated[
         SandboxMinimum,
         Setting(
-            "`docker`, `full`, `landlock`, `namespaces` or `any`: in a sandbox that holds less, nothing runs",
+            "the weakest sandbox that is accepted: `docker`, `full`, `landlock`, `namespaces` or `any`",
             check.sandbox_minimum,
             takes="MinimumTier | None",
         ),
         Option(
             "sandbox_minimum",
-            "what the sandbox must hold at least, a container or a tier of the local sandbox; else nothing runs",
+            "the weakest sandbox that is accepted: a container, or a tier of the local sandbox; otherwise nothing runs",
             flags=("--sandbox-minimum",),
             kind="choice",
             choices=get_args(MinimumTier),
@@ -321,16 +323,16 @@ class AgentConfig:
             order=get_args(MinimumTier),
             allowed=MET_BY,
             example="full",
-            risk="generated code may run in a sandbox of fewer walls",
+            risk="generated code may run in a weaker sandbox",
             modes=BOTH,
         ),
         Page(
-            "What the sandbox must hold at least",
-            "Where no sandbox holds as much, nothing runs. A minimum of an administrator holds besides.",
+            "The weakest sandbox that is accepted",
+            "If no sandbox meets it, nothing runs. The minimum of an administrator applies as well.",
             {
                 "any": "Any sandbox that works",
                 "namespaces": "Namespaces: your other files and processes are hidden",
-                "landlock": "Landlock: your other files cannot be read, but seen to exist",
+                "landlock": "Landlock: your other files cannot be read, but their existence can be seen",
                 "full": "Landlock and namespaces, or a container",
                 "docker": "A container of Docker or Podman",
             },
@@ -361,32 +363,32 @@ class AgentConfig:
     hide: Annotated[
         tuple[str, ...],
         Setting(
-            "columns of the samples that the model is not told of; the function gets them all the same",
+            "columns of the samples that are hidden from the model; the function still gets them",
             takes="Iterable[str] | None",
         ),
         Option(
-            help="a column that the model is not told of; the function gets it all the same",
+            help="a column that is hidden from the model; the function still gets it",
             flags=("--hide",),
             kind="columns",
             placeholder="COLUMN",
             repeatable=True,
             rule="asks",
-            risk="other columns may be told of than you said",
+            risk="the model may see columns that you wanted to hide",
             modes=BOTH,
             example="customer_name",
         ),
     ] = ()
     mask: Annotated[
         tuple[str, ...],
-        Setting("columns of the samples of which the model is told no value", takes="Iterable[str] | None"),
+        Setting("columns of the samples whose values are hidden from the model", takes="Iterable[str] | None"),
         Option(
-            help="a column of which the model is told no value",
+            help="a column whose values are hidden from the model",
             flags=("--mask",),
             kind="columns",
             placeholder="COLUMN",
             repeatable=True,
             rule="asks",
-            risk="values of other columns may be told than you said",
+            risk="the model may see values that you wanted to hide",
             modes=BOTH,
             example="salary",
         ),
@@ -406,7 +408,7 @@ class AgentConfig:
     ] = True
     ask: Annotated[
         bool,
-        Setting("let the plan put up to three questions before any code; `generate(answer=…)` answers them"),
+        Setting("let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them"),
         Option(
             help="let the plan ask you up to three questions before any code is written",
             flags=("--ask",),
@@ -421,7 +423,7 @@ class AgentConfig:
         Option(
             help="the language model that writes the second solution; the first one's by default",
             rule="asks",
-            risk="your requests, and what is shared of your data, go to this model too, and you pay for it",
+            risk="your requests, and the shared part of your data, are also sent to this model, and you pay for it",
             example='"openai/gpt-4.1-mini"',
         ),
     ] = None
@@ -430,20 +432,20 @@ class AgentConfig:
         Setting("address of the model's service, for proxies and local models", check.address),
         Option(
             rule="asks",
-            risk="your requests, what is shared of your data, and the key of the model go to this address",
+            risk="your requests, the shared part of your data, and the key of the model are sent to this address",
             example='"http://localhost:4000"',
         ),
     ] = None
     litellm_params: Annotated[
         Mapping[str, Any],
         Setting(
-            "passed to every call of the model; wins over our own values",
+            "passed to every call of the model; overrides the values of this package",
             takes="Mapping[str, Any] | None",
         ),
         Option(
             help="passed to every call of the model",
             rule="asks",
-            risk="these go with every request; an address or a key among them takes the place of yours",
+            risk="these are sent with every request; an address or a key among them replaces yours",
             example='{"temperature": 0.2}',
         ),
     ] = field(default_factory=dict, repr=False)
@@ -454,11 +456,11 @@ class AgentConfig:
     ] = None
     system_prompt: Annotated[
         str | None,
-        Setting("takes the place of our instructions to the writer of code; the output rules are appended"),
+        Setting("replaces the default instructions for writing code; the output rules are appended"),
         Option(
-            help="instructions to the writer of code, in place of ours",
+            help="instructions for writing code, instead of the default ones",
             rule="asks",
-            risk="these instructions take the place of ours",
+            risk="these instructions replace the default ones",
             example='"Write NumPy docstrings."',
         ),
     ] = None
@@ -474,16 +476,19 @@ class AgentConfig:
     ] = 100
     max_tokens: Annotated[
         int | None,
-        Setting("tokens, in and out, at most for one generation", minimum=1),
+        Setting("maximum number of tokens of one generation, input and output", minimum=1),
         Option(
-            help="tokens at most, in and out", rule="stricter", risk="a generation may cost you more", example="200_000"
+            help="maximum number of tokens, input and output",
+            rule="stricter",
+            risk="a generation may cost you more",
+            example="200_000",
         ),
     ] = None
     max_seconds: Annotated[
         float | None,
-        Setting("wall-clock seconds at most for one generation", check.seconds, takes="float | dt.timedelta | None"),
+        Setting("maximum wall-clock seconds of one generation", check.seconds, takes="float | dt.timedelta | None"),
         Option(
-            help="wall-clock seconds at most",
+            help="maximum wall-clock seconds",
             minimum=1,
             rule="stricter",
             risk="a generation may take longer",
@@ -528,7 +533,7 @@ class AgentConfig:
             kind="version",
             field="image_config.python_version",
             rule="asks",
-            risk="this Python is fetched and used",
+            risk="this Python is downloaded and used",
             example='"3.12"',
         ),
         Option(
@@ -536,23 +541,23 @@ class AgentConfig:
             "Docker image to build upon",
             field="image_config.base_image",
             rule="asks",
-            risk="this Docker image is fetched, and generated code runs in it",
+            risk="this Docker image is downloaded, and generated code runs in it",
             example='"python:3.12-slim"',
         ),
     ] = field(default_factory=_image_config)
 
-    # Of agents in a program only
+    # Parameters of `AutoCoderAgent` only
     approved_packages: Annotated[
         tuple[str, ...],
         Setting(
-            'distributions, and Debian packages as `"apt:libpq5"`, that need no further consent',
+            'distributions, and Debian packages as `"apt:libpq5"`, that are installed without asking',
             check.consents,
             takes="Iterable[str] | None",
         ),
     ] = ()
     sandbox_retries: Annotated[
         int,
-        Setting("how often a sandbox that died for reasons outside the program is started again", minimum=0),
+        Setting("how often a sandbox is started again after it died for a reason outside the program", minimum=0),
     ] = 0
 
 
@@ -560,4 +565,4 @@ RECORDS = records(AgentConfig)
 """The settings by name."""
 
 ONLY_CLAUDE = frozenset(name for name, record in RECORDS.items() if record.setting.only == "claude")
-"""Fields of `AgentConfig` that have an effect with the backend `claude` only; whoever gives one else is told so."""
+"""Fields of `AgentConfig` that have an effect only with the backend `claude`. Other backends warn about them."""

@@ -1,4 +1,4 @@
-"""An option of `%%autocode`: how it is written, what it takes, and what a folder may do with it."""
+"""An option of `%%autocode`: how it is written, which values it accepts, and whether a folder may set it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Kind = Literal[
 ]
 
 Rule = Literal["free", "stricter", "asks"]
-"""What a folder that nobody agreed to may do with a setting: use it, because it can hurt nobody; make it stricter than
-what holds otherwise, and nothing else; or only ask for it."""
+"""What a folder without permission may do with a setting: set it, because it is harmless (`free`); only make it
+stricter (`stricter`); or only ask for it (`asks`)."""
 
 Mode = Literal["function", "tools"]
-"""What a cell makes: a tested function, or one answer by code that calls the person's own functions."""
+"""The mode of a cell: generate a tested function, or answer once by code that calls the user's functions."""
 
 FUNCTION: tuple[Mode, ...] = ("function",)
 TOOLS: tuple[Mode, ...] = ("tools",)
@@ -48,25 +48,25 @@ class Option:
     """One option.
 
     Args:
-        name: its name as a trait, as a key in pyproject.toml and, upper-cased after `AUTOCODE_`, in the environment.
-            Within the record of a setting, "" is the setting's own name.
-        help: what it does, one line; likewise.
-        flags: how it is written in a cell; empty for what only makes sense as a setting.
+        name: its name as a trait, as a key in pyproject.toml and, in upper case after `AUTOCODE_`, in the environment.
+            In the record of a setting, "" means the setting's name.
+        help: a description in one line. In the record of a setting, "" means the setting's help.
+        flags: how it is written in a cell; empty if it can only be a setting.
         kind: what its value is; `names` is a tuple of words, `columns` of names with
             blanks, `mapping` a dictionary, `variable` an environment
             variable's name, `variables` a tuple of them, `size` an amount of memory, `version` a Python as `3.12`.
-        placeholder: what stands for its value in the help text.
+        placeholder: the value in the help text.
         choices: the values of a `choice`.
         repeatable: whether a cell may give it more than once.
         is_setting: whether it can be set outside of a cell.
-        field: the field of `AgentConfig` that holds it and its default, dotted within a record of it; empty when there
-            is no such field.
+        field: the field of `AgentConfig` with its value and default, dotted for a part of a record; empty if there is
+            none.
         minimum: the smallest number allowed.
-        rule: what a folder that nobody agreed to may do with it; None for what no folder can set.
-        order: of a `stricter` choice or flag its values, from the one that allows most. Of numbers and sizes, the
-            smaller is the stricter, and none at all allows most.
-        allowed: of a `stricter` choice in whose order some values stand beside each other, what each of them allows.
-        risk: what it means to let a folder have it, in words for a person; empty for what is free.
+        rule: what a folder without permission may do with it; None if a folder can never set it.
+        order: the values of a `stricter` choice or flag, beginning with the one that allows most. A smaller number or
+            size is stricter, and no value allows most.
+        allowed: for a `stricter` choice without a total order, the values that each value allows.
+        risk: the effect of letting a folder set it, for the user; empty if it is free.
         modes: the kinds of cells that it can be written in.
         example: a value for the documentation: what follows the flag in a cell, or, where there is no flag, what
             `%config` gets. Empty for a `flag`.
@@ -91,7 +91,7 @@ class Option:
 
     @property
     def takes_value(self) -> bool:
-        """Whether something must follow the flag."""
+        """Whether a value must follow the flag."""
         return self.kind != "flag"
 
     @property
@@ -101,7 +101,7 @@ class Option:
 
     @property
     def expects(self) -> str:
-        """What a value of it looks like, in words."""
+        """A description of the accepted values."""
         if self.kind == "choice":
             return " or ".join(self.choices)
         words = {
@@ -120,20 +120,20 @@ class Option:
         return words if self.minimum is None else f"{words}, {self.minimum:g} or more"
 
     def quoted(self, value: object) -> str:
-        """A value for an error message; what may be a secret, put in the wrong place, is not repeated."""
+        """A value for an error message. A value that may be a misplaced secret is not repeated."""
         if self.kind in ("variable", "variables", "mapping"):
             return "what is set"
         try:
             shown = repr(value)
-        except ValueError:  # Python writes no number of thousands of digits
+        except ValueError:  # Python refuses to convert an int with thousands of digits
             return "what is set"
         return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]} …"
 
     def from_text(self, text: str) -> Any:
-        """The value that a word on the command line or in the environment stands for.
+        """Parse a word of a cell or an environment variable.
 
         Raises:
-            ValueError: it stands for none.
+            ValueError: it is not a valid value.
         """
         if self.kind == "integer":
             return self.check(int(text))
@@ -153,10 +153,10 @@ class Option:
         return self.check(text)
 
     def check(self, value: Any) -> Any:
-        """A value of the right Python type, as `%config` and TOML give it, made canonical.
+        """Check a Python value of `%config` or TOML, and return it in canonical form.
 
         Raises:
-            ValueError: it is not of this option's kind.
+            ValueError: it is not a valid value.
         """
         if self.kind == "flag" and isinstance(value, bool):
             return value

@@ -1,7 +1,7 @@
-"""Checks of what a person passes to `AutoCoderAgent`, `run()` and `as_task()`.
+"""Checks of the arguments of `AutoCoderAgent`, `run()` and `as_task()`.
 
-Each takes the value as given, returns a frozen copy in the form the rest of the house uses, and names the parameter
-in its `InvalidRequest`. `%load_ext` imports this module, so pydantic is imported where a record is made of a dict.
+Each function takes the value as given and returns a frozen copy in canonical form. Its `InvalidRequest` names the
+parameter. `%load_ext` imports this module, so pydantic is imported where a record is made of a dict.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", 
 
 
 def is_output_name(name: str) -> bool:
-    """Whether an output can be called so: it is the name of a file too, which neither hides nor leads elsewhere."""
+    """Whether a name is valid for an output. It is also a file name, so it must not be hidden or contain a path."""
     return re.fullmatch(r"\w[\w.\- ]*", name) is not None and ".." not in name and name.isprintable()
 
 
 def seconds(parameter: str, value: float | dt.timedelta) -> float:
-    """A positive, finite number of seconds; a timedelta will do."""
+    """A positive, finite number of seconds, or a timedelta."""
     number = value.total_seconds() if isinstance(value, dt.timedelta) else value
     if not _is_number(number) or not math.isfinite(number) or number <= 0:
         raise InvalidRequest(f"{parameter} must be a number of seconds above 0, not {value!r}.")
@@ -59,7 +59,7 @@ def count(parameter: str, value: Any, *, least: int) -> int:
 
 
 def flag(parameter: str, value: Any) -> bool:
-    """True or False and nothing that merely looks like it."""
+    """True or False, and no other type."""
     if not isinstance(value, bool):
         raise InvalidRequest(f"{parameter} must be True or False, not {value!r}.")
     return value
@@ -77,7 +77,7 @@ def text(parameter: str, value: Any) -> str:
 
 
 def model(parameter: str, value: Any) -> str:
-    """The name of a model. Some providers take an address in its place, which the key would be sent to unnoticed."""
+    """The name of a model. An address is refused: some providers would send the key to it."""
     if "://" in text(parameter, value):
         raise InvalidRequest(
             f"{parameter} takes the name of a model, not an address.",
@@ -87,7 +87,7 @@ def model(parameter: str, value: Any) -> str:
 
 
 def folder(parameter: str, value: Any) -> Path:
-    """A path, `~` understood."""
+    """A path; `~` is expanded."""
     if not isinstance(value, str | os.PathLike) or not str(value):
         raise InvalidRequest(f"{parameter} must be the path of a folder, not {value!r}.")
     return Path(value).expanduser()
@@ -147,7 +147,7 @@ def memory(parameter: str, value: int | str) -> int:
 
 
 def resources(parameter: str, value: Resources | Mapping[str, Any] | None) -> Resources:
-    """Limits of a sandbox; None gives the usual ones."""
+    """Limits of a sandbox; None means the default ones."""
     from autocoder_jupyter.types import Resources
 
     limits = Resources() if value is None else record(parameter, value, Resources)
@@ -156,7 +156,7 @@ def resources(parameter: str, value: Resources | Mapping[str, Any] | None) -> Re
 
 
 def image_config(parameter: str, value: ImageConfig | Mapping[str, Any] | None) -> ImageConfig:
-    """What Docker images are built from; None gives the usual."""
+    """The base of Docker images; None means the default."""
     from autocoder_jupyter.types import ImageConfig
 
     image = ImageConfig() if value is None else record(parameter, value, ImageConfig)
@@ -184,7 +184,7 @@ def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secret, ...]:
-    """Secrets by the name of the variable that holds them."""
+    """Secrets, by the name of their environment variable."""
     from autocoder_jupyter.types import Secret
 
     if value is None:
@@ -219,7 +219,7 @@ def _variable_name(parameter: str, value: str) -> str:
 
 
 def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
-    """A list of texts; one bare text is a slip, not a list of letters."""
+    """A list of texts. A single text is refused, because it would be read as a list of characters."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -231,7 +231,7 @@ def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
-    """Requirements by name and version; no URLs and no paths, because only wheels of the index are installed."""
+    """Requirements by name and version. URLs and paths are refused: only wheels of the index are installed."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     items = texts(parameter, value)
@@ -248,25 +248,25 @@ def requirements(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]
 
 
 SYSTEM = "apt:"
-"""Stands before the name of a Debian package where packages of Python are named too."""
+"""Prefix of Debian packages in a list of Python packages."""
 
 
 def consents(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
-    """Requirements, and Debian packages (`apt:libpq5`), that a person agrees to beforehand."""
+    """Requirements and Debian packages (`apt:libpq5`) that are approved in advance."""
     items = texts(parameter, value)
     requirements(parameter, [item for item in items if not item.startswith(SYSTEM)])
     return items
 
 
 def sandbox_minimum(parameter: str, value: MinimumTier | SandboxMinimum) -> SandboxMinimum:
-    """What a sandbox must hold at least, and who demands it."""
+    """The weakest accepted sandbox, and where it is set."""
     if isinstance(value, SandboxMinimum):
         return value
     return SandboxMinimum(choice(parameter, value, MinimumTier), by=f"{parameter}={value!r}")
 
 
 def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A dict with texts as keys, copied to its depth."""
+    """A dict with texts as keys, as a deep copy."""
     import copy
 
     if value is None:
@@ -277,7 +277,7 @@ def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def identifier(parameter: str, value: str) -> str:
-    """A name that can stand in Python code."""
+    """A valid Python identifier."""
     if not isinstance(value, str) or not value.isidentifier():
         raise InvalidRequest(f"{parameter}: {value!r} cannot be a name in Python.", hint="Use letters, digits and _.")
     if keyword.iskeyword(value):
@@ -286,7 +286,7 @@ def identifier(parameter: str, value: str) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """`Did you mean …?`, or "" when nothing is near."""
+    """`Did you mean …?`, or "" if no name is similar."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else ""
 

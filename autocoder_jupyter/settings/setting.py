@@ -1,4 +1,4 @@
-"""What `AgentConfig` says of each of its fields, beside type and default; checks and options are derived from it."""
+"""The metadata of the fields of `AgentConfig`, from which checks and options are derived."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.option import Kind, Option
 
 Check = Callable[[str, Any], Any]
-"""Takes the name of a setting and a value as a person gives it; returns the frozen value, or raises InvalidRequest."""
+"""Takes the name and the value of a setting. Returns the frozen value, or raises InvalidRequest."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting is. It stands in the `Annotated` type of its field, with its options and its place on the page.
+    """The description of a setting. It is in the `Annotated` type of its field, with its options and its `Page`.
 
     Args:
-        help: what it does, a sentence without its full stop; `{default}` in it is the default.
-        check: checks and freezes a value; by default what follows from the type of the field. A setting whose default
-            is None takes None too, and the check does not see it.
+        help: a sentence without its full stop; `{default}` is replaced by the default.
+        check: checks and freezes a value; by default a check of the field's type. If the default is None, None is
+            accepted without a check.
         minimum: the smallest whole number allowed.
-        takes: type of the constructor's parameter, where a person may write more forms than the field holds. None
-            among them means the default.
-        only: the backend without which it has no effect; "" for all.
+        takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
+        only: the only backend for which it has an effect; "" for all.
     """
 
     help: str
@@ -37,12 +36,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Page:
-    """How JupyterLab's page of settings shows a setting. What is not on the page has none.
+    """How JupyterLab's settings page shows a setting. A setting that is not on the page has none.
 
     Args:
-        title: its name there.
-        description: what it does; `{default}` in it is the default.
-        choices: of a choice, what each value is called.
+        title: the title on the page.
+        description: the description; `{default}` is replaced by the default.
+        choices: the title of each value of a choice.
     """
 
     title: str
@@ -52,16 +51,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Record:
-    """One setting with all that is known of it.
+    """The complete definition of one setting.
 
     Args:
         name: the field of `AgentConfig`, and the parameter of `AutoCoderAgent`.
-        type: what the field holds.
-        default: what holds when nobody says anything; `MISSING` for one that is made anew each time.
-        setting: what it is.
-        options: how cells, `%config`, pyproject.toml and the environment write it; a record such as `Resources` has
+        type: the type of the field.
+        default: the default; `MISSING` if it has a default factory.
+        setting: its description and check.
+        options: its options in cells, `%config`, pyproject.toml and the environment; a record such as `Resources` has
             one for each of its parts.
-        page: its place on JupyterLab's page; None when it has none.
+        page: its entry on JupyterLab's settings page; None if it is not there.
     """
 
     name: str
@@ -73,24 +72,24 @@ class Record:
 
     @property
     def help(self) -> str:
-        """What it does."""
+        """The help text."""
         return self.setting.help.format(default=self._shown_default)
 
     @property
     def description(self) -> str:
-        """What it does, for the page of settings."""
+        """The description for the settings page."""
         return self.page.description.format(default=self._shown_default) if self.page else ""
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values of a choice; none for all else."""
+        """The values of a choice; empty for other types."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     def checked(self, value: Any) -> Any:
-        """A frozen copy of a value that a person gives.
+        """Check a value, and return a frozen copy.
 
         Raises:
-            InvalidRequest: the setting cannot have it.
+            InvalidRequest: the value is not allowed.
         """
         if value is None and self.default is None:
             return None
@@ -125,7 +124,7 @@ _KINDS: dict[Any, Kind] = {bool: "flag", int: "integer", float: "number", str: "
 
 
 def records(config: type) -> dict[str, Record]:
-    """The settings of a dataclass whose fields are annotated with them, by name, in order."""
+    """The settings of a dataclass with annotated fields, by name, in order."""
     return {each.name: _record(each) for each in fields(config)}
 
 
@@ -138,7 +137,7 @@ def _record(each: Field[Any]) -> Record:
 
 
 def _option(record: Record, option: Option) -> Option:
-    """An option with what it has of its setting, unless it says otherwise: name, field, help, kind, choices, bound."""
+    """An option, completed from its setting: name, field, help, kind, choices and bound that it does not set itself."""
     if option.name:
         return replace(option, help=option.help or record.help)
     return replace(

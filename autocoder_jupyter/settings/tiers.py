@@ -1,7 +1,7 @@
-"""By what generated code is held: the tiers, what each holds and does not hold, and which of them meet a minimum.
+"""The tiers of sandboxes: what each protects, what it does not, and which of them meet a minimum.
 
-The tiers are in no single order: `landlock` and `namespaces` hold different things, and `full` is both. So a minimum
-says what meets it, and not a place in a row.
+The tiers have no total order: `landlock` and `namespaces` protect different things, and `full` has both. So a minimum
+lists the tiers that meet it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ SandboxTier = Literal["docker", "full", "landlock", "namespaces"]
 """A container of an engine (Docker or Podman), or one of the three ways of the embedded sandbox."""
 
 MinimumTier = Literal["any", "namespaces", "landlock", "full", "docker"]
-"""What can be demanded; `any` is whatever a trial program proved to hold."""
+"""The values of `sandbox_minimum`. `any` means any sandbox that passed its trial."""
 
 
 @dataclass(frozen=True)
 class TierWords:
-    """A tier for a person.
+    """The description of a tier for the user.
 
     Args:
-        made_of: by what it holds.
-        holds: what a program in it cannot do.
-        lacks: what it does not hold.
+        made_of: the mechanisms that it uses.
+        holds: what it protects.
+        lacks: what it does not protect.
     """
 
     made_of: str
@@ -52,15 +52,15 @@ WORDS: Mapping[str, TierWords] = {
         f"there is one wall, where `full` has two; {_LIMITS}",
     ),
 }
-"""Of each tier what it holds and what it does not. That a program has no network holds in all of them."""
+"""The description of each tier. In all of them a program has no network."""
 
 
 def sandbox_line(sandbox: str, tier: str | None) -> str:
-    """A sandbox in one line: its tier, what that holds, and what it does not hold.
+    """A sandbox in one line: its tier, what it protects, and what it does not protect.
 
     Args:
         sandbox: `docker` or `local`; "" gives "".
-        tier: by what it held; None where that was not recorded. A stranger may have written it.
+        tier: the tier; None if it was not recorded. It may come from a file that is not trusted.
     """
     words = WORDS.get(tier or sandbox)
     if words is None:
@@ -70,7 +70,7 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
 
 
 def sandbox_fact(sandbox: str, tier: str | None) -> str:
-    """The same in a word or two."""
+    """The sandbox and its tier in a few words."""
     return f"{sandbox}, {tier}" if tier in WORDS and tier != sandbox else sandbox
 
 
@@ -81,27 +81,27 @@ MET_BY: Mapping[str, frozenset[str]] = {
     "full": frozenset({"docker", "full"}),
     "docker": frozenset({"docker"}),
 }
-"""Of each minimum, the tiers that hold as much."""
+"""For each minimum, the tiers that meet it."""
 
 
 @dataclass(frozen=True)
 class SandboxMinimum:
-    """What generated code must be held by at least.
+    """The weakest sandbox that is accepted for generated code.
 
     Args:
-        tier: the weakest that will do.
-        by: who demands it and where it is written, for an error.
+        tier: the weakest accepted tier.
+        by: who requires it and where it is set, for an error message.
     """
 
     tier: MinimumTier = "any"
     by: str = field(default="sandbox_minimum", compare=False)
 
     def met_by(self, tier: str | None) -> bool:
-        """Whether a tier holds as much; None, which is not known, meets nothing but `any`."""
+        """Whether a tier meets it. None (unknown) meets only `any`."""
         return self.tier == "any" or tier in MET_BY[self.tier]
 
     def narrowed_by(self, other: SandboxMinimum) -> SandboxMinimum:
-        """What meets both. Neither can take back what the other demands."""
+        """The minimum that meets both."""
         ours, theirs = MET_BY[self.tier], MET_BY[other.tier]
         if ours <= theirs:
             return self
@@ -111,4 +111,4 @@ class SandboxMinimum:
 
 
 ANY = SandboxMinimum()
-"""Nothing is demanded."""
+"""No minimum."""
