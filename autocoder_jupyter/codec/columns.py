@@ -1,4 +1,4 @@
-"""One array of pandas or numpy ↔ plain Arrow arrays and a JSON note of its dtype.
+"""One array of pandas or numpy, but a categorical one, ↔ plain Arrow arrays and a JSON note of its dtype.
 
 Arrow carries the bytes, the note carries what Arrow lacks: codes and levels, closed sides, frequencies, storage kinds,
 which of the missing markers it was. The note's `kind` picks the reader.
@@ -28,7 +28,7 @@ _MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt
 _UNITS = ("s", "ms", "us", "ns")
 
 
-def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
+def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
     """Hand the parts of `values` to `out` and return the note that puts them together again.
 
     Args:
@@ -52,10 +52,8 @@ def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
         return _write_ticks(values, "datetime", out, path)
     if isinstance(values, pd.arrays.TimedeltaArray):
         return _write_ticks(values, "timedelta", out, path)
-    if isinstance(values, pd.Categorical):
-        return _write_categorical(values, out, path)
     if isinstance(values, pd.arrays.IntervalArray):
-        left, right = write_array(values.left.array, out, path), write_array(values.right.array, out, path)
+        left, right = write_column(values.left.array, out, path), write_column(values.right.array, out, path)
         return {"kind": "interval", "closed": values.closed, "left": left, "right": right}
     if isinstance(dtype, pd.SparseDtype):
         return _write_sparse(values, out, path)
@@ -70,8 +68,8 @@ def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
     raise Unencodable(path, f"has the dtype {dtype}, which cannot cross", "convert it to a dtype of pandas itself")
 
 
-def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    """The array that `write_array` was given: an ndarray for numpy dtypes, else an extension array.
+def read_column(note: Mapping[str, Any], source: ArrowReader) -> Any:
+    """The array that `write_column` was given: an ndarray for numpy dtypes, else an extension array.
 
     Raises:
         Corrupt: the note is not one of ours, or does not fit the arrays.
@@ -166,36 +164,8 @@ def _read_period(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _read_interval(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    left, right = read_array(note["left"], source), read_array(note["right"], source)
+    left, right = read_column(note["left"], source), read_column(note["right"], source)
     return pd.arrays.IntervalArray.from_arrays(left, right, closed=note["closed"])
-
-
-def _write_categorical(values: Any, out: ArrowWriter, path: str) -> Note:
-    from .labels import write_index  # levels are an Index, and an Index may be categorical
-
-    codes = out.add(pa.array(np.ascontiguousarray(values.codes)), path)
-    levels = write_index(values.categories, out, f"the categories of {path}")
-    return {
-        "kind": "category",
-        "ordered": bool(values.ordered),
-        "width": values.codes.dtype.name,
-        "at": codes,
-        "levels": levels,
-    }
-
-
-def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    from .labels import read_index, require_unique
-
-    if note["width"] not in ("int8", "int16", "int32", "int64"):
-        raise Corrupt(f"category codes of {note['width']!r}")
-    codes = source.numpy(note["at"], note["width"])
-    levels = require_unique(read_index(note["levels"], source))
-    if isinstance(levels, (pd.MultiIndex, pd.CategoricalIndex)) or levels.hasnans:
-        raise Corrupt("categories that cannot be categories")
-    known: Any = pd.CategoricalDtype
-    dtype = known._from_fastpath(levels, bool(note["ordered"]))  # the public way looks in a hash table
-    return pd.Categorical.from_codes(codes, dtype=dtype)
 
 
 def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
@@ -207,12 +177,12 @@ def _write_sparse(values: Any, out: ArrowWriter, path: str) -> Note:
         "index": "block" if type(index).__name__ == "BlockIndex" else "integer",
         "fill": to_json(values.dtype.fill_value, f"the fill value of {path}"),
         "at": out.add(pa.array(np.ascontiguousarray(positions, dtype="int32")), path),
-        "values": write_array(np.asarray(values.sp_values), out, path),
+        "values": write_column(np.asarray(values.sp_values), out, path),
     }
 
 
 def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    values, positions = read_array(note["values"], source), source.numpy(note["at"], "int32")
+    values, positions = read_column(note["values"], source), source.numpy(note["at"], "int32")
     length, kind = _weightless(note["length"]), str(note["index"])
     ascending = bool((np.diff(positions) > 0).all())
     if (
@@ -324,7 +294,6 @@ _READERS: dict[Any, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
     "timedelta": _read_timedelta,
     "period": _read_period,
     "interval": _read_interval,
-    "category": _read_categorical,
     "sparse": _read_sparse,
     "string": _read_string,
     "masked": _read_masked,

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .columns import read_array, write_array
+from .arrays import read_array, write_array
 from .encoded import Encoded
 from .faults import Corrupt, TypeMismatch, Unencodable
+from .indexes import read_index, write_index
 from .ipc import ArrowReader, ArrowWriter
-from .labels import read_index, require_unique, write_index
+from .labels import require_unique
 from .plain import from_json, to_json
 
 MAX_COLUMNS = 100_000

@@ -1,22 +1,24 @@
-"""An Index, of rows, columns or categories, with its names, levels and frequency."""
+"""The labels of an Index with one level: a range, or an array with a name and a frequency."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from .columns import MAX_WEIGHTLESS, read_array, write_array
+from .columns import MAX_WEIGHTLESS, Note
 from .faults import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, to_json, without_collisions
 
+WriteArray = Callable[[Any, ArrowWriter, str], Note]
+ReadArray = Callable[[Mapping[str, Any], ArrowReader], Any]
 
-def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
-    """The note that rebuilds `index`; its arrays go to `out`.
+
+def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> Note:
+    """The note that rebuilds `index`, which has one level; its array goes to `out` by `write`.
 
     A frequency that its name does not fully describe (a custom holiday calendar) is left out: pandas infers nothing
     from it about the values.
@@ -24,40 +26,30 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
     Raises:
         Unencodable: a label, a name or the dtype cannot cross.
     """
-    if isinstance(index, pd.MultiIndex):
-        return {
-            "kind": "multi",
-            "names": [to_json(name, f"a level name of {path}") for name in index.names],
-            "levels": [
-                write_index(level.rename(None), out, f"level {n} of {path}") for n, level in enumerate(index.levels)
-            ],
-            "codes": [out.add(pa.array(np.ascontiguousarray(codes, dtype="int64")), path) for codes in index.codes],
-        }
     name = to_json(index.name, f"the name of {path}")
     if isinstance(index, pd.RangeIndex):
         if len(index) > MAX_WEIGHTLESS:
             raise Unencodable(path, f"counts {len(index)} labels", f"{MAX_WEIGHTLESS} can cross")
         return {"kind": "range", "name": name, "range": [index.start, index.stop, index.step]}
-    note = {"kind": "flat", "name": name, "values": write_array(index.array, out, path)}
+    note = {"kind": "flat", "name": name, "values": write(index.array, out, path)}
     freq = getattr(index, "freq", None)
     if isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)) and freq is not None and _is_named(freq):
         note["freq"] = freq.freqstr
     return note
 
 
-def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0) -> Any:
-    """The Index that `write_index` was given.
+def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *, backed: int = 0) -> Any:
+    """The Index that `write_labels` was given; its array comes by `read`.
 
     Args:
-        note: what `write_index` returned.
+        note: what `write_labels` returned.
         source: gives the arrays.
+        read: makes the array.
         backed: labels of a range that need no memory of their own, because columns of as many rows came with bytes.
 
     Raises:
         Corrupt: the note does not fit its arrays.
     """
-    if note["kind"] == "multi":
-        return _read_multi(note, source)
     name = from_json(note["name"])
     if note["kind"] == "range":
         start, stop, step = (int(bound) for bound in note["range"])
@@ -68,7 +60,7 @@ def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0)
             raise Corrupt(f"a range of {len(index)} labels")
         source.make_weightless(8 * max(len(index) - backed, 0))
         return index
-    values = read_array(note["values"], source)
+    values = read(note["values"], source)
     if "freq" not in note:
         return pd.Index(values, dtype=values.dtype, name=name, copy=False)
     make = pd.TimedeltaIndex if values.dtype.kind == "m" else pd.DatetimeIndex
@@ -102,16 +94,6 @@ def _are_unique(labels: Any) -> bool:
         return bool(labels.is_unique)  # Python's hash of text is another one in each process
     ordered = labels.sort_values()
     return not (ordered[1:] == ordered[:-1]).any()
-
-
-def _read_multi(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    levels = [require_unique(read_index(level, source)) for level in note["levels"]]
-    codes = [source.numpy(each, "int64") for each in note["codes"]]
-    for level, places in zip(levels, codes, strict=True):
-        if len(places) != len(codes[0]) or (len(places) and not -1 <= places.min() <= places.max() < len(level)):
-            raise Corrupt("codes that do not fit their level")
-    names = [from_json(name) for name in note["names"]]
-    return pd.MultiIndex(levels=levels, codes=codes, names=names, verify_integrity=False)  # which has just been done
 
 
 def _is_named(freq: Any) -> bool:
