@@ -26,8 +26,11 @@ EACH = [
 SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
 """For a call; an emulated machine needs more."""
 
+SLOWER = SECONDS / 20
+"""How many times longer something may take here than elsewhere."""
+
 if "AUTOCODE_TEST_SECONDS" in os.environ:  # where to load the libraries takes a minute; so it is done once
-    trial_program._SECONDS, forks.IDLE_SECONDS, loading._TURNS = SECONDS, 600.0, 1
+    trial_program._SECONDS, forks.IDLE_SECONDS, forks._ARRIVAL_SECONDS, loading._TURNS = SECONDS, 600.0, 600.0, 1
 
 
 def open_sandbox(name: str) -> Sandbox:
@@ -90,7 +93,7 @@ def say(worker: Worker, body: str, **options: Any) -> str:
     return said
 
 
-def survivors(mark: str, seconds: float = 3.0) -> list[str]:
+def survivors(mark: str, seconds: float = 3.0 * SLOWER) -> list[str]:
     """Processes of this machine that bear the name `mark`, once they had the time to die."""
     deadline = time.monotonic() + seconds
     while True:

@@ -18,6 +18,7 @@ import re
 import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,7 @@ print(json.dumps(asdict(open_sandbox("local").build(base_spec("local")))))
 def main() -> int:
     """Do it; the exit code."""
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the emulator is ended too
     try:
         _need_programs()
         kernel = fetch(options.kernel, FETCHED)

@@ -31,7 +31,7 @@ from autocoder_jupyter.errors import OutOfMemory, OutputRefused, SandboxCrash, S
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Limits, Program, Sandbox, Worker
 from autocoder_jupyter.types import OutputSpec
-from tests.sandbox.sandboxes import content_of, program, say, survivors
+from tests.sandbox.sandboxes import SLOWER, content_of, program, say, survivors
 
 A_MOMENT = 30.0
 """Seconds, even on a busy machine, and far less than what the program itself would take."""
@@ -572,7 +572,7 @@ def test_a_thread_bomb_is_stopped(worker: Worker) -> None:  # 47
         time.sleep(600)
     """
     with pytest.raises(SandboxError) as caught:
-        say(worker, body, seconds=10)
+        say(worker, body, seconds=10 * SLOWER)
     assert not isinstance(caught.value, SandboxTimeout)
 
 
@@ -595,7 +595,7 @@ def test_many_processes_cannot_hold_more_memory_together(worker: Worker) -> None
         return str(sum(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children))
     """
     try:
-        holding = int(say(worker, body, seconds=15))
+        holding = int(say(worker, body, seconds=15 * SLOWER))
     except (OutOfMemory, SandboxCrash):
         return
     assert holding * 200 * 2**20 < 600 * 2**20
@@ -679,7 +679,7 @@ def test_the_disk_is_not_filled(worker: Worker, body: str) -> None:
 
 def test_a_flood_of_output_is_cut(worker: Worker) -> None:  # 56
     with pytest.raises((OutputRefused, SandboxCrash)):
-        say(worker, "while True: print('x' * 100_000)", seconds=15)
+        say(worker, "while True: print('x' * 100_000)", seconds=15 * SLOWER)
 
 
 def test_invalid_text_on_standard_error_is_replaced(worker: Worker, limits: Limits) -> None:  # 57
@@ -811,10 +811,10 @@ def test_nothing_survives_a_notebook_that_is_killed(
     assert notebook.stdout is not None
     with closing(notebook.stdout):
         assert notebook.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 10 * SLOWER
         while not survivors(name, seconds=0) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert survivors(name, seconds=0)
         notebook.send_signal(signal.SIGKILL)
         notebook.wait()
-    assert not survivors(name, seconds=10)
+    assert not survivors(name, seconds=10 * SLOWER)
