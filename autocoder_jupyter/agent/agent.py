@@ -97,7 +97,7 @@ class AutoCoderAgent(Constructor):
             name=name,
         )
         root = default_journal_root() if journal_root is None else Path(journal_root)
-        # The engine's loop is always ours: a busy notebook must not stall a stream, nor the engine a notebook.
+        # The engine has a loop of its own: a busy notebook must not stall a stream, nor the engine the notebook.
         progress = Progress()
         tell(Awaited(request.name, progress.words, "interrupt to stop it"))
         work = background.submit(self._generated(request, root, progress, answer))

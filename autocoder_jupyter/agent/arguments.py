@@ -1,4 +1,4 @@
-"""The arguments of `generate()`, checked and frozen into a `Request`. The caller's own objects are never changed."""
+"""Checks the arguments of `generate()` and freezes them into a `Request`. The caller's objects are never changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build_request(
     examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
     name: str | None = None,
 ) -> Request:
-    """A request from what a person passes.
+    """A request from the arguments of a call.
 
     Raises:
         InvalidRequest: an argument that cannot be understood; it is named.

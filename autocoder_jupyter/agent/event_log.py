@@ -43,7 +43,7 @@ class EventLog:
         self._broken = False
 
     def __call__(self, event: Event) -> None:
-        """Take an event; what was taken is on disk at the end of each stage."""
+        """Write an event; it is on disk at the latest at the end of its stage."""
         fields = self._fields(event)
         if fields is None or self._broken:
             return
@@ -64,7 +64,7 @@ class EventLog:
             self._on_fault(f"The log {self._path} is not written: {error.strerror or error}.")
 
     def _fields(self, event: Event) -> dict[str, Any] | None:
-        """What is told of an event; None for those that are left out: sources, plans, texts, outputs, arguments."""
+        """The record of an event; None for events that are left out: sources, plans, texts, outputs, arguments."""
         match event:
             case events.StageStarted():
                 return {"stage": event.stage, "attempt": event.attempt, "of": event.of}

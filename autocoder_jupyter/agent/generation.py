@@ -44,7 +44,7 @@ async def generate_report(
         journal: where it is recorded.
         emit: is told every event.
         approve: asks a person about packages.
-        ask: puts the questions of a plan to a person; None where there is nobody.
+        ask: puts the questions of a plan to a person; None where no person can be asked.
         draft: what to start from in place of what is kept; one that is tested as it is needs no model.
 
     Raises:
@@ -74,7 +74,7 @@ async def generate_report(
         if isinstance(model, LiteLLMModel):
             await model.preflight()
     from autocoder_jupyter import engine
-    from autocoder_jupyter.engine.services import nobody
+    from autocoder_jupyter.engine.services import ask_nobody
 
     runtime = await background.call_blocking(
         lambda: runtime_for(config.sandbox, config.image_config, config.sandbox_minimum)
@@ -89,7 +89,7 @@ async def generate_report(
         approve=approve,
         writer=_writer(config),
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
-        ask=ask or nobody,
+        ask=ask or ask_nobody,
     )
     report = await engine.generate(request, config, services, draft)
     export_spans(report)
@@ -97,7 +97,7 @@ async def generate_report(
 
 
 def _logged(emit: Emit, request: Request, config: AgentConfig, journal: Journal) -> Emit:
-    """The same, with the log hearing it too, where one is wanted."""
+    """The same listener, and the log file too where the settings name one."""
     if not config.log:
         return emit
     log = EventLog(Path(config.log), request.name, lambda: journal.run_id, on_fault=lambda text: emit(Noticed(text)))
@@ -118,10 +118,10 @@ def _require_lock_can_hold(config: AgentConfig) -> None:
 
 
 def _require_agent(config: AgentConfig) -> None:
-    """See to it that the agent of `backend="claude"` can be asked.
+    """Check that the agent of `backend="claude"` can be used.
 
     Raises:
-        InvalidRequest: the model is of somebody else.
+        InvalidRequest: the model is not one of Claude.
         ModelError: the SDK or its program is not here.
     """
     if config.backend == "claude":
@@ -144,7 +144,7 @@ def _writer(config: AgentConfig) -> WriterFactory:
 
 
 def _second_model(config: AgentConfig, made: Callable[[ModelConfig], LanguageModel]) -> LanguageModel | None:
-    """What writes the second opinion, where it is not the first model."""
+    """The model of the second opinion; None where it is the first model."""
     return None if config.second_model in (None, config.model) else made(reached(config, config.second_model or ""))
 
 
@@ -161,13 +161,13 @@ def reached(config: AgentConfig, model: str) -> ModelConfig:
 
 
 class Progress:
-    """How far a generation is, in a few words; a listener to its events."""
+    """A listener that says in a few words how far a generation is."""
 
     def __init__(self) -> None:
         self._step: StageStarted | None = None
 
     def __call__(self, event: Event) -> None:
-        """Take notice of a step."""
+        """Note the stage that begins."""
         if isinstance(event, StageStarted):
             self._step = event
 
@@ -178,7 +178,7 @@ class Progress:
 
 
 def resolution_of(report: Report, finished: EndState | None) -> Resolution:
-    """The end of a generation that reported; `finished` is what its last event said, if it said anything."""
+    """The resolution of a generation that gave a report; `finished` is the state in its last event, if any."""
     if report.success:
         return Resolution("ready", report)
     state: EndState = finished if finished in ("cancelled", "over_budget") else "failed"
@@ -186,7 +186,7 @@ def resolution_of(report: Report, finished: EndState | None) -> Resolution:
 
 
 def resolution_of_error(request: Request, run_id: str, error: Exception) -> Resolution:
-    """The end of a generation that raised: the error is kept, and the report says little more than its text."""
+    """The resolution of a generation that raised: the error, and a report with its text."""
     state: EndState = "failed"
     if isinstance(error, Cancelled):
         state = "cancelled"

@@ -1,4 +1,4 @@
-"""`autocoder_jupyter.load("growth")`: a function that was made before, callable again, without its cell and a model."""
+"""`autocoder_jupyter.load("growth")`: a recorded function, callable again without its cell and without a model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`--ask`: the plan puts up to three questions to the person before any code; answers become lines of the request.
 
-The questions come with a plan that has decided them already. So whoever agrees with it, or is not there, waits for no
-second plan. What was answered is in the journal: the same questions are not asked twice.
+The questions come with a plan that has decided them already. So no second
+plan is needed when the person agrees with it or is not there. Answers are in the journal: the same questions are not
+asked twice.
 """
 
 from __future__ import annotations

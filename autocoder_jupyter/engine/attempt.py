@@ -45,7 +45,7 @@ class Trials:
         self._passing_on_a_stub: dict[str, tuple[str, ...]] = {}
 
     async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
-        """Find out what the present code is worth.
+        """Run all tests and checks on the present code.
 
         Args:
             tests_changed: ids of tests that were changed on the way here; only passed on.
@@ -57,7 +57,7 @@ class Trials:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
         environment = session.environment
         verdict = await self._tried(tests_changed)
-        # Nobody pays for a fix of what was not the code's fault.
+        # A fault of the environment must not cost a fix of the code.
         if not verdict.success and await session.heal(environment):
             self._passing_on_a_stub.clear()
             verdict = await self._tried(tests_changed)

@@ -1,4 +1,4 @@
-"""Who is at fault when a test fails, the function or the test, and the memory of what did not help so far."""
+"""Decides what is at fault when a test fails, the function or the test, and remembers which mendings did not help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIXES_BEFORE_DOUBT = 2
 
 
 class Blame:
-    """Asks who is at fault, and has tests re-derived.
+    """Asks what is at fault, and has tests re-derived.
 
     Args:
         state: of the generation.
@@ -46,7 +46,7 @@ class Blame:
         return diagnosis
 
     def _reconsidered(self, diagnosis: ErrorDiagnosis) -> ErrorDiagnosis:
-        """Change the mind about who is at fault where the same blame has not helped.
+        """Change what is at fault where mending it has not helped.
 
         Guarded both ways: doubt in a test only has it re-derived, and a test that was re-derived once is not doubted
         again, so that the code is at fault from then on.
@@ -63,11 +63,11 @@ class Blame:
         return diagnosis.model_copy(update={"failures": tuple(failures)})
 
     async def rederive(self, source: str, names: Sequence[str]) -> str:
-        """A module of tests after some of them were worked out anew, by somebody who sees no code."""
+        """Have some tests of a module derived anew by a model that sees no code; gives the module as it is then."""
         setup, variant = self._state.setup, len(self.unusable)
         fixing = partial(fix_tests, setup.talk, self._state.judges_brief, source, names, variant=variant)
         fix: TestFix | None = None
-        with self.taken_note_of():
+        with self.tolerating_unusable():
             fix = await setup.stages.run("fix", fixing)
             self.rederived.update(names)
             self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
@@ -83,8 +83,8 @@ class Blame:
         return max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
 
     @contextmanager
-    def taken_note_of(self) -> Iterator[None]:
-        """An answer that cannot be used costs an attempt, and does not end the run."""
+    def tolerating_unusable(self) -> Iterator[None]:
+        """Note an answer that cannot be used: it costs an attempt, and does not end the run."""
         try:
             yield
         except UnusableAnswer as error:

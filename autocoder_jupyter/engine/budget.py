@@ -67,7 +67,7 @@ class Budget:
         can be of use.
 
         Raises:
-            BudgetSpent: the rest is too small, or money is limited and nobody can say what the request costs.
+            BudgetSpent: the rest is too small, or money is limited and the price of the request is not known.
         """
         self._require_price(worst)
         while (room := self._room(worst)) < worst.answer.output_tokens and self._held:

@@ -35,7 +35,7 @@ _STEP = "constraints"
 
 
 class Constraints:
-    """The constraints of a request. In words they are in every prompt anyway, so none that cannot be read is lost."""
+    """The constraints of a request as checks. Every prompt has all of them as text, also those that cannot be read."""
 
     def __init__(self, checks: Sequence[ColumnCheck], unread: Sequence[str], tables: Tables) -> None:
         self._checks = tuple(checks)
@@ -50,7 +50,7 @@ class Constraints:
         return cls(reading.checks, reading.unread, tables)
 
     async def ask_about_the_rest(self, talk: Conversation, journal: Journal) -> None:
-        """One question about all that was not understood; beside code and tests, so nobody waits for it."""
+        """Ask the model once about the constraints that no rule can read. Runs while code and tests are written."""
         if not self._unread or not self._tables.columns:
             return
         text = constraint_question_text(self._unread, self._tables)
@@ -63,7 +63,7 @@ class Constraints:
         self._take(answer)
 
     def recall(self, journal: Journal) -> None:
-        """Read the rest as it was read when the kept function was made; the journal may be a stranger's."""
+        """Read the rest as recorded when the kept function was made. The journal may come from somebody else."""
         with contextlib.suppress(ValueError):
             if (recorded := journal.find_step(_STEP, self._key)) is not None:
                 self._take(ParsedConstraints.model_validate(recorded))
@@ -84,7 +84,7 @@ class Constraints:
     async def evaluate(
         self, session: SandboxSession, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
     ) -> tuple[CheckOutcome, ...]:
-        """The checks about outputs, on real outputs. What a constraint says of an input is no fault of the function.
+        """Evaluate the checks of outputs. A constraint on an input is not the function's fault.
 
         Args:
             session: where patterns are applied.

@@ -1,4 +1,4 @@
-"""The talk with the model: every exchange is counted, checked against the budget, told and kept."""
+"""The conversation with a model: every exchange is checked against the budget, counted, told and kept."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Conversation:
         return exchange
 
     def note(self, exchange: Exchange) -> None:
-        """Keep an exchange and tell of it; also one that somebody else had with the model."""
+        """Keep an exchange and tell the listeners; also one that did not go through this object."""
         self.exchanges.append(exchange)
         stage, used = cast(Stage, exchange.stage), self._budget.used
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))

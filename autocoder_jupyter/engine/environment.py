@@ -1,4 +1,4 @@
-"""The packages of a generation: what its code imports, what failures asked for, what cannot be had."""
+"""The packages of a generation: what its code imports, what failures asked for, what cannot be installed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Packages:
         await self._base_is_there.wait()
 
     def declare(self, requirements: tuple[str, ...]) -> None:
-        """Take down what the writer of the code wants to be installed, in the place of what it wanted before."""
+        """Set the packages that the writer of the code asks for; they replace those that it asked for before."""
         self._declared = requirements
 
     async def provide(self, plan: CodePlan, sources: tuple[str, ...]) -> TestFailure | None:
@@ -92,7 +92,7 @@ class Packages:
         return None
 
     def of_the_base(self) -> tuple[str, ...]:
-        """What is wanted before there is code."""
+        """The packages of the environment before there is code."""
         return self._needs((), ()).distributions
 
     def of_the_code(self, plan: CodePlan, code: str) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Packages:
 
     @property
     def way_out(self) -> str:
-        """How a person gets after all what was declined, could not be asked about or be installed; "" if nothing."""
+        """How a person can allow or install what was declined or could not be installed; "" if there is nothing."""
         lines = list(dict.fromkeys(self._refused_system.values()))
         if names := sorted(self._declined):
             flags = " ".join(f"-p {name}" for name in names)
@@ -136,11 +136,11 @@ class Packages:
 
     @property
     def snapshot(self) -> tuple[frozenset[str], ...]:
-        """All that was learned, to see whether anything changed."""
+        """All that was learned. If it is the same later, nothing has changed."""
         return frozenset(self._extra), frozenset(self._extra_system), frozenset(self._refused)
 
     def _unknown_of_own_lock(self) -> tuple[str, ...]:
-        """The packages of the person's lock that are neither well known nor agreed to: the file may be a stranger's."""
+        """The packages of the person's lock that are neither well known nor agreed to; others may have written it."""
         agreed = {requirement_name(name) for name in (*self._approved, *self._setup.config.base_packages)}
         names = {requirement_name(pin_of(line)) for line in self._setup.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
@@ -160,7 +160,7 @@ class Packages:
                 raise PackageRefused(self._refused[name], package=name)
 
     def _require_no_lookalike(self, needs: PackageNeeds) -> None:
-        """Nobody is asked about a name that is one slip from a well-known one: a yes would be the mistake."""
+        """Refuse a name that is one typing error away from a well-known one. Asking would invite a wrong yes."""
         for name in needs.unknown:
             if meant := likely_meant(name):
                 raise PackageRefused(
@@ -170,7 +170,7 @@ class Packages:
                 )
 
     async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
-        """Make the environment, from the recorded lock where that is no way to install what nobody agreed to."""
+        """Build the environment; from the recorded lock, if that installs nothing that the person did not agree to."""
         session = self._setup.session
         lock = session.recorded_lock(packages, system_packages)
         if lock and not await self._may_install(lock, packages):
@@ -200,7 +200,7 @@ class Packages:
             raise PackageRefused(refusal, package=unknown[0])
 
     async def _agrees(self, unknown: tuple[str, ...]) -> bool:
-        """Whether a person agrees to packages; nobody is asked about none."""
+        """Whether the person agrees to these packages; True without a question when there are none."""
         if not unknown:
             return True
         self._setup.emit(ApprovalNeeded(unknown))
@@ -211,9 +211,10 @@ class Packages:
         return approved
 
     async def _system_packages(self, plan: CodePlan) -> tuple[str, ...]:
-        """Debian's packages that the plan and failures ask for, as far as somebody agrees to what is not well known.
+        """The Debian packages that the plan and failures ask for; those not well known only if the person agrees.
 
-        Their scripts run as root while an image is built, and the plan may be a stranger's. The local sandbox has none.
+        Their scripts run as root while an image is built, and the plan may come from somebody else. The local sandbox
+        has none.
         """
         wanted = {*plan.system_packages, *self._extra_system} - self._refused_system.keys()
         if self._setup.services.sandbox.name == "docker":
@@ -229,7 +230,7 @@ class Packages:
         return tuple(sorted(wanted))
 
     def _can_go_without(self, system_packages: tuple[str, ...], error: PackageError | SandboxUnavailable) -> bool:
-        """Leave out system packages that cannot be had: models like to name some, and a run shows what is needed."""
+        """Leave out system packages that cannot be installed. Models often name some; a run shows what is needed."""
         at_fault = system_packages
         if isinstance(error, PackageError):
             at_fault = tuple(name for name in system_packages if name.partition("=")[0] == error.package)
@@ -237,7 +238,11 @@ class Packages:
         return bool(at_fault)
 
     def _refuse(self, error: PackageError) -> TestFailure:
-        """Remember that a package cannot be had, so that it is not tried again, and tell the fixer."""
+        """Remember that a package cannot be installed, so that it is not tried again.
+
+        Returns:
+            The failure that the code must mend.
+        """
         name = requirement_name(error.package or "")
         if not name:
             raise error

@@ -1,7 +1,7 @@
 """Mending a test, only after an independent re-derivation.
 
-Whoever re-derives a test sees neither the code nor what it returned, so a test cannot be bent to fit wrong code (in
-Flyte's loop, a test that fails twice is rewritten to expect what the code gives).
+The model that re-derives a test sees neither the code nor what it returned, so a test cannot be bent to fit wrong code.
+(In Flyte's loop, a test that fails twice is rewritten to expect what the code gives.)
 """
 
 from __future__ import annotations

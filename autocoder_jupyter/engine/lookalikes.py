@@ -1,6 +1,6 @@
-"""Names of packages that differ from a well-known one by a slip of the keyboard, as strangers register them.
+"""Typosquatting: package names that are one typing error away from a well-known package.
 
-`pandsa`, `requets`, `matplotib`: whoever writes one of these means the other, and whoever registered it knows that.
+`pandsa`, `requets`, `matplotib`: a person who writes one of these means the other, and attackers register such names.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _WELL_KNOWN = KNOWN_DISTRIBUTIONS | frozenset(_OFTEN_MEANT.split())
 
 
 def likely_meant(name: str) -> str:
-    """The well-known distribution that a name is one slip away from; "" when there is none.
+    """The well-known distribution that a name is one typing error away from; "" when there is none.
 
-    A slip is one letter too many, too few or another, or two neighbours swapped.
+    A typing error is one letter too many, too few or another, or two neighbours swapped.
     """
     wanted = canonicalize_name(name)
     if wanted in _WELL_KNOWN or wanted in _REAL.split():
@@ -54,7 +54,7 @@ def refuse_lookalikes(requirements: Iterable[str]) -> None:
         if not pinned and (meant := likely_meant(requirement.name)):
             raise InvalidRequest(
                 f"{requirement.name!r} is not a well-known package, and nearly the name of one.",
-                why="Strangers register such names for those who mistype the real one.",
+                why="Attackers register such names for people who mistype the real one.",
                 hint=f"Did you mean {meant!r}?",
             )
 

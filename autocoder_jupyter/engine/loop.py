@@ -1,4 +1,4 @@
-"""The loop: plan → code and tests → packages → sandbox → tests and sample → diagnosis → mending, until it holds."""
+"""The loop of a generation: plan, code and tests, packages, attempts in the sandbox, mending; until it ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, Unusabl
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import Changes, Report
-from autocoder_jupyter.versions.turns import lock_of, turn
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 _ELSEWHERE = "Another kernel works on the same request; this one waits, and takes what comes of it."
 
@@ -98,7 +98,7 @@ async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) ->
         return await _generated(setup, given, clock)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
-    async with turn(lock, lambda: setup.emit(Noticed(_ELSEWHERE))):
+    async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE))):
         return await _generated(setup, given, clock)
 
 

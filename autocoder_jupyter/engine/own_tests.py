@@ -1,4 +1,4 @@
-"""The person's own tests: a module that nobody else changes, and what is told of those that fail."""
+"""The person's own tests: a module that only the person changes, and what is told of those that fail."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RIGHT = "These tests are the person's own. They are right; a test that contradi
 
 
 def check_own_tests(source: str, name: str) -> None:
-    """See to it that a module can be run as own tests of the function `name`.
+    """Check that a module can be run as own tests of the function `name`.
 
     Raises:
         InvalidRequest: it is no Python, has no test, or uses what is not there in the sandbox.
@@ -132,7 +132,7 @@ def _told(outcome: TestOutcome, redaction: Redaction) -> str:
 
 
 def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[TestFailure, ...]:
-    """What failed, for whoever mends the code: with the test's source and pytest's words only on leave."""
+    """The failed tests as faults of the code; with source and messages only where values may be shown."""
     failures = []
     for outcome in run.outcomes:
         if outcome.outcome == "passed":
@@ -160,7 +160,7 @@ def why_broken(run: TestRun, redaction: Redaction) -> str:
 
 
 def for_judges(source: str, share: Share) -> str:
-    """What is told to whoever decides between code and tests; "" where the person's tests may not be shown."""
+    """The own tests as told to a stage that decides between code and tests; "" where they may not be shown."""
     if not source or share != "rows":
         return ""
     return f"{_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"

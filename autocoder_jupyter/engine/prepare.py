@@ -45,7 +45,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         UnsupportedData: a sample cannot cross into a sandbox unchanged.
         InvalidRequest: a sample does not fit its declared input, or a secret is not set.
     """
-    secret_values(config.secrets)  # only the sandbox needs them, but who lacks one hears it before paying for a plan
+    secret_values(config.secrets)  # only the sandbox needs them; a missing one is reported before a plan is paid for
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
     withheld = Withheld.of(config.hide, config.mask)
@@ -108,7 +108,7 @@ def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
 
 
 def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:
-    """See to it that each sample can cross into a sandbox, by encoding it.
+    """Check that each sample can cross into a sandbox, by encoding it.
 
     Raises:
         UnsupportedData: a value cannot cross; the message names the column or key.

@@ -1,4 +1,4 @@
-"""The lines of the records of one name, which may be a stranger's: bounded, and what cannot be read is passed over."""
+"""Reads the recorded lines of one name. They may come from somebody else: sizes are bounded, bad lines are skipped."""
 
 from __future__ import annotations
 

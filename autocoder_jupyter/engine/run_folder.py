@@ -81,7 +81,7 @@ class RunFolder:
         return False
 
     def lacks_source(self, name: str) -> bool:
-        """Whether a module is not there or damaged; one that somebody edited is neither."""
+        """Whether a module is missing or damaged; one that a person edited is neither."""
         return not self.holds(name) or self._is_damaged(name)
 
     def _is_damaged(self, name: str) -> bool:

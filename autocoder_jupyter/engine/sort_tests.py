@@ -1,8 +1,8 @@
-"""Which tests of an earlier version a wish contradicts: asked apart from whoever plans or writes the new version.
+"""Which tests of an earlier version a wish contradicts: a question apart from those for the new plan and code.
 
-Whoever decides sees the tests, the plan that they were written for, and the wish, but neither code nor the new plan, so
-no test goes because it is in the way. It must quote the words of the wish that contradict a test; what it cannot
-quote it cannot drop, and a test that is not spoken of stays.
+The model that decides sees the tests, the plan that they were written for, and the wish, but neither code nor the new
+plan, so no test is dropped because it is inconvenient. To drop a test it must quote the words of the wish that
+contradict it. A test that the answer does not name stays.
 """
 
 from __future__ import annotations

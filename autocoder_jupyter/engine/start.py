@@ -41,7 +41,7 @@ class Draft:
         author: who wrote the code or tests last.
         parent: the version that it was made from; "" for none.
         change: why there is a new version, in one line.
-        as_is: whether nothing in it may be mended: the evidence is gathered, and that is all.
+        as_is: whether it is only tested, and not mended.
     """
 
     plan: CodePlan
@@ -59,7 +59,7 @@ EDITED = "edited by you"
 
 
 def edited_draft(edit: Edit) -> Draft:
-    """What a person wrote, to be tested as it is: nobody but the person changes it.
+    """A person's edit as a draft that is tested as it is: only the person changes it.
 
     Raises:
         InvalidRequest: it cannot be run at all; says what is wrong.
@@ -112,7 +112,7 @@ class Start:
 
     @property
     def as_is(self) -> bool:
-        """Whether a failure is only told, and nothing mended."""
+        """Whether a failure is only reported, and nothing mended."""
         return self.draft is not None and self.draft.as_is
 
     def failed(self, version: str, failure: str) -> Start:
@@ -132,7 +132,7 @@ def start_of(
         config: how; its `cache` says whether what is there counts.
         prepared: the request's key.
         versions: of the name.
-        given: the function that somebody gave; it comes before all that is kept.
+        given: a function to start from; it takes precedence over all that is kept.
     """
     known = versions.all()
     if given is not None:

@@ -19,7 +19,7 @@ from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
 
 _STEP = "versions"
 _HARMLESS = re.compile(r"[A-Za-z0-9 ._,<>=!~\[\]-]{1,400}")
-"""What a recorded text may be: the journal may be a stranger's."""
+"""What a recorded text may be: the journal may come from somebody else."""
 
 
 def versions(config: AgentConfig, lock: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ _REFUSAL = (
 class TestSuite:
     """The source of the tests, the ids that pytest must report, and the sentence that each of them checks.
 
-    `blind` are further tests, by somebody who saw neither the code nor these. They are a module of their own, run in
+    `blind` are further tests, by a model that saw neither the code nor these. They are a module of their own, run in
     processes of its own, so that nothing in the first module can touch what they see.
     """
 

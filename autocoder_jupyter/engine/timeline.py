@@ -26,7 +26,7 @@ class Timeline:
     """Notes the steps, and passes every event on.
 
     Args:
-        emit: hears the events after it.
+        emit: is told every event after the timeline.
         clock: seconds, from any beginning.
     """
 
@@ -40,7 +40,7 @@ class Timeline:
         self._steps: list[Step] = []
 
     def __call__(self, event: Event) -> None:
-        """Take notice of an event."""
+        """Note an event, and pass it on."""
         self._note(event, self._clock() - self._began)
         self._emit(event)
 

@@ -29,10 +29,10 @@ class MeantType:
 
 
 def meant_type(words: str) -> MeantType:
-    """The type that somebody means.
+    """The type that a text stands for.
 
     Raises:
-        ValueError: nobody can tell; the message says what is wrong, for a model to read.
+        ValueError: it stands for none; the message says what is wrong, for a model to read.
     """
     text = " ".join(words[: LONGEST + 1].strip().strip("`'\"").split())
     if len(text) > LONGEST:

@@ -25,7 +25,7 @@ from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.versions.strangers import check_report
+from autocoder_jupyter.versions.report_check import check_report
 
 FORMAT = 1
 RESULT_FILE = "result.json"

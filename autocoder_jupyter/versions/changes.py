@@ -1,4 +1,4 @@
-"""What is different between two requests, in a line for a person: why the model is asked."""
+"""The differences between two requests, as one line that tells a person why the model is asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED = 3
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What a request asks for otherwise than an earlier one: "new wording; a new constraint: …".
+    """How a request differs from an earlier one: "new wording; a new constraint: …".
 
     Args:
         before: the earlier one, as `engine.prepare.request_record` wrote it; the file may be a stranger's.

@@ -1,4 +1,4 @@
-"""`choice.json`: which version of a function counts, where a person has said it. Else the newest good one does."""
+"""`choice.json`: which version of a function counts, if the person chose one; else the newest good version does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = 2**20
 
 
 class _File(BaseModel):
-    """What the file may hold; it may be a stranger's."""
+    """The schema of the file, which may come from somebody else."""
 
     pinned: str | None = None
     chosen: dict[str, str] = {}
@@ -26,7 +26,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person chose.
+    """The choices that a person made for one function.
 
     Args:
         pinned: the version that every request under this name gets; None when there is none.
@@ -60,6 +60,6 @@ class Choice:
         return replace(self, chosen={**self.chosen, request_key: version})
 
     def without(self, version: str) -> Choice:
-        """The same, with nothing said about a version."""
+        """The same, without any choice of this version."""
         kept = {key: chosen for key, chosen in self.chosen.items() if chosen != version}
         return Choice(None if self.pinned == version else self.pinned, kept)

@@ -1,4 +1,4 @@
-"""What a person wrote into the files of a version: `solution.py` and `test_solution.py` in its folder."""
+"""A person's edits in the files of a version: `solution.py` and `test_solution.py` in its folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODE_FILE = "solution.py"
 TESTS_FILE = "test_solution.py"
 
 SOURCE_BYTES = 2**20
-"""Of one file; no module has more."""
+"""The most bytes of one file that are read."""
 
 _CONFLICT = "<<<<<<< "
 
@@ -34,7 +34,7 @@ class Edit:
 
 
 def edit_of(versions: Versions, version: Version) -> Edit | None:
-    """What a person changed in the files of a version; None when they are as they were recorded, or cannot be read."""
+    """The edit in the files of a version; None when they are as recorded, or cannot be read."""
     report = version.report
     recorded = (report.solution.code if report.solution else "", report.tests)
     code, tests = (
@@ -45,7 +45,7 @@ def edit_of(versions: Versions, version: Version) -> Edit | None:
 
 
 def _changed(written: str, recorded: str) -> str:
-    """What a person wrote; what is recorded, when that is the same but for what editors and git add."""
+    """The text of a file; the recorded text, when they differ only in what editors and git add."""
     return written if written and _plain(written) != _plain(recorded) else recorded
 
 
@@ -55,7 +55,7 @@ def file_of(versions: Versions, version: Version, name: str = CODE_FILE) -> Path
 
 
 def _on_disk(versions: Versions, version: Version, name: str) -> str:
-    """A file's text; "" for one that is missing, no text, or half of a merge: that heals when the cell runs."""
+    """A file's text; "" when it is missing, is no text or holds merge conflicts. Running the cell writes it again."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         path = f"{versions.root.name}/{versions.name}/{version.id}/{name}"
         text = Folder(versions.root.parent).read_bytes(path, SOURCE_BYTES).decode()
@@ -64,5 +64,5 @@ def _on_disk(versions: Versions, version: Version, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A source with the line ends that we write."""
+    """A source with plain newlines, and no blank lines around it."""
     return text.replace("\r\n", "\n").strip("\n")

@@ -1,4 +1,4 @@
-"""What a function is pinned to: the content of its request, the options that shape it, the schema of its samples."""
+"""Keys of requests: hashes of the request, of the options that shape the function, and of the schema of its samples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def content_key(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class RequestKey:
-    """What a request is known by.
+    """The key of a request, with its parts.
 
     Args:
         asked: hash of what was asked and of the options that shape the outcome; budgets, timeouts and keys do not.
@@ -65,7 +65,7 @@ class RequestKey:
             "contracts": {name: contract.record for name, contract in request.contracts.items()},
             "python_version": config.image_config.python_version,  # of its own accord it is the notebook's
         }
-        # What a request does not have leaves no trace, so that a part that is new here changes no key of before.
+        # Parts that a request does not have are left out, so that a new kind of part changes no earlier key.
         asked = content_key({name: part for name, part in parts.items() if part})
         return cls(asked, {name: schema_of(value) for name, value in request.samples.items()})
 
@@ -80,12 +80,12 @@ class RequestKey:
 
 
 def _record(spec: InputSpec | OutputSpec) -> dict[str, Any]:
-    """As it shapes a key: what came later to these records leaves no trace where it is not used."""
+    """The record as a part of a key. Fields that were added later are left out where they are not used."""
     return {name: part for name, part in spec.model_dump().items() if name != "elements" or part}
 
 
 def schema_of(value: Any) -> dict[str, Any]:
-    """What a sample is, without its rows. Names of columns that may be private are masked in it."""
+    """The schema of a sample, without its rows. Column names that may be private are masked."""
     if isinstance(value, pd.DataFrame | pd.Series):
         return {key: part for key, part in shape_of(value).items() if key != "rows"}
     kind = {"type": type(value).__name__}

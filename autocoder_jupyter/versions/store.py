@@ -24,13 +24,13 @@ from autocoder_jupyter.untrusted.parsing import parse as parse_module
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.choice import FILE as CHOICE_FILE
 from autocoder_jupyter.versions.choice import Choice
-from autocoder_jupyter.versions.strangers import check_report
+from autocoder_jupyter.versions.report_check import check_report
 
 TOTAL_BYTES = 64 * 2**20
-"""So much of the reports of one name is read."""
+"""Bytes of reports that are read for one name; what is beyond is skipped."""
 
 UNRECORDED = "0"
-"""The number of the run that is not kept (`--cache disable`): only what it told the model is written down."""
+"""The number of a run that is not kept (`--cache disable`): only the questions to the model are recorded."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Version:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is a function that passed all that was asked of it."""
+        """Whether it is a function whose verification succeeded."""
         return self.report.success and self.report.solution is not None and self.report.plan is not None
 
 
 class Versions:
-    """The versions of one name. Nothing in their folders is believed without a look: they may be a stranger's.
+    """The versions of one name. All content of their folders is checked: it may come from somebody else.
 
     Args:
         root: the `.autocode` folder.
@@ -68,7 +68,7 @@ class Versions:
         self._home = f"{root.name}/{name}"
 
     def all(self) -> list[Version]:
-        """The finished ones, in the order in which they began; what cannot be read is passed over."""
+        """The finished versions, in the order in which they began. Those that cannot be read are left out."""
         found, left = [], TOTAL_BYTES
         for version in self.folders() if self.name.isidentifier() else ():
             with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be one that no clock shows
@@ -83,15 +83,15 @@ class Versions:
         return [Version(version, number, report) for number, (_, version, report) in enumerate(found, 1)]
 
     def get(self, version: str) -> Version | None:
-        """A finished version by its folder's name."""
+        """The finished version of this folder name; None when there is none."""
         return next((known for known in self.all() if known.id == version), None)
 
     def folders(self) -> list[str]:
-        """All runs that were begun, finished or not, by name."""
+        """The folder names of all runs, finished or not, sorted by name."""
         return [name for name in self._files.names(self._home) if name != CHOICE_FILE and not name.startswith(".")]
 
     def interrupted(self) -> list[str]:
-        """The runs that were begun and never finished, in the order in which they were begun."""
+        """The runs that did not finish, in the order in which they began."""
         open_ones = [
             version
             for version in self.folders()
@@ -102,7 +102,7 @@ class Versions:
         return sorted(open_ones, key=lambda version: self._files.changed(f"{self._home}/{version}/request.json"))
 
     def request(self, version: str) -> dict[str, Any]:
-        """What a version was asked for, as it is recorded; empty when that cannot be read."""
+        """The recorded request of a version; empty when it cannot be read."""
         with contextlib.suppress(OSError, ValueError):
             record = parse(self._files.read_bytes(f"{self._home}/{version}/request.json"))
             if isinstance(record, dict):
@@ -113,11 +113,11 @@ class Versions:
 
     @property
     def choice(self) -> Choice:
-        """What a person chose."""
+        """The choices that the person made."""
         return Choice.read(self._files, self._home)
 
     def pinned(self) -> Version | None:
-        """The version that a person holds on to, whatever the request says."""
+        """The version that the person has pinned: it counts for every request. None when none is pinned."""
         pinned = self.choice.pinned
         return None if pinned is None else self.get(pinned)
 
@@ -139,7 +139,7 @@ class Versions:
         return self.chosen(key_of(good[-1])) or good[-1] if good else None
 
     def numbered(self, word: str) -> Version | None:
-        """The version that a person means by a number, or by the beginning of its folder's name."""
+        """The version with this number, or whose folder name begins with this text."""
         known = self.all()
         if word.isdigit() and 0 < int(word) <= len(known) and len(word) < 6:
             return known[int(word) - 1]
@@ -175,7 +175,7 @@ class Versions:
         self.choice.choosing(request_key, version).write(self._files, self._home)
 
     def pin(self, version: str | None) -> None:
-        """Hold on to a version whatever the request says; None lets go.
+        """Pin a version, so that it counts for every request; None removes the pin.
 
         Raises:
             InvalidRequest: the folder cannot be written.
@@ -212,7 +212,7 @@ class Versions:
             self._files.remove(self._home)
 
     def made(self, request_key: str, version: str) -> None:
-        """Take notice of a new good version: what was chosen for its request before counts no longer."""
+        """Register a new good version: an earlier choice for its request counts no longer."""
         if self.choice.chosen.get(request_key, version) != version:
             self.choose(request_key, version)
 
@@ -233,12 +233,12 @@ def unrecorded_id(request_key: str) -> str:
 
 
 def key_of(version: Version) -> str:
-    """The key of the request that a version was made for; of one without a record of it, what its folder says."""
+    """The key of the request that a version was made for; from its folder name when it is not recorded."""
     return version.report.request_key or version.id.partition("-")[0]
 
 
 def _can_be_read(report: Report) -> bool:
-    """Whether code and tests are Python: a file may have been damaged, or be half of a merge."""
+    """Whether code and tests parse as Python: a file may be damaged or hold merge conflicts."""
     try:
         parse_module(report.solution.code if report.solution else "")
         parse_module(report.tests)

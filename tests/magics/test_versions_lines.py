@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report, ToolUse, Trace, Usage
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.keys import RequestKey
-from autocoder_jupyter.versions.turns import lock_of, turn
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 
 def begin(here: Path, prompt: str, version: str = "", **fields: Any) -> tuple[Journal, RequestKey]:
@@ -186,7 +186,7 @@ def test_after_a_restart_status_lists_what_is_ready_and_what_was_interrupted(
 
 async def test_what_another_kernel_works_on_is_not_called_interrupted(shell: Any, here: Path) -> None:
     _, key = begin(here, "By hour.")
-    async with turn(lock_of(cache_folder(), here / ".autocode", "growth", key.id), lambda: None):
+    async with hold_lock(lock_of(cache_folder(), here / ".autocode", "growth", key.id), lambda: None):
         shell.run("%autocode status")
     assert "in another kernel" in said(shell) and "retry" not in said(shell)
 

@@ -1,4 +1,4 @@
-"""What a small input must give, worked out by somebody who sees neither solution nor what it returned."""
+"""What a small input must give, derived by a model that sees neither the solutions nor what they returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second opinion in the course of a generation: asked for beside the plan, heard when the function is verified."""
+"""The second opinion within a generation: asked for beside the plan, weighed when the function is verified."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Adviser:
         return self._writing
 
     def stop(self) -> None:
-        """Ask no further. If nothing was heard by now, the opinion says so."""
+        """Stop asking. If there is no opinion yet, it becomes a note that says so."""
         if self._writing is not None:
             self._writing.cancel()
         if self._wanted and self.opinion is None:
@@ -87,7 +87,7 @@ class Adviser:
             self._setup.stages.finished("second", False)
 
     async def weigh(self, state: GenerationState, verdict: Verdict) -> Verdict:
-        """Hear the opinion on a function that is verified.
+        """Compare a verified function with the second solution.
 
         Returns:
             The verdict; or one that fails, when an independent derivation says that the code is wrong. Then the tests

@@ -72,7 +72,7 @@ class Smallest(BaseModel):
 
 
 class TrialOutcome(BaseModel):
-    """What came out of a trial. It was computed beside code that nobody has read, so it is checked."""
+    """The outcome of a trial. It was computed in the same process as untrusted code, so it is checked."""
 
     failed: str = ""
     sample: list[Place] = Field(default_factory=list)

@@ -58,7 +58,7 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
 async def write_second(
     talk: Conversation, request: Request, inputs: Sequence[InputSpec], data_context: str
 ) -> SecondSolution:
-    """Ask for the second solution, once: it is an opinion, and nobody insists on one.
+    """Ask for the second solution, once. An unusable answer is not asked again.
 
     Raises:
         UnusableAnswer: it is none that could be run.

@@ -67,7 +67,7 @@ class BlindTests:
             previous=before.source,
             variant=len(self._blame.unusable),
         )
-        with self._blame.taken_note_of():
+        with self._blame.tolerating_unusable():
             self.suite = await setup.stages.run("tests", writing)
 
 

@@ -103,7 +103,7 @@ class ClaudeWriter:
         if faults := [*hidden, *others]:
             self._agent.watch.failed()
             again = self._blame.tries(faults) > 0
-            with self._blame.taken_note_of():
+            with self._blame.tolerating_unusable():
                 await self._setup.stages.run("fix", lambda: self._mended([*map(unseen, hidden), *others], again))
                 self._blame.mended(faults)
         self._take()

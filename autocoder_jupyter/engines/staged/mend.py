@@ -1,4 +1,4 @@
-"""After a failed attempt: decide what is to blame, and have just that mended."""
+"""After a failed attempt: decides whether environment, tests or code are at fault, and has just that mended."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Mender:
         return None
 
     async def _do_without(self, verdict: Verdict) -> None:
-        """A package cannot be had: whoever imports it must do without."""
+        """A package cannot be installed: have the module that imports it written without it."""
         state = self._state
         wanted = {
             f"package {requirement_name(name)}" for name in self._packages.of_the_code(state.brief.plan, state.code)
@@ -91,7 +91,7 @@ class Mender:
             previous=previous,
             variant=len(self.unusable),
         )
-        with self._blame.taken_note_of():
+        with self._blame.tolerating_unusable():
             state.set_suite(await setup.stages.run("tests", writing))
 
     async def _mend_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
@@ -118,7 +118,7 @@ class Mender:
             notes=notes,
             variant=len(self.unusable),
         )
-        with self._blame.taken_note_of():
+        with self._blame.tolerating_unusable():
             state.set_code(await setup.stages.run("fix", fixing))
             self._blame.mended(faults)
 

@@ -1,4 +1,4 @@
-"""A report from a file that anybody may have written: what its fields may hold."""
+"""Checks the fields of a report that was read from a file, which may come from somebody else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 def check_report(report: Report) -> None:
-    """Refuse what no report of ours holds: names become parts of code and of paths, pins go to the installer.
+    """Refuse values that no report written by this package holds. Names become code and paths, pins are installed.
 
     Raises:
         ValueError: says which field.

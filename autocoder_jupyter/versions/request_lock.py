@@ -1,7 +1,7 @@
-"""One process at a time works on a request: whoever comes second waits, and finds the function that the first made.
+"""A lock for each request: one process at a time works on it; a second one waits and finds what the first has made.
 
-The lock is in the cache of this machine, so that nothing of it
-is in a folder that is shared; kernels on two machines do not see each other.
+The lock file is in the cache of this machine, not in the `.autocode` folder, which may be shared. So it does not work
+between machines.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ LOOK_SECONDS = 0.2
 
 
 @contextlib.asynccontextmanager
-async def turn(lock: Path, waits: Callable[[], object]) -> AsyncIterator[None]:
-    """Be the only one who works on a request, as soon as nobody else does.
+async def hold_lock(lock: Path, on_wait: Callable[[], object]) -> AsyncIterator[None]:
+    """Hold the lock of a request; wait until no other process holds it.
+
+    Where the file system has no locks, or the file cannot be opened, it is not held and nobody waits.
 
     Args:
         lock: see `lock_of`.
-        waits: told once, when somebody else is at it.
+        on_wait: called once, when another process holds the lock.
     """
     descriptor = _opened(lock)
-    if descriptor is None:  # without such locks, or a place for them, both work
+    if descriptor is None:
         yield
         return
     try:
         told = False
         while not file_locks.try_exclusive(descriptor):
             if not told:
-                waits()
+                on_wait()
                 told = True
             await asyncio.sleep(LOOK_SECONDS)
         yield
@@ -43,7 +45,7 @@ async def turn(lock: Path, waits: Callable[[], object]) -> AsyncIterator[None]:
 
 
 def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
-    """The file that stands for a request of one name in one folder.
+    """The lock file of a request.
 
     Args:
         cache: of this machine.
@@ -52,11 +54,11 @@ def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
         request_key: of the request.
     """
     what = f"{root.resolve()}\n{name}\n{request_key}"
-    return cache / "turns" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
+    return cache / "request_locks" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
 
 
-def is_taken(lock: Path) -> bool:
-    """Whether somebody works on a request at this moment."""
+def is_held(lock: Path) -> bool:
+    """Whether a process works on a request at this moment."""
     descriptor = _opened(lock) if lock.exists() else None
     if descriptor is None:
         return False
