@@ -19,8 +19,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autocoder_jupyter.calls.given import OPTIONS
 from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
@@ -92,7 +92,7 @@ class Recorded:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []
-        monkeypatch.setattr("autocoder_jupyter.calls.called.call", self)
+        monkeypatch.setattr("autocoder_jupyter.calls.callable.call", self)
 
     async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any, notes: Any) -> str:
         self.calls.append((options, positional, keywords))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.given import OPTIONS
+from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.values import checked_value
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from autocoder_jupyter.calls.given import OPTIONS
+from autocoder_jupyter.calls.option_specs import OPTIONS
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.kinds import element_types
 from autocoder_jupyter.kinds.table import KINDS

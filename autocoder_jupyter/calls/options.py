@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.calls.given import OPTIONS, Tables
+from autocoder_jupyter.calls.option_specs import OPTIONS, Tables
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice
 from autocoder_jupyter.settings import parameters

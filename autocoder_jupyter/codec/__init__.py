@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .codec import decode, encode
 from .encoded import Encoded
-from .faults import Corrupt, TypeMismatch, Unencodable
+from .errors import Corrupt, TypeMismatch, Unencodable
 from .pictures import Picture, encoded_parts
 
 __all__ = ["Corrupt", "Encoded", "Picture", "TypeMismatch", "Unencodable", "decode", "encode", "encoded_parts"]

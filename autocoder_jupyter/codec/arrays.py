@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from .columns import Note, read_column, write_column
-from .faults import Corrupt
+from .errors import Corrupt
 from .ipc import ArrowReader, ArrowWriter
 from .labels import read_labels, require_unique, write_labels
 

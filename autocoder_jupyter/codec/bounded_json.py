@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .faults import Corrupt
+from .errors import Corrupt
 
 MAX_CONTAINERS = 250_000
 """Lists and dicts that one value may hold: each costs some hundred bytes, and the garbage collector walks them."""

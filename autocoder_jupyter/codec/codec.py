@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .encoded import Encoded
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 from .files import HostFault, read_path, write_dir, write_file
 from .frames import read_frame, read_series, write_frame, write_series
 from .pictures import read_picture, write_picture

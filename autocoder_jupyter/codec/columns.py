@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from . import objects
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, plain_dtype, to_json
 from .zones import zone_from_json, zone_to_json

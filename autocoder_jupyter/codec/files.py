@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .encoded import Encoded
-from .faults import Corrupt, TypeMismatch, Unencodable
+from .errors import Corrupt, TypeMismatch, Unencodable
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 64

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .arrays import read_array, write_array
 from .encoded import Encoded
-from .faults import Corrupt, TypeMismatch, Unencodable
+from .errors import Corrupt, TypeMismatch, Unencodable
 from .indexes import read_index, write_index
 from .ipc import ArrowReader, ArrowWriter
 from .labels import require_unique

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .arrays import read_array, write_array
 from .columns import Note
-from .faults import Corrupt
+from .errors import Corrupt
 from .ipc import ArrowReader, ArrowWriter
 from .labels import read_labels, require_unique, write_labels
 from .plain import from_json, to_json

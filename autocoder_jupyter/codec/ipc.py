@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from .bounded_json import Allowance
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 
 Reference = list[int]
 """Where an array is: [its length, its place among the arrays of that length]."""

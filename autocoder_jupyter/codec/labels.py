@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .columns import MAX_WEIGHTLESS, Note
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 from .ipc import ArrowReader, ArrowWriter
 from .plain import frequency_name, from_json, to_json, without_collisions
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from .bounded_json import parse
-from .faults import Corrupt
+from .errors import Corrupt
 from .ipc import ArrowReader, ArrowWriter
 from .plain import dumps, from_json, plain_dtype, to_json
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from . import svg as svgs
 from .bounded_json import Allowance, parse
-from .drawn import data_of, specification
 from .encoded import Encoded
-from .faults import Corrupt, TypeMismatch, Unencodable
+from .errors import Corrupt, TypeMismatch, Unencodable
+from .figure_data import data_of, specification
 from .png import size_of
 
 MAX_SPEC_BYTES = 16 * 2**20

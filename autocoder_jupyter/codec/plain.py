@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 from .zones import zone_from_json, zone_to_json
 
 TAG = "$"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from .faults import Corrupt
+from .errors import Corrupt
 
 MAX_SIDE = 20_000
 MAX_PIXELS = 100_000_000

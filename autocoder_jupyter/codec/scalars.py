@@ -11,7 +11,7 @@ import pandas as pd
 
 from .bounded_json import Allowance, parse
 from .encoded import Encoded
-from .faults import Corrupt, TypeMismatch, Unencodable
+from .errors import Corrupt, TypeMismatch, Unencodable
 from .plain import dumps, from_json, to_json
 
 

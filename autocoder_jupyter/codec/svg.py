@@ -11,7 +11,7 @@ import re
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from .faults import Corrupt
+from .errors import Corrupt
 from .png import size_of
 
 MAX_BYTES = 8 * 2**20

@@ -8,7 +8,7 @@ import sys
 import zoneinfo
 from typing import Any
 
-from .faults import Corrupt, Unencodable
+from .errors import Corrupt, Unencodable
 
 _KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from autocoder_jupyter.calls.binding import misfit
-from autocoder_jupyter.calls.called import DocumentationOfInstance, Live, SignatureOfInstance
+from autocoder_jupyter.calls.callable import DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.given import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.interface import Interface
+from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from autocoder_jupyter.calls.called import Called
+from autocoder_jupyter.calls.callable import Called
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions

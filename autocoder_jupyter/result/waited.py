@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from autocoder_jupyter.calls.called import Live
+from autocoder_jupyter.calls.callable import Live
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
 R = TypeVar("R", bound=Ended)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter.calls.called import Called
+from autocoder_jupyter.calls.callable import Called
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 

@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 READ_BYTES = 64 * 2**20
-"""A file of ours is smaller; what is larger is refused unread."""
+"""Bytes. Our own files are smaller; a larger file is refused without reading it."""
 
 ENTRIES = 10_000
 """Of a folder, so many names are looked at."""
 
 _RELATIVE = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# Opening a FIFO would otherwise wait for somebody at its other end.
+# Without it, opening a FIFO waits for a writer.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 _JUNCTION = 0xA0000003
-"""Windows' other kind of link, between folders."""
+"""A junction: the second kind of link on Windows, to folders."""
 
 
 class Refused(OSError):
@@ -110,7 +110,7 @@ class Folder:
                 raise
 
     def set_aside(self, path: str) -> str:
-        """Give what is in the way another name beside it, so that nothing is lost.
+        """Rename what has this name, so that nothing is lost.
 
         Returns:
             That name.
@@ -142,7 +142,7 @@ class Folder:
             _rename(place, old, new)
 
     def remove(self, path: str) -> None:
-        """Take away a file, a link or a folder with all that is in it. No link in it is followed."""
+        """Remove a file, a link or a folder with all its content. No link in it is followed."""
         with self._parent(path) as (place, name):
             if not stat.S_ISDIR(_look(place, name).st_mode):
                 _unlink(place, name)
@@ -152,7 +152,7 @@ class Folder:
                 shutil.rmtree(place / name)
 
     def exists(self, path: str) -> bool:
-        """Whether there is something in that place: a file, a folder, a link."""
+        """Whether a file, a folder or a link has this path."""
         try:
             with self._parent(path) as (place, name):
                 _look(place, name)
@@ -161,7 +161,7 @@ class Folder:
         return True
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder in that place, and no link to one."""
+        """Whether the path is a folder, and not a link to one."""
         try:
             with self._parent(path) as (place, name):
                 return stat.S_ISDIR(_look(place, name).st_mode)
@@ -211,7 +211,7 @@ def _checked(name: str, path: str) -> str:
 
 
 def _step(place: int | Path, name: str, *, make: bool) -> int | Path:
-    """One folder further."""
+    """Open the next folder of the path."""
     if make:
         with contextlib.suppress(FileExistsError):
             if isinstance(place, int):

@@ -15,7 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 TRIES = 10
-"""Two parsers that meet again and again are less likely each time."""
+"""Attempts at most; each makes it less likely that another thread disturbed all of them."""
 
 
 def parse(source: str) -> ast.Module:

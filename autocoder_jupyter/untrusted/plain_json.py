@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 LEVELS = 64
-"""So deep lists and objects may stand in each other; ours stay far below."""
+"""Levels of nesting at most; our own files have far fewer."""
 
 VALUES = 1_000_000
 """So many values there may be in all: an empty list takes two characters of text and thirty times that in memory."""
 
 _MARKS = 3
-"""So many brackets and commas a value; those in texts are counted too."""
+"""Brackets and commas per value at most; those inside of texts count too."""
 
 
 def parse(text: str | bytes, *, values: int = VALUES) -> Any:
-    """What the JSON says.
+    """Parse JSON.
 
     Raises:
         ValueError: it is no JSON, a number has too many digits, or it is nested deeper than `LEVELS` or holds more

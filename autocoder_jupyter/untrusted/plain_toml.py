@@ -13,7 +13,7 @@ STEPS = 3_000_000
 
 
 def parse(text: str) -> dict[str, Any]:
-    """What the TOML says.
+    """Parse TOML.
 
     Raises:
         ValueError: it is no TOML, nested too deeply, or its keys may have very many parts.

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, TypeMismatch, Unencodable, decode, encode
-from autocoder_jupyter.codec.drawn import MAX_POINTS
+from autocoder_jupyter.codec.figure_data import MAX_POINTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

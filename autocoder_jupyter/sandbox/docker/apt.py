@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from autocoder_jupyter.errors import PackageError
 
 AUTHORITIES = "authorities.crt"
-"""Name of the host's CA bundle in the build."""
+"""File name of the host's CA bundle in the build."""
 
 # apt reads a trailing "-" as "remove it".
 _APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{0,61}[a-z0-9+](=[A-Za-z0-9.+~:-]{1,64})?")
@@ -51,7 +51,7 @@ def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
 
 
 def authorities(environ: Mapping[str, str]) -> bytes | None:
-    """The host's CA bundle, where one is configured. Certificates are public; the file is gone from the result."""
+    """The host's CA bundle, if one is configured. It is public, and the build removes it at its end."""
     for variable in _CA_VARIABLES:
         with suppress(OSError):
             if path := environ.get(variable):
@@ -72,7 +72,7 @@ def network(proxies: Mapping[str, str]) -> str | None:
 
 
 def package_error(message: str, output: str) -> PackageError:
-    """What apt or the engine said, as an error with the package at fault."""
+    """The output of apt or the engine, as an error that names the package at fault."""
     for fault in _APT_FAULTS:
         if found := fault.search(output):
             name = found["name"]

@@ -1,4 +1,4 @@
-"""Removing images that nobody used for a month. Only what is certainly ours and unused goes; the engine may be shared.
+"""Remove images that were not used for a month. The engine may be shared, so only images that are certainly ours go.
 
 An image must carry our label and exactly the name that this machine gave it, have no container, running or not, and
 have been used here, but not lately and by no living process. Nothing is forced, so the engine has the last word.
@@ -82,7 +82,7 @@ def _layers(client: APIClient, image: Mapping[str, Any]) -> list[str]:
 
 
 def _removed(client: APIClient, name: str, before: float) -> bool:
-    """Whether it was unused, and is gone now."""
+    """Remove the image if it is unused. Returns whether it was removed."""
     from docker.errors import APIError
 
     repository, _, key = name.partition(":")

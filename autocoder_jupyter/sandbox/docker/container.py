@@ -23,7 +23,7 @@ Transport = Literal["sockets", "attach"]
 """How data travels: through sockets in a mounted folder, or through the engine's attach stream."""
 
 USER = "65532:65532"
-"""Nobody in particular: no such user exists in the image or, as a rule, on the host."""
+"""A user that does not exist in the image and, as a rule, not on the host."""
 WRITABLE = ("/tmp", "/dev/shm", "/dev/mqueue")
 """All that a process in a container can write; none of it is on a disk."""
 START_SECONDS = 60
@@ -103,7 +103,7 @@ class ContainerProcess:
         return self.streams.control
 
     def watch(self, at_work: bool) -> None:
-        """Nothing: the engine's control group counts, whoever is at work."""
+        """Do nothing: the engine's control group enforces the limits."""
 
     def kill(self) -> None:
         """SIGKILL to every process, then removal. Never `stop`, which waits ten seconds for a program to agree."""
@@ -118,7 +118,7 @@ class ContainerProcess:
             client = self._engine.client()
             try:
                 if self.streams.ended:
-                    # It ended by itself or by another's hand. A kill of ours now would blur whose it was.
+                    # It ended by itself, or somebody else ended it. A kill now would hide which.
                     with suppress(APIError, RequestException):
                         client.wait(self.id, timeout=ENDING_SECONDS)
                 with suppress(APIError):  # gone already
@@ -130,7 +130,7 @@ class ContainerProcess:
                 client.close()
         except (DockerException, RequestException, OSError) as error:
             self._engine_error = str(error)
-            self.streams.hang_up()  # the engine is deaf; the worker ends by itself when its input hangs up
+            self.streams.hang_up()  # the engine does not answer; the worker ends by itself when its input hangs up
         if self._attached is not None:
             self._attached.close()
 

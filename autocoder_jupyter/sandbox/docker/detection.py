@@ -106,7 +106,7 @@ def _context(machine: Machine) -> Candidate | None:
 
 
 def connect(candidate: Candidate) -> Engine:
-    """Ask the engine at one address who it is.
+    """Ask the engine at one address for its properties.
 
     Raises:
         SandboxUnavailable: with the reason in words.
@@ -175,7 +175,7 @@ def _no_answer(candidate: Candidate, error: Exception) -> SandboxUnavailable:
 
 
 def _last_words(error: Exception) -> str:
-    """The innermost cause, which is the only part that tells something."""
+    """The innermost cause, which is the only informative part."""
     text = str(error)
     if "timed out" in text.lower():
         return f"It did not answer within {PING_SECONDS:.0f} seconds."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 CONTROL_SECONDS = 10
-"""For short questions and for kills. Builds and streams have their own."""
+"""Timeout of short requests, in seconds. Builds and streams have their own."""
 
 # Docker allowed AF_ALG sockets in its default seccomp profile until then (CVE-2026-31431, an unprivileged write to the
 # page cache). The worker denies `socket` itself, so an older engine is a warning and not a refusal.
@@ -79,7 +79,7 @@ class Engine:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is weaker here than it could be, a line each."""
+        """The weaknesses of this engine, one line each."""
         found = []
         if not self.podman and release(self.version) < FIRST_SAFE_VERSION:
             wanted = ".".join(map(str, FIRST_SAFE_VERSION))

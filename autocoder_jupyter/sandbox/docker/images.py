@@ -90,7 +90,7 @@ def find_base(
             image = find_image(client, name)
             if image is None:
                 if name == LOCAL_BASE:
-                    continue  # it is made on the machine, no registry has it
+                    continue  # it is built on this machine; no registry has it
                 pull(engine, name, on_progress, token)
                 image = find_image(client, name)
             if image is None:
@@ -196,7 +196,7 @@ def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
 
     def hang_up() -> None:
         for answer in answers:
-            with suppress(OSError, RuntimeError, ValueError):  # it has just come to its end
+            with suppress(OSError, RuntimeError, ValueError):  # it has just ended
                 answer.raw.shutdown()
 
     def notice(answer: Any, *_: Any, **__: Any) -> None:

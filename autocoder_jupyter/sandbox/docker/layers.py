@@ -79,12 +79,12 @@ class Recipe:
 
 
 def lock_file(key: str) -> Path:
-    """The file whose lock lets one process of this machine build what bears that key."""
+    """The lock file with which only one process of this machine builds the image of a key."""
     return locking.cache_folder() / "images" / f"{key}.lock"
 
 
 def use_file(key: str) -> Path:
-    """The file that says who on this machine uses what bears that key, and when it was used last."""
+    """The file whose locks and time tell which processes use the image of a key, and when it was used last."""
     return lock_file(key).with_suffix(".use")
 
 
@@ -156,7 +156,7 @@ def _labels_of(image: Image) -> set[str]:
 
 
 def _label(line: str) -> str:
-    """A line of a lock in a few characters: its hashes, hashed. The builder takes no step of more than 64 KiB."""
+    """A line of a lock, shortened by hashing its hashes: the builder takes no step of more than 64 KiB."""
     return f"{pin_of(line)}@{hashlib.sha256(line.encode()).hexdigest()[:16]}"
 
 

@@ -48,12 +48,12 @@ def _windows_pipes() -> Collection[str]:
     try:
         return frozenset(os.listdir(r"\\.\pipe"))  # noqa: PTH208  (no folder that pathlib knows)
     except OSError:
-        return frozenset(_DOCKER_PIPES[:1])  # a try shows whether it is there
+        return frozenset(_DOCKER_PIPES[:1])  # only connecting shows whether it is there
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where engines are looked for.
+    """The system in which engines are looked for.
 
     Args:
         environ: environment variables.
@@ -118,7 +118,7 @@ class Machine:
 
     @property
     def advice(self) -> str:
-        """What to install where there is nothing, one line."""
+        """What to install where no engine is installed, one line."""
         return {
             "darwin": "install Docker Desktop, OrbStack, Colima, Rancher Desktop or Podman",
             "win32": "install Docker Desktop, Rancher Desktop or Podman, or run Jupyter in WSL with an engine there",

@@ -58,7 +58,7 @@ def _owner_lives(labels: dict[str, Any]) -> bool:
 
 @cache
 def _host() -> str:
-    """Where our process ids mean something: this boot of this machine and, on Linux, this process namespace."""
+    """The scope of our process ids: this boot of this machine and, on Linux, this process namespace."""
     if not _PROC.is_dir():
         return platform.node()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -27,7 +27,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 from autocoder_jupyter.types import ImageConfig
 
 PROBE_SECONDS = 30.0
-"""How long a probe's answer holds. Asking again costs a ping; the trial run itself is done once a process."""
+"""Seconds for which a probe's answer is kept. Asking again costs a ping; the trial runs once per process."""
 
 _reaped: set[str] = set()
 
@@ -52,7 +52,7 @@ class DockerSandbox:
     def probe(self) -> Probe:
         """Run a tiny program in a hardened container of the base image and read its limits from inside."""
         if self._probed is None or time.monotonic() - self._probed[0] > PROBE_SECONDS:
-            self._engine = None  # it may have been stopped or exchanged since
+            self._engine = None  # it may have been stopped or replaced since
             try:
                 answer = self._trial_run()
             except (SandboxUnavailable, EngineGone) as error:
@@ -95,7 +95,7 @@ class DockerSandbox:
         return Environment(key, name, lock, spec.python_version, system_packages)
 
     def examine(self, environment: Environment) -> str:
-        """Whether the image is there; see `protocol.Sandbox.examine`. What it holds nobody changes."""
+        """Whether the image is there; see `protocol.Sandbox.examine`. The content of an image does not change."""
         with engine_errors("The engine does not say whether it has the image."):
             return "" if _present(self._connect(), environment.location) else "its image was removed"
 
@@ -106,7 +106,7 @@ class DockerSandbox:
         *,
         network: bool = False,
         preload: Sequence[str] = (),
-        unlike: Collection[str] = (),  # each container has an interpreter of its own
+        unlike: Collection[str] = (),  # each container has its own interpreter
     ) -> Worker:
         """Start a container of the environment's image and connect to the worker in it.
 

@@ -50,7 +50,7 @@ class Streams:
         return bool(watched.poll(0))
 
     def hang_up(self) -> None:
-        """End the conversation from this side, whoever still holds the descriptors; the worker then ends by itself."""
+        """Shut down the connections, even if other processes hold the descriptors; the worker then ends by itself."""
         for stream in (self.requests, self.data, self.control):
             with suppress(OSError, ValueError), socket.socket(fileno=os.dup(stream.fileno())) as link:
                 link.shutdown(socket.SHUT_RDWR)

@@ -40,7 +40,7 @@ Address = tuple[str, str]
 """A kind (`default index`, `index`, `find-links`, `no-index`), and where; a named index is `name=https://…`."""
 
 FILE_BYTES = 2**20
-"""A larger file of settings is passed over."""
+"""Bytes; a larger file of settings is ignored."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
 
 
 def without_credentials(address: str) -> str:
-    """An address as it may be shown."""
+    """An address without the parts that must not be shown."""
     return _CREDENTIALS.sub("://", address)
 
 

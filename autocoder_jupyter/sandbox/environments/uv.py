@@ -186,7 +186,7 @@ def index_permissions(folder: Path) -> tuple[Permission, ...]:
 
 
 def index_identity() -> str:
-    """Where uv takes packages from now, as a hash that belongs into the address of what is made of them."""
+    """The package indexes that uv uses now, as a hash for the keys of environments."""
     variables, settings = _told()
     return package_index.index_identity(variables, settings)
 
@@ -199,7 +199,7 @@ def _run(arguments: Sequence[str], input: str, token: CancellationToken) -> subp
 
 
 def _told() -> tuple[dict[str, str], UvSettings]:
-    """The environment variables of uv, and what else it is told."""
+    """The environment variables of uv, and its other settings."""
     here = Path.cwd()
     wanted = folder_indexes(here)
     is_agreed = bool(wanted) and trust_in(here).covers(_permissions(wanted))

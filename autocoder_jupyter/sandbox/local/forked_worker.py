@@ -114,7 +114,7 @@ class ForkedWorker:
             self._ends_within(process_tree.SECONDS_TO_DIE)
 
     def end(self, ending: Ending) -> None:
-        """Say why it ended, and let go of it."""
+        """Report why it ended, and close its descriptors."""
         tell(self._report, ending)
         for descriptor in (self._lifeline, self._report, self._ended):
             os.close(descriptor)

@@ -40,11 +40,11 @@ _ARRIVAL_SECONDS = 120.0
 
 
 class NotForked(Exception):
-    """There is no worker, and the loading process is no more."""
+    """There is no worker, and the loading process has ended."""
 
 
 class NoRoom(Exception):
-    """The loading process has no room for another worker now."""
+    """The loading process cannot have another worker now."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class LoadingProcess:
             theirs.close()
             os.close(folder.lock)
         threading.Thread(target=self._supervisor.wait, name="autocode-loading", daemon=True).start()
-        with contextlib.suppress(OSError):  # a supervisor that ended is noticed by who wants a worker
+        with contextlib.suppress(OSError):  # an ended supervisor is noticed by the next request for a worker
             self._send(asdict(Loading(policy, str(folder.path), folders, IDLE_SECONDS)))
             self._feed([bundle(), pack({"kind": "load", "threads": threads, "preload": [], "payload": 0})])
 

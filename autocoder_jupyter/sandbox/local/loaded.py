@@ -41,6 +41,6 @@ def _leads_nowhere(descriptor: Path) -> bool:
 
 
 def _is_shared(mapping: bytes) -> bool:
-    """Whether what one process writes there another may read. A file of the system that nobody may write is not."""
+    """Whether processes could exchange data by it. A file that they may not write does not count."""
     rights = mapping.split(maxsplit=2)[1]
     return rights[3:4] == b"s" and (rights[1:2] == b"w" or mapping.endswith(b" (deleted)"))

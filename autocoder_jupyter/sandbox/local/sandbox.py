@@ -37,7 +37,7 @@ class LocalSandbox:
     name: Literal["docker", "local"] = "local"
 
     def probe(self) -> Probe:
-        """Whether a trial program is held, and by what; the answer is kept for the life of the process."""
+        """Whether a trial program is confined, and by which tier. The answer is kept as long as this process lives."""
         from autocoder_jupyter.sandbox.local import probe as local_probe
 
         return local_probe.trial(_start_trial).probe()

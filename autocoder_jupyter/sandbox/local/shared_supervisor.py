@@ -213,7 +213,7 @@ class _Supervision:
         return True
 
     def _newborn(self) -> bool:
-        """Whether a worker that has not said yet that it is there lives."""
+        """Whether a forked worker that has not reported yet is alive."""
         born = (pid for pid in process_tree.children(self._pid) if pid not in self._workers)
         return any(not process_tree.is_zombie(pid) for pid in born)
 

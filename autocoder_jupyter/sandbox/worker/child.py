@@ -151,7 +151,7 @@ def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], No
         os.close(fd)
     for fd in (inbox[1], outbox[0], stdout[0], stderr[0]):
         os.set_blocking(fd, False)
-    with contextlib.suppress(OSError):  # the child does it too; whoever comes first
+    with contextlib.suppress(OSError):  # the child does it too; either may be first
         os.setpgid(pid, pid)
     return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
 

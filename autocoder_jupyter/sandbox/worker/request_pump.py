@@ -60,7 +60,7 @@ class MemoryKills:
 
 
 class HostGone(Exception):
-    """Nobody will read what this request gives."""
+    """The host has hung up, so nobody reads the answer of this request."""
 
 
 class RequestPump:

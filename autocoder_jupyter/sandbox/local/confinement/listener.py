@@ -32,7 +32,7 @@ class Question:
 
 
 class Listener:
-    """Asks and answers. Not threadsafe; the descriptor is closed by `close`."""
+    """Receives the kernel's questions and sends the answers. Not threadsafe; `close` closes the descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -42,7 +42,7 @@ class Listener:
         return self._descriptor
 
     def receive(self) -> Question | None:
-        """The next question; None when who asked is gone."""
+        """The next question; None when the asking thread is gone."""
         notice = bytearray(_NOTICE.size)
         try:
             fcntl.ioctl(self._descriptor, _RECEIVE, notice)

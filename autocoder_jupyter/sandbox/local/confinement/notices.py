@@ -18,7 +18,7 @@ from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
 from autocoder_jupyter.sandbox.local.confinement.listener import Listener, Question
 
 _SEEN_AFTER = 0.5
-"""Seconds after which a new process is surely to be seen in /proc."""
+"""Seconds after which a new process is certainly visible in /proc."""
 
 Verdict = tuple[int, bool]
 """An errno, and whether the kernel goes on with the call."""
@@ -45,7 +45,7 @@ class Judge:
         self._kill, self._tkill, self._arrival = map(call_number, ("kill", "tkill", ARRIVAL))
 
     def verdict(self, question: Question) -> Verdict:
-        """What becomes of a call that a process of the worker has made."""
+        """The answer to a system call of a process of the worker."""
         number, arguments = question.call, question.arguments
         try:
             if number == self._arrival:

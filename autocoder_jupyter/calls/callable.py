@@ -8,11 +8,11 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 from autocoder_jupyter.calls.binding import split
 from autocoder_jupyter.calls.call import call
+from autocoder_jupyter.calls.caller_warnings import warn_of, warn_once
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.interface import Interface
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.runtime import runtime_for
-from autocoder_jupyter.calls.warned import warn_of, warn_once
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError
 
