@@ -23,15 +23,15 @@ _TICK = 0.05
 def worker_roots(owner: int | None = None) -> list[int | str]:
     """The workers that a process holds: supervisors and forked workers by process id, containers by id."""
     own = owner or os.getpid()
-    return [*supervised(own, "sandbox.local.supervisor"), *forked(own), *containers(own)]
+    return [*supervised(own, "supervisor"), *forked(own), *containers(own)]
 
 
 def supervised(owner: int, module: str) -> list[int]:
-    """Process ids of the supervisors of a kind right below a process."""
+    """Process ids of the supervisors right below a process; the module is an argument of `start_supervisor`."""
     found = []
     for child in children(owner, recursive=False):
         try:
-            if any(module in word for word in child.cmdline()):
+            if module in child.cmdline():
                 found.append(child.pid)
         except psutil.Error:  # ended meanwhile
             continue
@@ -40,7 +40,7 @@ def supervised(owner: int, module: str) -> list[int]:
 
 def forked(owner: int) -> list[int]:
     """Process ids of the workers that were forked from the loading processes of a process."""
-    supervisors = supervised(owner, "sandbox.local.shared_supervisor")
+    supervisors = supervised(owner, "shared_supervisor")
     loading = [child.pid for supervisor in supervisors for child in children(supervisor, recursive=False)]
     return [worker.pid for process in loading for worker in children(process, recursive=False)]
 
