@@ -147,14 +147,15 @@ def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
 def _machine() -> list[str]:
     """KVM, or an emulated processor. That of a PVM host runs only kernels that were made for it."""
     if os.access("/dev/kvm", os.R_OK | os.W_OK) and not Path("/sys/module/kvm_pvm").exists():
-        return ["-accel", "kvm", "-cpu", "host"]
-    # The oldest processor that the wheels of numpy and pyarrow run on: wide registers are slow to emulate.
-    return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]
+        return ["-accel", "kvm", "-cpu", "host", "-smp", str(os.cpu_count())]
+    # The oldest processor that the wheels of numpy and pyarrow run on: wide registers are slow to emulate. Only one:
+    # two would wait for each other in the kernel's locks while this machine runs something else.
+    return ["-accel", "tcg", "-cpu", "Nehalem", "-smp", "1"]
 
 
 def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
     command = [
-        *("qemu-system-x86_64", *_machine(), "-smp", str(os.cpu_count()), "-m", "3G"),
+        *("qemu-system-x86_64", *_machine(), "-m", "3G"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"),
         *("-kernel", str(kernel.image), "-initrd", str(initial), "-append", f"{PLAIN} {options.append}"),
         *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
