@@ -137,6 +137,7 @@ def test_there_is_none_where_the_engine_is_elsewhere_or_memory_is_short(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = DockerSandbox()
+    monkeypatch.setattr(memory, "FREE_FOR_SPARE", 0)
     assert sandbox.affords_spare() == engine.same_host
     with monkeypatch.context() as patched:
         patched.setattr(memory, "FREE_FOR_SPARE", 1 << 60)
