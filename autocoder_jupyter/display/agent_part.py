@@ -1,4 +1,4 @@
-"""The card's part on an agent that writes on its own: its newest calls while it works, what they come to at the end."""
+"""The card's row about an agent: its newest tool calls while it works, a summary at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autocoder_jupyter.display.html import EMPTY, Html, join
 from autocoder_jupyter.display.state import CardState
 
 NEWEST = 5
-"""So many calls stand on the card while it works; those before fold."""
+"""Calls in the row while it works; earlier ones fold."""
 
 MOST_FOLDED = 60
 
@@ -39,7 +39,7 @@ def _before(count: int, where: str = "") -> Html:
 
 
 def agent_lines(state: CardState) -> Iterator[str]:
-    """What the calls come to, in words, when it has ended."""
+    """The summary of the calls as text, when it has ended."""
     if not state.finished or state.trace is None or not state.trace.turns:
         return
     calls, *rest = _summary(state)

@@ -1,4 +1,4 @@
-"""What an agent that writes on its own has done so far, folded from its events. Pure, like the card's state."""
+"""What an agent has done so far, folded from its events. Pure, like the card's state."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from autocoder_jupyter.engine.events import AgentSaid, SuiteChanged, ToolCalled,
 from autocoder_jupyter.types import ToolUse, Trace
 
 SAID_CHARACTERS = 2000
-"""How much is kept of what it says: the last of it."""
+"""Characters kept of what it says: the last ones."""
 
 ARGUMENT_CHARACTERS = 500
-"""How much is kept of a call's argument; what it was told is in the report only."""
+"""Characters kept of a call's argument; the whole call is in the report."""
 
 
 @dataclass(frozen=True)

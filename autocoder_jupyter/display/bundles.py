@@ -1,7 +1,7 @@
 """What goes into an output, by mime type. Our lab extension renders two types of its own; others take what they know.
 
-An output outlives what it shows: a page is loaded anew, a notebook is saved while a job runs, a kernel ends. Only who
-knows which run a card is of, and how far it had come, can then say what became of it.
+An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
+ends. So a card names its run and its progress, and our page can then show what became of the run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from autocoder_jupyter.display.html import html_output
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
-"""An output that our lab extension keeps true to a run: which one that is, and how far it had come."""
+"""An output that our lab extension keeps up to date: its run, and the progress that it shows."""
 
 OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
 """A widget that our lab extension shows while it lives, and else the HTML of the same output."""

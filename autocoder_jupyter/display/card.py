@@ -1,8 +1,8 @@
-"""The card of a running or finished generation: one block of HTML, and the same in words for a terminal.
+"""The card of a running or finished generation: one block of HTML, and the same as text for a terminal.
 
-From top to bottom: what it is and how it stands, the stages in their fixed places, how it is called, what it assumes,
-what it rests on; then what folds. No clock goes on it while it runs (one does on the strip): an update folds what a
-person has opened, so there is one only when something happened.
+From top to bottom: name and state, the stages in their fixed places, how the function is called, what it assumes, the
+evidence; then the parts that fold. The card has no running clock (the strip below it has one): an update closes the
+parts that a person has opened, so the card is updated only after an event.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LABELS: dict[Stage, str] = {
     "verify": "Verify",
     "second": "Second opinion",
     "diagnose": "Diagnose",
-    "fix": "Mend",
+    "fix": "Fix",
 }
 
 DOING: dict[Stage, str] = {
@@ -37,9 +37,9 @@ DOING: dict[Stage, str] = {
     "environment": "Preparing the sandbox",
     "run": "Running the tests",
     "verify": "Verifying",
-    "second": "Hearing a second opinion",
-    "diagnose": "Finding out what is wrong",
-    "fix": "Mending",
+    "second": "Getting a second opinion",
+    "diagnose": "Diagnosing the failure",
+    "fix": "Fixing",
 }
 
 COLOURS = {
@@ -60,13 +60,13 @@ MAX_CHARACTERS = 19_100
 
 
 def render_html(state: CardState) -> Html:
-    """The card. What the model or a program wrote is bounded; what folds takes the room that is left."""
+    """The card. Text of the model or a program is cut to a length; the parts that fold take the room that is left."""
     plan = state.plan
     view = (
         markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
         _stages_html(state),
         markup.row("Note", markup.text_lines(state.notice)),
-        markup.row("Wish", escape(markup.clipped(state.wish, 600))),
+        markup.row("Refine", escape(markup.clipped(state.wish, 600))),
         markup.row("Asks", join(_approval_html(state), _questions_html(state))),
         markup.row("Answered", markup.items(escape(markup.clipped(line)) for line in state.replies)),
         markup.row("Now", escape("; ".join(_held_up(state)))),
@@ -102,11 +102,11 @@ def render_text(state: CardState) -> str:
     if state.why:
         lines.append(f"  because: {state.why}")
     if state.is_new_request:
-        lines.append(f"  {_FROM_NOTHING} {_FROM_BEFORE}")
+        lines.append(f"  {_FROM_SCRATCH} {_FROM_EARLIER}")
     lines.extend(f"  {line}" for line in state.notice)
     lines.extend(f"  {line}" for line in question_lines(state.questions, state.name))
     lines.extend(f"  answered: {line}" for line in state.replies)
-    lines.extend([f"  wish: {state.wish}"] if state.wish else [])
+    lines.extend([f"  refine: {state.wish}"] if state.wish else [])
     if state.approval:
         lines.append(f"  {_question(state)} {_how_to_answer(state)}")
     if state.finished and state.plan:
@@ -138,7 +138,7 @@ def status_line(state: CardState) -> str:
 
 
 def title(state: CardState) -> str:
-    """How it stands, in a word or some."""
+    """The state in a few words."""
     if state.phase == "ready":
         changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
         return ready(changed, bool(state.reason))
@@ -150,13 +150,13 @@ def title(state: CardState) -> str:
 
 
 def ready(tests_changed: bool, overspent: bool) -> str:
-    """The title of a result that can be used, with what a person should know of it."""
+    """The title of a result that can be used, with warnings."""
     known = ("with changed tests" if tests_changed else "", "over its budget" if overspent else "")
     return ", ".join(("Ready", *filter(None, known)))
 
 
 def colour(state: CardState) -> str:
-    """The colour of that; what is ready and cost more than it might is not green."""
+    """The colour of the state. A ready result that went over its budget is not green."""
     return markup.WARN if state.phase == "ready" and state.reason else COLOURS[state.phase]
 
 
@@ -185,7 +185,7 @@ def _without_a_question(state: CardState) -> str:
 
 
 def _before(state: CardState) -> str:
-    """What becomes of the good function that the name had; nothing to say when it is kept, or has a successor."""
+    """What `run` calls meanwhile: the last good function of the name. Empty when it is kept, or was replaced."""
     if not state.has_before or state.is_kept or state.phase == "ready":
         return ""
     if state.finished:
@@ -194,20 +194,20 @@ def _before(state: CardState) -> str:
 
 
 def _what_failed(state: CardState) -> str:
-    """The first test or check that failed, where that is how it ended."""
+    """The first test or check that failed, when the run ended by that."""
     if state.phase not in ("failed", "over_budget"):
         return ""
     return parts.first_failure(state.outcomes, state.evidence)
 
 
 def _held_up(state: CardState) -> list[str]:
-    """What it waits for that is no work of its own."""
+    """What it waits for: the import of the model client, or the model's service."""
     loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
     return [*loading, *(f"{fault[:1].upper()}{fault[1:]}" for fault in state.faults)]
 
 
 def _last_step(state: CardState) -> list[str]:
-    """The card's only clock while it runs, for who sees no strip: it changes with the card and not by itself."""
+    """When the last event was. It changes only with the card, for readers without the strip."""
     return [f"last step at {clock(state.log[-1].at)}"] if state.log and not state.finished else []
 
 
@@ -218,7 +218,7 @@ def _attempts(state: CardState) -> str:
 
 
 def _reason(state: CardState) -> str:
-    """The reason, unless the title has said it."""
+    """The reason, unless it is the title already."""
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
 
 
@@ -232,7 +232,7 @@ def _signature(state: CardState) -> str:
 
 
 def _stages_html(state: CardState) -> Html:
-    """Every stage in its place from the start; diagnosing and mending when they are needed."""
+    """Every stage in its place from the start; those of `SELDOM` only when they are needed."""
     shown = []
     for stage, label in LABELS.items():
         how = state.stage_state(stage)
@@ -252,12 +252,12 @@ def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
     if state.phase in ("cancelled", "over_budget") or (stage == "second" and state.finished):
-        return "–", markup.QUIET  # it was stopped, or not needed any more; it did not fail
+        return "–", markup.QUIET  # it was stopped or is not needed any more; it did not fail
     return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
 
 
 def _showed_a_fault(state: CardState, stage: Stage) -> bool:
-    """The stage itself went well, and what it found out is bad."""
+    """Whether the stage itself succeeded and found a failure."""
     if stage == "run":
         return any(outcome.outcome != "passed" for outcome in state.outcomes)
     return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
@@ -285,15 +285,15 @@ def _questions_html(state: CardState) -> Html:
 
 
 def _offer_html(state: CardState) -> Html:
-    """The request was edited: starting from the function that is there keeps its tests, and is cheaper."""
+    """After an edit of the request: to refine the existing function keeps its tests and costs less."""
     if not state.is_new_request:
         return EMPTY
-    told = markup.muted(f"{_FROM_NOTHING} {_FROM_BEFORE}")
+    told = markup.muted(f"{_FROM_SCRATCH} {_FROM_EARLIER}")
     return element("div", join(told, parts.wish_button("Refine it instead", "autocode-refine-cell"), between=" "))
 
 
-_FROM_NOTHING = "It is written from nothing."
-_FROM_BEFORE = "With --refine in the first line it starts from the function that is there, and keeps its tests."
+_FROM_SCRATCH = "It is written from scratch."
+_FROM_EARLIER = "With --refine in the first line it starts from the existing function and keeps its tests."
 
 
 def _evidence_html(state: CardState) -> Html:

@@ -1,6 +1,6 @@
-"""What a version does otherwise than the one that it was made from: in its interface, assumptions, outputs and tests.
+"""What changed from the earlier version: interface, assumptions, outputs and tests.
 
-For card and inspector alike, in a few lines with the signs of a comparison; the code is compared where it stands.
+Card and inspector show the same few lines with the signs of a diff; the code has a diff of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST = 12
 """Lines of one kind that are shown; the rest is counted."""
 
 COLOURS = {"+": markup.GOOD, "−": markup.BAD, "→": markup.BUSY, "=": markup.QUIET}
-"""Of the signs: new, gone, otherwise, as it was."""
+"""Of the signs: added, removed, changed, unchanged."""
 
 Line = tuple[str, str]
 """A sign, and what it says."""

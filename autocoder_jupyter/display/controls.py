@@ -1,4 +1,4 @@
-"""A strip under a running card: what goes on at this moment, and buttons. It leaves no trace: widgets are no record."""
+"""A strip under a running card: what happens now, and buttons. It is removed at the end and never saved."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 MOST_LINES = 5_000
-"""No module has more. To compare takes time by the square of their number, and a stranger's file may hold megabytes."""
+"""A diff takes quadratic time in the number of lines, and an untrusted file may hold megabytes."""
 
 
 def too_long(before: str, after: str, before_name: str, after_name: str) -> str:

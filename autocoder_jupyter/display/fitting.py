@@ -1,4 +1,4 @@
-"""Makes what a notebook saves fit: parts give way to shorter forms of themselves, the least needed first."""
+"""Keeps saved HTML below a size: parts are replaced by shorter forms, the least important first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What folds on the card: code, tests, plan, log, and what was sent. Shorter forms where a notebook would grow."""
+"""The parts of the card that fold: code, tests, plan, log, what was sent. Shorter forms keep a saved notebook small."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folds(state: CardState, room: int) -> Html:
         state: of the run.
         room: characters of HTML.
     """
-    code = "Code, and what the last mending changed" if state.previous_solution else "Code"
+    code = "Code, and what the last fix changed" if state.previous_solution else "Code"
     tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
     coloured, reported = markup.python(state.solution), _reported(state)
     full = {

@@ -1,4 +1,4 @@
-"""Keeps a card up to date while a job runs, from a thread of its own, never faster than the eye needs."""
+"""Keeps a card up to date while a job runs: on its own thread, at most four times a second."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ View = Callable[[S], None]
 class LiveCard(Generic[S]):
     """Listens to a job and shows its state, the latest only, until it ends.
 
-    Calling it with an event is how the engine tells; that returns at once and never raises. A thread of its own does
-    the showing: it inherits no context, so that its messages are not tied to the cell that started it (nbclient drops
-    updates that are, once that cell is over).
+    The engine calls it with each event; that returns at once and never raises. Its own thread shows the states. The
+    thread inherits no context, so that its messages are not tied to the cell that started it (nbclient drops such
+    updates once the cell has ended).
 
     Args:
         state: the first state.
@@ -83,7 +83,7 @@ class LiveCard(Generic[S]):
         return self._state
 
     def __call__(self, event: Any) -> None:
-        """Take notice of an event."""
+        """Apply an event to the state."""
         try:
             with self._lock:
                 if self._state.finished:

@@ -1,4 +1,4 @@
-"""What a person can type when a run has ended, for front ends without our buttons, exports and terminals."""
+"""Commands to type after a run, for front ends without our buttons, exports and terminals."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _steps(state: CardState) -> Iterator[tuple[str, str]]:
         yield name, "shows all of it"
     elif state.finished:
         if state.trace and state.phase in ("cancelled", "over_budget"):
-            yield f"%%autocode {name} …", "run again, goes on where it was"
-        yield f"%autocode retry {name}", "asks anew"
+            yield f"%%autocode {name} …", "run again, continues where it stopped"
+        yield f"%autocode retry {name}", "asks the model again"
         if state.limit == "max_cost" and state.max_cost:
             yield f"--max-cost {2 * state.max_cost:g}", "in its cell raises the limit"
         if state.limit == "max_iterations":

@@ -1,4 +1,4 @@
-"""*Gives* on the card: the first rows of what the function put out on the sample. A program's, so only text."""
+"""*Gives* on the card: the first rows of the function's outputs on the sample. They come from a program: text only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live part of the strip: what is going on at this moment. Pure: a state in, HTML out."""
+"""The live part of the strip: what happens now. A pure function from a state to HTML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADINGS: dict[Stage, str] = {
     "verify": "The checks",
     "second": "The second opinion, as the model writes it",
     "diagnose": "The diagnosis, as the model writes it",
-    "fix": "The mending, as the model writes it",
+    "fix": "The fix, as the model writes it",
 }
 
 
@@ -32,12 +32,12 @@ def render_html(state: CardState) -> Html:
 
 def _columns(state: CardState) -> list[Column]:
     if state.questions:
-        words = "The plan asks before any code is written. What you leave open it decides by itself."
-        return [Column("It waits for you", lines((line(words, markup.MUTED),)))]
+        words = "The plan asks before any code is written. Questions without an answer are decided by the plan."
+        return [Column("Waiting for you", lines((line(words, markup.MUTED),)))]
     if state.phase == "waiting":
         question = f"May it install {', '.join(state.approval)}?"
         why = "The code imports it, and it is not among the packages that are known here."
-        return [Column("It waits for you", lines((line(question), line(why, markup.MUTED))))]
+        return [Column("Waiting for you", lines((line(question), line(why, markup.MUTED))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
     if state.building and "environment" not in running:
@@ -98,11 +98,11 @@ def _reported(outcome: TestOutcome) -> Html:
 
 
 def _verification(state: CardState, stage: Stage) -> Column:
-    return Column(HEADINGS[stage], lines((line("Runs it once more on the sample, then the checks."),)))
+    return Column(HEADINGS[stage], lines((line("Running it once more on the sample, then the checks."),)))
 
 
 def _environment(state: CardState, stage: Stage) -> Column:
-    told = state.building or ("Looks for the packages that the code imports.",)
+    told = state.building or ("Looking for the packages that the code imports.",)
     return Column(HEADINGS[stage], lines(line(text) for text in told[-LINES:]))
 
 

@@ -1,4 +1,4 @@
-"""What a plan asks before any code: as lines with numbers, and as a form below the card."""
+"""The questions of a plan before any code is written: as numbered lines, and as a form below the card."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class QuestionForm:
         )
 
     def close(self) -> None:
-        """Let go of all widgets."""
+        """Close all widgets."""
         for child in self.widget.children:
             for part in (*getattr(child, "children", ()), child):
                 part.close()

@@ -44,7 +44,7 @@ def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[Html]:
     for number, reading in enumerate(opinion.readings, 1):
         yield markup.marked("≠", markup.WARN, _read(opinion, number))
         if reading.assumption:
-            yield markup.muted(f"It hangs on: {markup.clipped(reading.assumption, LONGEST)}")
+            yield markup.muted(f"It depends on: {markup.clipped(reading.assumption, LONGEST)}")
         if name:
             yield _use(name, number, reading)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
@@ -63,7 +63,7 @@ def _use(name: str, number: int, reading: Reading) -> Html:
 
 
 def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
-    """The same in words, with the command that takes a reading.
+    """The same as text, with the command that applies a reading.
 
     Args:
         name: of the result, when it is ready, so that a reading can be taken; else "".
@@ -78,7 +78,7 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
         return [f"second opinion: {line}" for line in (*lines, _agrees(opinion), _cost(opinion)) if line]
     for number, reading in enumerate(opinion.readings, 1):
         lines.append(_read(opinion, number))
-        lines.extend([f"it hangs on: {reading.assumption}"] if reading.assumption else [])
+        lines.extend([f"it depends on: {reading.assumption}"] if reading.assumption else [])
         if name:
             lines.append(f"%autocode reading {name} {number} adds to the request: {reading.line}")
     lines.extend(_sentence(entry) for entry in opinion.differences[1 if opinion.readings else 0 :][:MOST])

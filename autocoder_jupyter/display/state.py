@@ -27,7 +27,7 @@ from autocoder_jupyter.types import (
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
-"""Stages that a generation can do without."""
+"""Stages that many generations do not need."""
 
 AGENT_STAGES: tuple[Stage, ...] = ("code", "fix")
 """Stages in which an agent works, where one writes."""
@@ -38,7 +38,7 @@ TAIL_CHARACTERS = 2000
 """How much of an answer is kept while it is written; the whole of it comes with the source."""
 
 BUILD_LINES = 8
-"""How many lines are kept of what the environment's making says."""
+"""Lines kept of the log of the environment's build."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class CardState(RunState[Event]):
         questions: what the plan asks the person at this moment.
         replies: what the person answered, a line each.
         author: who wrote the code or the tests last.
-        wish: what is to be otherwise than in the version that it starts from.
-        changes: what is otherwise in the end.
-        why: there is a new version, or this one; empty for the first.
+        wish: what `--refine` asks to change in the earlier version.
+        changes: what changed from that version.
+        why: the reason for this version; empty for the first.
         is_kept: whether the function was there already, and is only verified anew.
         kept: what it was verified on, when it held.
-        is_new_request: whether it is written from nothing although there is a version that it could start from.
+        is_new_request: whether it is written from scratch although there is a version that could be refined.
         has_before: whether the name had a good function before this run.
-        outputs: what the function put out on the sample, in little; None until it has.
+        outputs: the first rows of the function's outputs on the sample; None until it ran.
         backend: who writes it, where that is not the usual one; else "".
         agent: what an agent that writes on its own has done; None where none does.
         packages: distributions in the sandbox beside those that are always there.

@@ -1,4 +1,4 @@
-"""Tool calls of an agent, on cards and in the inspector: each with its class and outcome, and what they come to."""
+"""Tool calls of an agent, on cards and in the inspector: each with its class and outcome, and a summary."""
 
 from __future__ import annotations
 

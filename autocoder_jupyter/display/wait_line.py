@@ -1,4 +1,4 @@
-"""A quiet line under a cell that waits long: what for, since when, and what an interrupt does. It leaves no trace."""
+"""A line under a cell that waits: what for, how long, and what an interrupt does. It is removed at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of the live part below a card: a clock that beats, and a window of a fixed height.
+"""The frame of the live part below a card: a clock, and a window of fixed height.
 
 It is replaced as a whole on every update, so what moves (the beat) finds its place by the clock, and what grows (an
 answer, a list) is shown from its end without any scrolling.
@@ -19,7 +19,7 @@ LINES = 6
 LINE_EM = 1.35
 
 QUIET_SECONDS = 3.0
-"""From when on it is said how long nothing happened."""
+"""After so many seconds without an event, the strip shows the time since the last one."""
 
 SHOWN_CHARACTERS = 1200
 """The most that is sent of an answer; more does not fit into the window."""
@@ -35,7 +35,7 @@ _STYLE = element(
 )
 
 LAST_HTML = element("div", _STYLE, class_="autocode-live")
-"""What is left at the end, for a moment and without any height: nobody's place in the notebook moves when it goes."""
+"""What is shown at the end for a moment. It has no height, so nothing on the page moves when it is removed."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,12 @@ def _bar(progress: float) -> Html:
 
 
 def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Html]:
-    """The beat and the clock. The beat ends by itself soon after the last update: it tells that the kernel lives."""
+    """The pulse and the clock. The pulse stops soon after the last update, so it shows that the kernel is alive."""
     colour = markup.WARN if is_waiting else markup.BUSY
     beat = f"color:{colour};animation:autocode-beat 2s ease-in-out 2;animation-delay:-{seconds % 2:.2f}s"
-    told = f"last sign of life {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
+    told = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
-        told = f"waits for you since {so_far(quiet)}"
+        told = f"waiting for you for {so_far(quiet)}"
     words = " · ".join(filter(None, (clock(seconds), told)))
     return (
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", style=beat),

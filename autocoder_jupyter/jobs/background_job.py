@@ -1,4 +1,4 @@
-"""What all work in the background has in common: it is started, cancelled, listened to, and it ends once."""
+"""The base of all background jobs: start, cancel, events, and one end."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.result.pending import Ended, Pending, State
 
 EVENTS_KEPT = 2000
-"""What a listener that comes late is told. Streamed pieces of text are not kept: the whole text follows them."""
+"""Events kept for late listeners. Streamed pieces of text are not kept: an event with the whole text follows."""
 
 CANCELLED = "Cancelled."
-"""The reason of a cancel when a person gives none."""
+"""The default reason of a cancel."""
 
 _log = redacting_logger(__name__)
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Ended)
 
 Listener = Callable[[Any], None]
-"""Is told events; returns at once. What it raises is logged, and stops nothing."""
+"""Receives events and returns at once. An exception of it is logged and stops nothing."""
 
 
 class BackgroundJob(ABC, Generic[T, R]):
@@ -60,38 +60,38 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     @abstractmethod
     def _ended(self, outcome: T) -> R:
-        """How work that returned has ended."""
+        """The outcome of work that returned."""
 
     @abstractmethod
     def _raised(self, error: Exception) -> R:
-        """How work that raised, or was cancelled, has ended."""
+        """The outcome of work that raised or was cancelled."""
 
     @abstractmethod
     def _told_last(self, resolution: R) -> Finished:
-        """The last event, for work that did not tell it itself."""
+        """The last event, for work that did not emit it."""
 
     @abstractmethod
     def _is_piece(self, event: Any) -> bool:
-        """Whether it is a piece of a text that comes as a whole later; these are not kept."""
+        """Whether the event is a piece of a text that follows as a whole; such events are not kept."""
 
     @abstractmethod
     def _awaited(self) -> Awaited:
-        """What those wait for who wait for the result."""
+        """What a caller that waits for the result waits for."""
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """The state."""
         return self._pending.state
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, with or without success."""
         return self._pending.done
 
     # Life
 
     def start(self) -> None:
-        """Begin, on the background loop, in a context of its own: nothing there can belong to a cell's output."""
+        """Start on the background loop, in a new context, so that its output belongs to no cell."""
         context = contextvars.Context()
         background.loop().call_soon_threadsafe(lambda: self._begin(context), context=context)
 
@@ -132,7 +132,7 @@ class BackgroundJob(ABC, Generic[T, R]):
     # Events
 
     def listen(self, listener: Listener) -> None:
-        """Tell a listener what has happened so far, and what happens from now on, in order and without gaps."""
+        """Send a listener the past events and all later ones, in order and without gaps."""
         with self._lock:
             for event in self._events:
                 _tell(listener, event)
@@ -140,7 +140,7 @@ class BackgroundJob(ABC, Generic[T, R]):
 
     @property
     def events(self) -> tuple[Any, ...]:
-        """What has happened so far; see `EVENTS_KEPT`."""
+        """The past events; see `EVENTS_KEPT`."""
         with self._lock:
             return tuple(self._events)
 

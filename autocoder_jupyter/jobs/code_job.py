@@ -1,4 +1,4 @@
-"""One run of code mode in the background: the conversation that it goes on with, its result, and what it asks."""
+"""One run of code mode in the background: the conversation that it continues, its result, and its approvals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST_ARGUMENT = 400
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a conversation goes on with.
+    """The run that a conversation continues.
 
     Args:
         name: of the cell before.
@@ -160,7 +160,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         await earlier.result
         if not earlier.result.history:
             raise InvalidRequest(
-                f"{self.name} cannot go on: {earlier.name} has ended without a word of the model.",
+                f"{self.name} cannot continue: {earlier.name} ended without an answer of the model.",
                 why=earlier.result.error or "",
                 hint=f"Run the cell of {earlier.name} again.",
             )
@@ -214,14 +214,14 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     @property
     def pending_questions(self) -> None:
-        """Nothing: such a run puts no questions before it begins."""
+        """None: a run of code mode asks no questions before it starts."""
 
     def answer(self, answers: Sequence[str]) -> bool:
-        """It asks nothing but for consent."""
+        """False: it asks only for approval."""
         return False
 
     def obstacle(self) -> str:
-        """What only a person can take out of the way, in words; "" when it goes on by itself."""
+        """What the run waits for from the person, as a sentence; "" when it needs nothing."""
         waiting = self.pending_approval
         if waiting is None:
             return ""

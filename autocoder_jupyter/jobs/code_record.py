@@ -1,9 +1,9 @@
-"""How a conversation stands, in a file beside the notebook: what another cell needs to go on after a restart.
+"""The state of a conversation in a file beside the notebook, so that a cell can continue it after a restart.
 
     .autocode/<name>/conversation.json
 
-The file may be a stranger's: it is read bounded, and nothing in it is run. What its code defined comes back from the
-journal of the conversation, which has rules of its own for that.
+The file is untrusted: its size is limited, and nothing in it is run. What its code defined is restored from the journal
+of the conversation, which has its own checks.
 """
 
 from __future__ import annotations

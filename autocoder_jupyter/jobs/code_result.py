@@ -1,4 +1,4 @@
-"""What a cell with `--mode tools` binds: the answer, pending first; then the value, the charts and every call."""
+"""The result of a cell with `--mode tools`: first pending, then the answer with value, charts and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One generation in the background: its request, its result, and what it asks the person."""
+"""One generation in the background: its request, its result, and its questions to the person."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Job(BackgroundJob[Report, Resolution]):
         return None if question is None else question.asked
 
     def obstacle(self) -> str:
-        """What only a person can take out of the way, in words; "" when it goes on by itself."""
+        """What the generation waits for from the person, as a sentence; "" when it needs nothing."""
         if self.pending_questions is not None:
             return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
         packages = self.pending_approval
@@ -194,7 +194,7 @@ class _Before:
         return self._recorded() if self._older is None else self._older.last_good
 
     def forget(self) -> None:
-        """Let go of it, and of its samples: there is a better one."""
+        """Release it and its samples: there is a newer good result."""
         self._older, self._recorded = None, _nothing
 
 

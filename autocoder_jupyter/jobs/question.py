@@ -22,7 +22,7 @@ class Question(Generic[Q, A]):
         self.asked = asked
         self._lock = threading.Lock()
         self._answer: concurrent.futures.Future[A] = concurrent.futures.Future()
-        # A cancelled job must not cancel it under the hands of whoever answers; a running future cannot be cancelled.
+        # A cancelled job must not cancel the future while it is answered; a running future cannot be cancelled.
         self._answer.set_running_or_notify_cancel()
 
     def answer(self, answer: A) -> bool:

@@ -1,4 +1,4 @@
-"""The jobs of this process, one current job a name: a newer one takes over and the older one is cancelled."""
+"""The jobs of this process, one current job for each name: a newer job replaces and cancels the older one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def current(name: str) -> AnyJob | None:
 
 
 def forget(name: str) -> None:
-    """Know nothing more of a name; its job is cancelled when it still runs."""
+    """Forget a name; a running job of it is cancelled."""
     with _lock:
         job = _jobs.pop(name, None)
     if job is not None:

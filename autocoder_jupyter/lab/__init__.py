@@ -1,9 +1,9 @@
-"""The kernel's side of the lab extension: one comm that says what there is, and does what a page asks for.
+"""The kernel's side of the lab extension: one comm that sends jobs and data, and answers a page's requests.
 
     page  ─ hello, settings, request ─▶  channel ─▶ link ─▶ requests, settings
     page  ◀─ welcome, jobs, data, reply ─  channel ◀─ link ◀─ vocabulary, results, data
 
-Nothing is sent before a page said hello, nothing at all in a run without a person, and everything works without it.
+Nothing is sent before a page has sent `hello`, and nothing in a run without a person. Everything works without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _links: dict[int, Link] = {}
 
 
 def connect(notebook: Notebook) -> None:
-    """Offer a link to the pages of a notebook's kernel; in a terminal there is none."""
+    """Open a link to the pages of a notebook's kernel; in a terminal there is none."""
     disconnect(notebook.shell)
     if notebook.is_terminal:
         return
@@ -31,7 +31,7 @@ def connect(notebook: Notebook) -> None:
 
 
 def disconnect(shell: Any) -> None:
-    """Close the link of a shell, if it has one; the pages forget what they knew."""
+    """Close the link of a shell, if it has one; the pages drop what they were sent."""
     link = _links.pop(id(shell), None)
     if link is not None:
         link.stop()

@@ -1,4 +1,4 @@
-"""The comm to the pages of this kernel: opened by the kernel, shared by all pages, kept whatever one does with it."""
+"""The comm to the pages of this kernel: opened by the kernel, shared by all pages, kept open if one page closes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Channel(Protocol):
     """A way to send to every page that listens."""
 
     def open(self, data: dict[str, Any]) -> None:
-        """Offer it to the pages that are there; those that come later find it."""
+        """Open it for the pages that are connected; pages that connect later find it."""
         ...
 
     def send(self, message: Message) -> None:
@@ -26,15 +26,15 @@ class Channel(Protocol):
         ...
 
     def close(self) -> None:
-        """Tell the pages that it is over."""
+        """Close it for all pages."""
         ...
 
 
 Heard = Callable[[Any], None]
-"""Takes what a page said; called on the thread that received it: the main one, or a subshell's."""
+"""Takes the data of a message; called on the thread that received it: the main one, or a subshell's."""
 
 Refused = Callable[[], None]
-"""A front end that does not know us closed what it was offered."""
+"""Called when a front end without our extension closes the comm."""
 
 
 class CommChannel:
@@ -58,7 +58,7 @@ class CommChannel:
         self._comm: Any = self._listening(comm.create_comm(target_name=TARGET, primary=False))
 
     def open(self, data: dict[str, Any]) -> None:
-        """Offer it to the pages that are there; those that come later find it."""
+        """Open it for the pages that are connected; pages that connect later find it."""
         with self._lock:
             self._comm.open(data=data)
 
@@ -68,7 +68,7 @@ class CommChannel:
             self._comm.send(data=message)
 
     def close(self) -> None:
-        """Tell the pages that it is over."""
+        """Close it for all pages."""
         with self._lock:
             self._comm.on_msg(None)
             self._comm.on_close(None)
@@ -81,11 +81,11 @@ class CommChannel:
         return opened
 
     def _closed_by_a_page(self) -> None:
-        """Put the kernel's end back, silently.
+        """Register the kernel's end again without a message.
 
-        A close comes from one page only, mostly one without our extension that was offered a comm it does not know.
-        The others still hold theirs and have heard nothing of it; to open a new one would only make the first page
-        close that as well, for ever.
+        A close comes from one page only, usually one without our extension, which does not know the comm's target. The
+        other pages still use theirs. To open a new comm would only make the first page close that one as well, in an
+        endless loop.
         """
         import comm
 
@@ -97,7 +97,7 @@ class CommChannel:
 
 
 def _answer_where_asked(opened: Any) -> None:
-    """Let a message be handled on the subshell that it was sent to, so that a busy kernel answers.
+    """Handle a message on the subshell that it was sent to, so that a busy kernel answers.
 
     ipykernel 7.4 sends a comm's messages to the shell that last published on it instead, which for widgets keeps
     clicks behind the cell. Nothing of ours runs where a message arrives: it is only put into a queue.

@@ -1,8 +1,8 @@
-"""Keeps the pages of a kernel informed, and does what they ask for; from a thread of its own, which mostly sleeps.
+"""Sends jobs and data to the pages of a kernel and answers their requests, on a thread of its own.
 
 Three kinds of thread meet here. Messages arrive on the main thread or on a subshell's, and cards move on theirs: both
-only put work into the inbox. The link's own thread takes it out and sends. The data are looked at on the main thread,
-because it owns them: after a cell, or when it is free.
+only put work into the inbox. The link's own thread takes it out and sends. Variables are read on the main thread, which
+owns them: after a cell, or when it is idle.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from autocoder_jupyter.lab.messages import Job, Message, NotebookData
 
 PROTOCOL = 1
-"""Of the messages; a page of another protocol keeps away."""
+"""Version of the messages; a page with another version does not connect."""
 
 UPDATE_SECONDS = 0.25
 """Least time between two lists of jobs: four a second."""
 
 SETTLING_SECONDS = 2.0
-"""How long after it was told of us a page may take to say its settings before the first cell goes on without them.
+"""How long the first cell waits for a page to send its settings, from the moment when the comm was opened.
 
-Half a second is usual; four times that, because among them is what the model may see of the data.
+Pages usually take half a second. The limit is four times that, because the settings say what the model may see of the
+data.
 """
 
 _log = redacting_logger(__name__)
@@ -76,11 +77,11 @@ class Link:
 
     @property
     def has_page(self) -> bool:
-        """Whether a page said hello. A page that was closed says nothing; it counts on."""
+        """Whether a page has sent `hello`. It stays true when that page is closed: a closed page sends nothing."""
         return self._greeted and self._channel is not None
 
     def start(self) -> None:
-        """Offer the link to the pages, now or as soon as a person runs a cell."""
+        """Open the comm, now or as soon as a person runs a cell."""
         front_end = self._notebook.front_end
         front_end.views.append(self._card_moved)
         front_end.has_page = lambda: self.has_page
@@ -89,7 +90,7 @@ class Link:
         self._open()
 
     def stop(self) -> None:
-        """Close it. What runs goes on; nobody is told any more."""
+        """Close it. Running jobs go on; no page is informed any more."""
         front_end = self._notebook.front_end
         front_end.views.remove(self._card_moved)
         front_end.has_page = lambda: False
@@ -123,7 +124,7 @@ class Link:
             _carefully(self._look)
 
     def _look(self) -> None:
-        """See what the notebook holds now."""
+        """Read the variables of the notebook."""
         from autocoder_jupyter.magics.variables import describe, others
 
         namespace = self._notebook.namespace
@@ -132,7 +133,7 @@ class Link:
         self._inbox.put(self._jobs_moved)  # a result may have come from elsewhere, or be gone
 
     def _await_settings(self) -> None:
-        """Let a page that was just told of us say its settings first, or *Run All* would outrun them."""
+        """Wait until a new page has sent its settings, or *Run All* would start without them."""
         if self._channel is None or self._settled.is_set() or not self._hears_while_busy():
             return
         self._settled.wait(max(self._opened + SETTLING_SECONDS - self._now(), 0.0))
@@ -173,7 +174,7 @@ class Link:
 
     def _hear(self, message: Any) -> None:
         if not isinstance(message, dict):
-            _log.info("a page said what is no object: %.100r", message)
+            _log.info("a page sent a message that is not an object: %.100r", message)
             return
         kind, identity = message.get("kind"), message.get("id")
         if kind == "hello" and isinstance(message.get("client"), str):
@@ -187,10 +188,12 @@ class Link:
 
             self._send({"kind": "reply", "id": identity, **answer(self._notebook, message)})
         elif isinstance(identity, str):
-            error = "This version of autocoder_jupyter does not know that. Reload the page, or update the package."
+            error = (
+                "This version of autocoder_jupyter does not know this request. Reload the page, or update the package."
+            )
             self._send({"kind": "reply", "id": identity, "ok": False, "error": error})
         else:
-            _log.info("a page said what is not understood: %.100r", message)
+            _log.info("a page sent an unknown message: %.100r", message)
 
     def _greet(self, client: str) -> None:
         from autocoder_jupyter import __version__
@@ -237,7 +240,7 @@ class Link:
             self._send({"kind": "data", **data})
 
     def _when_free(self, work: Work) -> None:
-        """Do something on the main thread between two cells; at once where it has no loop."""
+        """Run `work` on the main thread between two cells; at once where that thread has no loop."""
         if self._main is None:
             work()
         elif not self._main.is_closed():
@@ -250,11 +253,11 @@ class Link:
 
 
 def _carefully(work: Work) -> None:
-    """Nothing that goes wrong here may reach the person's output, or end the thread."""
+    """Run `work`; log errors, so that none reaches the output of a cell or ends the thread."""
     try:
         work()
     except Exception:
-        _log.info("the link to JupyterLab failed at something", exc_info=True)
+        _log.info("an error in the link to JupyterLab", exc_info=True)
 
 
 def _nothing() -> None:

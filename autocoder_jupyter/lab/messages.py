@@ -1,6 +1,6 @@
-"""What the kernel says to a page. `labextension/src/link/tokens.ts` and `messages.ts` say the same in TypeScript.
+"""Messages from the kernel to a page. `labextension/src/link/tokens.ts` and `messages.ts` say the same in TypeScript.
 
-A test holds one to the other. What a page says has no type here: it is a stranger's until `link` has looked at it.
+A test compares the two. Messages from a page have no type here: they are untrusted until `link` has checked them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Progress(TypedDict):
-    """How far it is, which functions and answers of `--mode tools` say differently."""
+    """The progress of a job: what differs between functions and answers of `--mode tools`."""
 
     mode: str
     stage: str | None
@@ -30,7 +30,7 @@ class Progress(TypedDict):
 
 
 class JobState(Progress):
-    """How far it is, and what came of it."""
+    """The progress and the outcome of a job."""
 
     name: str
     phase: Phase
@@ -46,7 +46,7 @@ class JobState(Progress):
 
 
 class JobRun(TypedDict):
-    """When and where it was started. Little is known of a result that no cell of this kernel started."""
+    """When and where a job was started; mostly empty for a result that no cell of this kernel started."""
 
     started: float
     seconds: float
@@ -58,7 +58,7 @@ class JobRun(TypedDict):
 
 
 class Job(JobState, JobRun):
-    """One generation, or a result that the namespace holds without one."""
+    """One job, or a result in the namespace without a job."""
 
 
 class Welcome(TypedDict):
@@ -72,14 +72,14 @@ class Welcome(TypedDict):
 
 
 class Setting(TypedDict):
-    """What holds for a setting, and where that was said."""
+    """The value of a setting, and where it was set."""
 
     value: Any
     origin: str
 
 
 class TakenSettings(TypedDict):
-    """What came of the settings of a page: what holds now, and a sentence for each that cannot be used.
+    """The settings after a page sent its own: the values in effect, and a sentence for each that was refused.
 
     Where another source is at fault, such as a broken pyproject.toml, there are no settings and `error` says why.
     """
@@ -103,7 +103,7 @@ class Jobs(TypedDict):
 
 
 class NotebookData(TypedDict):
-    """What a request can refer to, and the types of what it cannot, by name."""
+    """The variables that a request can refer to, and the types of the others by name."""
 
     variables: list[Variable]
     others: dict[str, str]
@@ -116,7 +116,7 @@ class Data(NotebookData):
 
 
 class Outcome(TypedDict):
-    """What came of a request: a value if it is `ok`, else a sentence for the person."""
+    """The outcome of a request: a value if it is `ok`, else a sentence for the person."""
 
     ok: bool
     value: NotRequired[str | None]

@@ -1,4 +1,4 @@
-"""What a page can ask for by a click. Each gives a text or None, or raises what a person can read."""
+"""The requests that a page can send. Each returns a text or None, or raises an error that a person can read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
-    """Do what is asked for; `ok` and the value, or the error in one sentence. Raises nothing."""
+    """Handle a request; returns the value, or the error in one sentence. Raises nothing."""
     try:
         return {"ok": True, "value": _act(notebook, asked)}
     except AutocodeError as error:

@@ -1,4 +1,4 @@
-"""Jobs and results as the JSON that a page shows: what a cell started, and what the namespace only holds."""
+"""Jobs and results as JSON for a page: those that a cell started, and other results in the namespace."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 MOST_HELD = 200
-"""Results that the namespace holds without a job; who has more has made them in a loop."""
+"""Results without a job that are listed; more come only from a loop."""
 
 MOST_CHARACTERS = 1000
 """Of a text."""
 
 
 def listed(notebook: Notebook) -> list[Job]:
-    """All of them, in the order in which they came to be; never waits."""
+    """All jobs and results, oldest first; never waits."""
     launched = dict(notebook.launched)
     jobs = [_of_launch(name, launch) for name, launch in launched.items()]
     shown = {id(launch.job.result) for launch in launched.values()}
@@ -42,7 +42,7 @@ def listed(notebook: Notebook) -> list[Job]:
 
 
 def without_clock(jobs: list[Job]) -> list[Job]:
-    """The jobs as far as they say something new: what runs gets older all by itself, and a page has its own clock."""
+    """The jobs without the time of running ones, to compare two lists; a page has its own clock."""
     return [{**job, "seconds": 0.0} if job["phase"] in ("running", "waiting") else job for job in jobs]
 
 
@@ -108,7 +108,7 @@ def _of_ended_answer(name: str, result: Any) -> Job:
 
 
 def _nowhere() -> JobRun:
-    """What is not known of a result that no cell of this kernel started."""
+    """The fields of a result that no cell of this kernel started."""
     return {
         "started": 0.0,
         "seconds": 0.0,
@@ -140,7 +140,7 @@ def _of_state(name: str, state: Shown) -> JobState:
 
 
 def _of_answer(state: CodeState) -> Progress:
-    """What only an answer of `--mode tools` has to say; the rest as a function that has none of it."""
+    """The progress of a run of `--mode tools`; fields that only functions have are empty."""
     calls = counted(len(state.calls), "call")
     turn = f"turn {state.turn} of {state.of}" if not state.finished else counted(state.turn, "turn")
     return {

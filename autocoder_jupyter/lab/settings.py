@@ -1,4 +1,4 @@
-"""The settings of JupyterLab's page, taken in; and what then holds, told to the page."""
+"""Takes the settings of JupyterLab's settings page, and returns the values in effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.settings import read_lab
 
 
 def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings:
-    """Let these values take the place of those that the page gave before, and answer what holds now."""
+    """Replace the values that the page sent before, and return the settings in effect."""
     usable, refused = read_lab(given)
     notebook.front_end.settings = usable
     try:

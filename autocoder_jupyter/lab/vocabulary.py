@@ -1,4 +1,4 @@
-"""The words of our cells, as data: what the page's editor colours, completes and checks without asking the kernel."""
+"""Options, types and subcommands as data: the page's editor highlights, completes and checks with them."""
 
 from __future__ import annotations
 

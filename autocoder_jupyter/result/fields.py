@@ -77,17 +77,17 @@ class ReportFields:
 
     @property
     def attempts(self) -> int:
-        """How many turns of the loop it took."""
+        """The number of attempts."""
         return self.report.attempts
 
     @property
     def history(self) -> tuple[Attempt, ...]:
-        """Each turn: code, tests, how they went, what was made of it."""
+        """Each attempt: code, tests, their outcome, the diagnosis."""
         return self.report.history
 
     @property
     def evidence(self) -> Evidence:
-        """What `success` rests on: tests, checks, vacuity, changed tests."""
+        """The evidence for `success`: tests, checks, vacuity, changed tests."""
         return self.report.evidence
 
     @property
@@ -134,8 +134,8 @@ class ReportFields:
     def schemas(self) -> Mapping[str, Any]:
         """A pandera `DataFrameSchema` (of a Series a `SeriesSchema`) for each sample, to be executed.
 
-        It holds a table to the dtypes of the sample, to what is never missing there, and to the constraints that hold
-        on it. `schema.metadata["autocode"]` names the constraints that are not in it. Built from data, also for a
+        It checks the dtypes of the sample, the columns without missing values, and the constraints that the sample
+        satisfies. `schema.metadata["autocode"]` names the constraints that are not in it. Built from data, also for a
         result that was recorded. A result from before there were these has `generated_schemas` only.
 
         Raises:
@@ -150,7 +150,7 @@ class ReportFields:
 
     @property
     def cost(self) -> float | None:
-        """US dollars; None means that nobody knows the model's price."""
+        """US dollars; None when the price of the model is not known."""
         return self.report.usage.cost
 
     @property

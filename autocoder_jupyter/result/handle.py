@@ -1,4 +1,4 @@
-"""The result is the handle: bound to its name at once, pending, and later the function with the evidence for it."""
+"""The result of a generation: bound to its name at once, first pending, later the function with its evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from autocoder_jupyter.types import Report
 
 
 class CodeGenEvalResult(ReportFields, Waited[Resolution]):
-    """What a generation gives: pending at first; then `run()` calls the tested function in its sandbox.
+    """The result of a generation: pending at first; then `run()` calls the tested function in its sandbox.
 
     `state`, `done` and `repr` never wait. `wait()` and `await` give the result when the generation has ended, with
     or without success; they raise only what the generation itself raised (no key, no sandbox, cancelled). Every

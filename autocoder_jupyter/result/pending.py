@@ -1,4 +1,4 @@
-"""What a result waits for: one outcome, set once by the job, awaited from any thread or loop."""
+"""One outcome, set once by the job, awaited from any thread or loop."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Pending(Generic[R]):
     Args:
         state: says where the generation stands while there is none.
         cancel: asks the job to stop, with the reason.
-        awaited: says, to who begins to wait, what for.
+        awaited: describes to a caller what it waits for.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Pending(Generic[R]):
         self._awaited = awaited
         self._resolution: R | None = None
         self._future: concurrent.futures.Future[R] = concurrent.futures.Future()
-        # Whoever awaits it and gives up must not cancel it for the others; a running future cannot be cancelled.
+        # A waiter that gives up must not cancel it for the others; a running future cannot be cancelled.
         self._future.set_running_or_notify_cancel()
 
     @classmethod
     def resolved(cls, resolution: R) -> Pending[R]:
-        """One that is over already."""
+        """One that has its outcome already."""
         pending: Pending[R] = cls()
         pending.resolve(resolution)
         return pending
 
     def resolve(self, resolution: R, tell: Callable[[], None] = lambda: None) -> None:
-        """Set the outcome, then wake everybody. Only the first counts.
+        """Set the outcome, then wake all waiters. Only the first call counts.
 
         Args:
             resolution: the outcome.
@@ -94,12 +94,12 @@ class Pending(Generic[R]):
 
     @property
     def state(self) -> State:
-        """Where the generation stands, without waiting."""
+        """The state, without waiting."""
         return self._state() if self._resolution is None else self._resolution.state
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, with or without success."""
         return self._resolution is not None
 
     def on_done(self, callback: Callable[[], object]) -> None:

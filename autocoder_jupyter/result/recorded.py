@@ -1,4 +1,4 @@
-"""A version that is on disk as a result that can be called: after a restart, and when a run has none of its own."""
+"""A recorded version as a result that can be called: after a restart, and when the last run failed."""
 
 from __future__ import annotations
 

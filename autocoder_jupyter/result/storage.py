@@ -1,7 +1,7 @@
 """A result as JSON, and as a folder with its samples as Arrow. Never a pickle: a folder may come from somebody else.
 
-Then its limits are at most the usual ones, nothing reaches out of the sandbox, no link is followed, and packages that
-are not well known are not installed: the function can be looked at, and is called once somebody said `trusted=True`.
+An untrusted result gets at most the default limits, no access out of the sandbox, no symbolic links, and no packages
+that are not well known: the function can be inspected, and called only with `trusted=True`.
 """
 
 from __future__ import annotations

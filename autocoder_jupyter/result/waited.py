@@ -1,4 +1,4 @@
-"""What is waited for alike: the result of a generation and the answer of a run of code mode."""
+"""The base of pending results: of a generation, and of a run of code mode."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Waited(Generic[R]):
 
     @property
     def done(self) -> bool:
-        """Whether the run has ended, in whatever way; never waits."""
+        """Whether the run has ended, with or without success; never waits."""
         return self._pending.done
 
     def on_done(self, callback: Callable[[], object]) -> None:
-        """Call back once when the run has ended, in whatever way; at once when it has.
+        """Call back once when the run has ended, with or without success; at once when it has.
 
         Args:
             callback: called on the thread that runs such work, which goes on only when it returns.

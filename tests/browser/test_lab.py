@@ -131,7 +131,7 @@ def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, pla
     live.get_by_text("The code, as the model writes it · ").wait_for(timeout=PATIENCE)
     live.get_by_text("run(sales=orders(m01=[40, 60]").wait_for(timeout=PATIENCE)
     live.get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
-    live.get_by_text("last sign of life").wait_for(timeout=PATIENCE)  # and the clock goes on
+    live.get_by_text("last update").wait_for(timeout=PATIENCE)  # and the clock goes on
     assert strip_shape(page, 1) == before
     page.page.screenshot(path=ARTIFACTS / "card_writing.png")
     release.set()
@@ -209,7 +209,7 @@ def test_notebook_7_shows_the_card_and_the_strip(
     page.page.screenshot(path=ARTIFACTS / "notebook_7_writing.png")
     release.set()
     wait_for_title(page, 1, "Waiting for approval")
-    pane(page, 1).get_by_text("waits for you since").wait_for(timeout=PATIENCE)
+    pane(page, 1).get_by_text("waiting for you for").wait_for(timeout=PATIENCE)
     assert strip_shape(page, 1) == before
     page.page.screenshot(path=ARTIFACTS / "notebook_7_waiting.png")
     page.output(1).get_by_role("button", name="Decline").click()

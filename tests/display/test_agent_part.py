@@ -130,7 +130,7 @@ def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> No
 def test_what_runs_when_it_is_cancelled_counts_as_cancelled() -> None:
     state = fold(ToolCalled("9", 4, "Bash", "sleep 60", "safe"), Finished("cancelled"))
     assert "1 call: Bash 1; 1 safe; 1 cancelled" in render_text(state)
-    assert "%%autocode growth … run again, goes on where it was" in render_text(state)
+    assert "%%autocode growth … run again, continues where it stopped" in render_text(state)
 
 
 def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:

@@ -44,7 +44,7 @@ def test_the_clock_goes_on_and_silence_is_counted(read: Any) -> None:
     state = replace(CardState("growth"), seconds=41.2, heard=40.0)
     assert "00:41" in read(render_html(state)).text
     assert "sign of life" not in read(render_html(state)).text
-    assert "00:52 · last sign of life 12 s ago" in read(render_html(replace(state, seconds=52.4))).text
+    assert "00:52 · last update 12 s ago" in read(render_html(replace(state, seconds=52.4))).text
     assert "3 min 20 s ago" in read(render_html(replace(state, seconds=240.4))).text
 
 
@@ -128,8 +128,8 @@ def test_what_the_sandbox_does_is_told_also_while_the_model_plans(read: Any) -> 
 def test_a_question_is_in_view_and_its_clock_goes_on(read: Any) -> None:
     state = fold(StageStarted("environment", 1, 3)).apply(ApprovalNeeded(("fiscalmonths",)), at=10.0)
     text = read(render_html(replace(state, seconds=75.0))).text
-    assert "It waits for you" in text and "May it install fiscalmonths?" in text
-    assert "01:15 · waits for you since 1 min 5 s" in text
+    assert "Waiting for you" in text and "May it install fiscalmonths?" in text
+    assert "01:15 · waiting for you for 1 min 5 s" in text
 
 
 def states() -> list[CardState]:

@@ -34,7 +34,7 @@ def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it()
     html = opinion_html("growth", DIFFERS)
     told = words(html)
     assert "Read year on year, best_month would be 2024-03 instead of 2024-11." in told
-    assert "It hangs on: Growth compares with the month before." in told
+    assert "It depends on: Growth compares with the month before." in told
     assert "monthly.growth would differ in 10 of 12 rows: 0.42 instead of 0.1 at 2024-03-01." in told
     assert 'aria-label="Use this reading"' in html and "%%autocode growth --refine\nGrowth is year on year." in html
     assert "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, part of the sum above" in told

@@ -1,4 +1,4 @@
-"""The card of a run of code mode: one block of HTML, and the same in words for a terminal."""
+"""The card of a run of code mode: one block of HTML, and the same as text for a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MARKS = {
 
 
 def render_html(state: CodeState) -> Html:
-    """The card. What the model, its code or a tool wrote is bounded, and is only text."""
+    """The card. Text of the model, its code or a tool is cut to a length and escaped."""
     view = (
         markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
         markup.row("Note", markup.text_lines(state.notice)),
@@ -83,7 +83,7 @@ def status_line(state: CodeState) -> str:
 
 
 def title(state: CodeState) -> str:
-    """How it stands, in a word or some."""
+    """The state in a few words."""
     if state.phase == "ready":
         return "Ready"
     if state.phase != "running":
@@ -96,7 +96,7 @@ def title(state: CodeState) -> str:
 
 
 def held_up(state: CodeState) -> list[str]:
-    """What it waits for that is no work of its own."""
+    """What it waits for: the import of the model client, or the model's service."""
     loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
     return [*loading, *([f"{state.fault[:1].upper()}{state.fault[1:]}"] if state.fault else [])]
 
@@ -129,7 +129,7 @@ def _facts(state: CodeState) -> list[str]:
 
 
 def _reason(state: CodeState) -> str:
-    """The reason, unless the title has said it."""
+    """The reason, unless it is the title already."""
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
 
 
@@ -193,7 +193,7 @@ def _took(call: CallState) -> str:
 
 
 def _folds(state: CodeState, room: int) -> Html:
-    """The blocks of code, each with what was observed of it, and what was sent; the newest code gives way last."""
+    """The blocks of code with their output, and what was sent. The newest block is the last to be shortened."""
     numbered = list(enumerate(state.blocks, 1))[-MOST_BLOCKS:]
     blocks = {block_title(number, block): block for number, block in numbered}
     newest = list(blocks)[-1:]

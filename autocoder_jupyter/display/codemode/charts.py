@@ -1,4 +1,4 @@
-"""Charts that code put together. Whoever wrote the text of one, none of it becomes markup of the page.
+"""Charts that code made. Their text is untrusted: none of it becomes markup of the page.
 
 An SVG is shown as a picture: in one, no script runs and nothing is fetched. A specification of Plotly or Vega-Lite is
 drawn by the page, cut down to what is harmless. HTML and all else is text.
@@ -42,7 +42,7 @@ def picture(chart: str, number: int) -> Html:
 
 
 def specification(chart: str) -> dict[str, Any] | None:
-    """A chart of Plotly or Vega-Lite by mime type, with what is harmless of it; None for all else."""
+    """A chart of Plotly or Vega-Lite by mime type, cut down to its harmless parts; None for all else."""
     if len(chart) > MOST_CHARACTERS or not chart.lstrip().startswith("{"):
         return None
     try:

@@ -69,7 +69,7 @@ class CodeState(RunState[Event]):
         exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
         summary: the final answer.
         value: what the last block gave, in little; None when that is nothing.
-        charts: HTML that is safe, or words, one each.
+        charts: as the code gave them, as text; `charts` draws them.
     """
 
     continues: str = ""

@@ -17,7 +17,7 @@ def render_html(state: CodeState) -> Html:
 
 def _columns(state: CodeState) -> list[Column]:
     if state.waiting:
-        return [Column("It waits for you", lines(line(words) for words in question_lines(state)))]
+        return [Column("Waiting for you", lines(line(words) for words in question_lines(state)))]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
     told = Column(f"{len(state.calls)} calls of tools", lines(calls)) if calls else None
     return [_doing(state), *([told] if told else [])]

@@ -1,4 +1,4 @@
-"""*Attempts*: each with how it went and what was made of that, and what changed between any two."""
+"""*Attempts*: the outcome and diagnosis of each, and the changes between any two."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 KINDS = {"logic": "the code is wrong", "environment": "something is missing", "test_error": "the test is wrong"}
 
 MAX_CHANGES = 3
-"""So many comparisons of neighbours stand in the static form; the last ones."""
+"""Comparisons of consecutive attempts in the static form; the last ones."""
 
 SAVED_LINES = 150
-"""So many lines of each."""
+"""Lines of each."""
 
 
 def attempts_section(report: Report) -> Html:
@@ -100,14 +100,14 @@ def is_result(attempt: Attempt, report: Report) -> bool:
 
 
 def outcome_words(attempt: Attempt) -> tuple[bool, str]:
-    """Whether it held, and how it went in some words."""
+    """Whether it passed, and the outcome in a few words."""
     tests, checks = attempt.evidence.tests, attempt.evidence.conditions
     passed = sum(test.outcome == "passed" for test in tests)
     unmet = sum(not check.passed for check in checks)
     words = [f"{passed} of {len(tests)} tests passed"] if tests else []
     words += [f"{unmet} of {len(checks)} checks do not hold"] if unmet else []
     held = attempt.error is None
-    return held, ", ".join(words) or ("it holds" if held else "it could not be tested")
+    return held, ", ".join(words) or ("passed" if held else "not tested")
 
 
 def _outcome(attempt: Attempt) -> Html:
@@ -136,7 +136,7 @@ def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> Html:
         ("Cause", failure.root_cause or failure.error_message),
         ("Expected", failure.expected_behavior),
         ("Got", failure.actual_behavior),
-        ("Mending", failure.suggested_fix),
+        ("Fix", failure.suggested_fix),
     ]
     told = (element("div", join(markup.muted(f"{label}:"), escape(said), between=" ")) for label, said in lines if said)
     kind = markup.coloured(KINDS[failure.error_type], markup.WARN)

@@ -1,4 +1,4 @@
-"""*Conversation*: every exchange with the model, what it cost and how long it took, and every word of it."""
+"""*Conversation*: every exchange with the model: cost, latency and full text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def conversation_section(report: Report, bounds: Bounds) -> Html:
     """The section: a line for each exchange and the sum, then the words, folded."""
     exchanges = report.conversation_history
     if not exchanges:
-        told = "Nothing was asked." if not report.usage.input_tokens else "The words are in the journal only."
+        told = "Nothing was asked." if not report.usage.input_tokens else "The messages are in the journal only."
         where = markup.muted(_where(report)) if report.usage.input_tokens else EMPTY
         return element("div", join(escape(told), where, between=" "))
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
@@ -55,7 +55,7 @@ def conversation_section(report: Report, bounds: Bounds) -> Html:
     table = markup.scrolled(markup.table(headings, rows))
     first = max(len(exchanges) - bounds.exchanges, 0)
     words = (_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
-    left_out = f"The words of the first {first} are left out here. {_where(report)}"
+    left_out = f"The messages of the first {first} are left out here. {_where(report)}"
     return join(table, markup.muted_line(left_out) if first else EMPTY, *words)
 
 

@@ -1,4 +1,4 @@
-"""Small drawings of how the values of a column lie, made of boxes: no script, no picture, no outside resource.
+"""Small histograms of a column, made of boxes: no script, no picture, no outside resource.
 
 Where styles are stripped, signs of block characters inside the boxes draw the same.
 """
@@ -37,7 +37,7 @@ def _histogram(column: ColumnOverview, *, counts: bool) -> Html:
     most = max(bar.count for bar in column.bars) or 1
     boxes = (_box(bar, most, counts=counts) for bar in column.bars)
     ends = column.bars[0].label, column.bars[-1].label
-    told = f"how the values lie between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
+    told = f"histogram of the values between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
     style = (
         f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;font-size:0;"
         f"color:{_FILL};border-bottom:1px solid {markup.LINE}"

@@ -27,11 +27,11 @@ _STYLE = element(
     ),
 )
 _HELP = (
-    "What you write is tested as it is, in the sandbox; no model is asked and nothing is mended. It becomes a version "
-    "of its own, and the one before stays."
+    "What you write is tested as it is, in the sandbox; no model is asked and nothing is fixed. It becomes a new "
+    "version; the earlier one is kept."
 )
 
-_HIDDEN = "It holds characters that hide, or that change what it looks like: Function and Evidence spell them out."
+_HIDDEN = "It has characters that are invisible or change how the text looks: Function and Evidence show them escaped."
 
 
 class EditForm:
@@ -55,7 +55,7 @@ class EditForm:
             description="Re-test", button_style="primary", tooltip=_HELP, layout={"width": "auto"}
         )
         self._undo = ipywidgets.Button(
-            description="Undo", tooltip="Take back what was not tested", layout={"width": "auto"}
+            description="Undo", tooltip="Discard the edits that were not tested", layout={"width": "auto"}
         )
         self._retest.on_click(lambda _: self.retest())
         self._undo.on_click(lambda _: self.undo())

@@ -1,4 +1,4 @@
-"""*Environment*: where it was tested and where it runs, what it may use, and with which packages."""
+"""*Environment*: the sandbox of tests and calls, its limits and its packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def environment_section(report: Report, options: CallOptions | None, *, lines: i
         ("Python", escape(".".join(map(str, report.python_version or ())))),
         ("Limits", _limits(options) if options else EMPTY),
         ("Network", escape(_network(options)) if options else EMPTY),
-        ("Sees", escape(_variables(options)) if options else EMPTY),
+        ("Variables", escape(_variables(options)) if options else EMPTY),
         (
             "Packages",
             escape(

@@ -1,4 +1,4 @@
-"""*Evidence*: every test with the sentence that it checks, what held on the sample, and whether the tests can fail."""
+"""*Evidence*: every test with the sentence that it checks, the checks on the sample, and whether the tests can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of the form: for each input the control that suits its type, and one sentence where it does not hold."""
+"""The fields of the form: for each input a control for its type, and a sentence when the value is not valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Reader = Callable[[Any], "Given | None"]
 
 
 class Field:
-    """One input: its control, and what is to be said beside it.
+    """One input: its control, and the message beside it.
 
     Args:
         ipywidgets: the library.

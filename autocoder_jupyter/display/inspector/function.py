@@ -34,7 +34,7 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
         markup.row("Does", escape(report.plan.description if report.plan else "")),
         markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
         markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
-        markup.row("Wishes", markup.items(escape(wish) for wish in report.wishes)),
+        markup.row("Refined", markup.items(escape(wish) for wish in report.wishes)),
         markup.row("Changes", _changes(report)),
         markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
         markup.row(label, join(parts.evidence_line(report.evidence), parts.warnings(report.evidence, report.trace))),
@@ -42,7 +42,7 @@ def function_section(subject: Subject, *, coloured: bool = True, source: bool = 
         code,
         markup.details("What changed in the code", _changed_code(report) if source else EMPTY),
         markup.details("How to call it", how_to_call(report)),
-        markup.details("How it goes about it", parts.plan_parts(report.plan) if report.plan else EMPTY),
+        markup.details("Approach", parts.plan_parts(report.plan) if report.plan else EMPTY),
     )
 
 

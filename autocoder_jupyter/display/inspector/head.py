@@ -1,4 +1,4 @@
-"""How a result ended, in the words and colours of the card, and what it took."""
+"""The state of a result in the words and colours of the card, with its time and cost."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def head(subject: Subject) -> Html:
-    """The first line: the name, how it stands, and the facts."""
+    """The first line: name, state and facts."""
     return markup.head(subject.report.name, verdict(subject), colour(subject), facts(subject))
 
 
 def verdict(subject: Subject) -> str:
-    """How it stands, in a word or some."""
+    """The state in a few words."""
     if subject.state != "ready":
         return ENDS[subject.state]
     report = subject.report
@@ -29,7 +29,7 @@ def verdict(subject: Subject) -> str:
 
 
 def colour(subject: Subject) -> str:
-    """The colour of that."""
+    """The colour of the state."""
     return markup.WARN if subject.state == "ready" and subject.report.overspent else COLOURS[subject.state]
 
 

@@ -1,4 +1,4 @@
-"""*Second opinion*: where an independent solution differs, on which small input, what must come out there, its code."""
+"""*Second opinion*: where an independent solution differs, on which small input, the expected result, and its code."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class RunForm:
         self._running = False
         self._call: concurrent.futures.Future[None] | None = None
         self._run = _button(ipywidgets, "Run", "Run the function in its sandbox", "primary")
-        self._cancel = _button(ipywidgets, "Cancel", "Stop the call and kill its process")
+        self._cancel = _button(ipywidgets, "Cancel", "Cancel the call and kill its process")
         self._again = _button(ipywidgets, "Refresh", "Look for variables of the notebook again")
         self._status = html_widget(layout={"margin": "0 8px"})
         self._code = html_widget(layout={"flex": "none"})
@@ -117,7 +117,7 @@ class RunForm:
             code = call_code(self._report.name, self._report.declared_inputs, self._given())
             self._code.value = _framed(source_block(code))
         else:
-            self._code.value = _framed(markup.muted("When every field holds, the line that does the same stands here."))
+            self._code.value = _framed(markup.muted("When every field is valid, the code for this call is shown here."))
 
     async def _called(self, arguments: Mapping[str, Any]) -> None:
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Two sources beside each other: what is equal folds, what changed is marked within the line, by sign and colour."""
+"""A diff of two sources side by side: equal lines fold, changes are marked within the line by sign and colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source to take along: copied or put into a cell by a click where our extension listens, downloaded anywhere.
+"""Source with buttons: copy and insert where our extension is installed, download anywhere.
 
 The buttons have a label and no text, and stay hidden without the extension, which shows them and acts on them by their
 data attributes: where a host takes the buttons away and keeps their text (GitHub), nothing is left.

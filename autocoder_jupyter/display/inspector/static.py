@@ -1,7 +1,7 @@
 """The static form: all sections under one another, for saved notebooks, exports, and front ends without widgets.
 
-Its size is bounded: sections give way to shorter forms of themselves, the least needed first, and at last to a sentence
-that tells where the whole is.
+Its size is bounded: sections are replaced by shorter forms, the least important first, and at last by a sentence that
+says where the whole is.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def render_text(subject: Subject, part: Part = "all") -> str:
     lines.extend([f"  {said}"] if (said := signature(report)) else [])
     lines.extend([f"  {report.error}"] if report.error else [])
     lines.extend(f"  assumes: {assumption}" for assumption in (report.plan.assumptions if report.plan else ()))
-    lines.extend(f"  wish: {wish}" for wish in report.wishes)
+    lines.extend(f"  refined: {wish}" for wish in report.wishes)
     if report.changes and report.plan:
         lines.extend(f"  {line}" for line in changes_text(report.changes, report.plan, report.evidence.tests))
     lines.extend(f"  your tests: {line}" for line in parts.own_lines(report.evidence))

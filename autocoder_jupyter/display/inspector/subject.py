@@ -1,4 +1,4 @@
-"""What an inspector is given: the report, and what only the notebook knows of the result."""
+"""What an inspector shows: the report, and what only the notebook knows of the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def share(self) -> Share:
-        """How much of the data the model was allowed to see; the least where nobody knows."""
+        """How much of the data the model was allowed to see; "schema" where it was not recorded."""
         share = self.sent.get("share")
         return "rows" if share == "rows" else "stats" if share == "stats" else "schema"
 
@@ -62,7 +62,7 @@ class Variable:
 
 
 class Editor(Protocol):
-    """The way of what a person writes to its test."""
+    """Tests what a person writes."""
 
     def sources(self) -> tuple[str, str]:
         """Code and tests, as they are on disk now."""
@@ -78,7 +78,7 @@ class Editor(Protocol):
 
 
 class VersionManager(Protocol):
-    """The versions of a name, as a person sees and steers them. Each but `rows` may raise an AutocodeError."""
+    """The versions of a name, as a person manages them. Each method but `rows` may raise an AutocodeError."""
 
     def rows(self) -> Sequence[tuple[str, ...]]:
         """The versions, oldest first; the first cell of each is its number."""
@@ -89,19 +89,19 @@ class VersionManager(Protocol):
         ...
 
     def restore(self, word: str) -> str:
-        """Let a version count again; gives a sentence about it."""
+        """Make a version current again; returns a sentence about it."""
         ...
 
     def pin(self, word: str = "") -> str:
-        """Hold on to a version; gives a sentence about it."""
+        """Keep a version current; returns a sentence about it."""
         ...
 
     def unpin(self) -> str:
-        """Let go of it; gives a sentence about it."""
+        """Unpin it; returns a sentence about it."""
         ...
 
     def remove(self, word: str) -> str:
-        """Remove a version from disk; gives a sentence about it."""
+        """Remove a version from disk; returns a sentence about it."""
         ...
 
     def difference(self, before: str, after: str) -> Html:
@@ -110,7 +110,7 @@ class VersionManager(Protocol):
 
 
 class Caller(Protocol):
-    """The way from the form to the function. Nothing but `call` may take long."""
+    """Connects the form to the function. Only `call` may take long."""
 
     def variables(self, spec: InputSpec) -> Sequence[Variable]:
         """The variables of the notebook that have the type of an input."""

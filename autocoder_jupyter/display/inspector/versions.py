@@ -1,4 +1,4 @@
-"""*Versions*: what there is of a name, which version counts, and what changed between two of them."""
+"""*Versions*: the versions of a name, which one is current, and what changed between two of them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,24 @@ class VersionsPage:
             ipywidgets.Dropdown(
                 description=words, tooltip=tooltip, style={"description_width": "initial"}, layout={"width": "11em"}
             )
-            for words, tooltip in (("Version", "What the buttons are about"), ("with", "What it is compared with"))
+            for words, tooltip in (
+                ("Version", "The version that the buttons act on"),
+                ("with", "The version to compare with"),
+            )
         )
         buttons = (
-            ("Restore", "It counts again, and the name is bound to it", lambda: version_manager.restore(self._chosen)),
-            ("Pin", "Hold on to it, whatever the request says", lambda: version_manager.pin(self._chosen)),
-            ("Let go", "The cell says again which version counts", version_manager.unpin),
-            ("Remove", "From disk", lambda: version_manager.remove(self._chosen)),
+            (
+                "Restore",
+                "Make this version current and bind the name to it",
+                lambda: version_manager.restore(self._chosen),
+            ),
+            ("Pin", "Keep this version current even if the request changes", lambda: version_manager.pin(self._chosen)),
+            ("Unpin", "The request decides again which version is current", version_manager.unpin),
+            ("Remove", "Delete it from disk", lambda: version_manager.remove(self._chosen)),
         )
         made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
         compare = ipywidgets.Button(
-            description="Compare", tooltip="Request, assumptions, code", layout={"width": "auto"}
+            description="Compare", tooltip="Compare request, assumptions and code", layout={"width": "auto"}
         )
         compare.on_click(lambda _: self._tell(self._difference))
         rows = (
@@ -55,7 +62,7 @@ class VersionsPage:
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at what there is now."""
+        """Read the versions again."""
         numbers = [row[0] for row in self._version_manager.rows()]
         self._table.value = element("div", self._version_manager.table(), style=f"{markup.FONT};overflow-x:auto")
         for dropdown, place in ((self._version, -1), (self._other, -2)):
@@ -77,7 +84,7 @@ class VersionsPage:
         return button
 
     def _tell(self, act: Callable[[], Html]) -> None:
-        """Do it, and say what became of it."""
+        """Do it, and show the outcome."""
         try:
             said = act()
         except AutocodeError as error:

@@ -193,7 +193,7 @@ def test_every_exchange_has_its_cost_and_its_words(read: Any) -> None:
 
 def test_a_saved_conversation_is_cut_and_says_where_the_whole_is(read: Any) -> None:
     page = read(conversation_section(MENDED, Bounds(message=4, exchanges=1))).text
-    assert "You plan." not in page and "the words of the first 1" in page.lower()
+    assert "You plan." not in page and "the messages of the first 1" in page.lower()
     assert "4 more characters" in page and "growth.conversation_history" in page and "growth/r1/journal.jsonl" in page
 
 
