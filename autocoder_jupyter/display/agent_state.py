@@ -49,7 +49,7 @@ class AgentState:
         return replace(self, under_way=(*self.under_way, (event.call, use)))
 
     def ended(self, event: ToolEnded) -> AgentState:
-        """A call of it has ended; one that nobody heard begin is not counted."""
+        """A call has ended; one without a start event is not counted."""
         use = dict(self.under_way).get(event.call)
         if use is None:
             return self
@@ -63,7 +63,7 @@ class AgentState:
         return self._with(suite_changed=event.tests)
 
     def stopped(self) -> AgentState:
-        """Nothing goes on any more; calls without an end were cancelled."""
+        """The run has ended; calls without an end were cancelled."""
         cancelled = (use.model_copy(update={"outcome": "cancelled"}) for _, use in self.under_way)
         return replace(self._with(calls=(*self.trace.calls, *cancelled)), under_way=())
 

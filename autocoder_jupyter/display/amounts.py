@@ -21,7 +21,7 @@ def counted(count: int, what: str) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """`$0.031`, or that nobody knows."""
+    """`$0.031`, or `cost unknown`."""
     if cost is None:
         return "cost unknown"
     return f"${cost:.3f}" if cost < 1 else f"${cost:.2f}"
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def so_far(seconds: float) -> str:
-    """`12 s`, `3 min 20 s`, `1 h 2 min`: whole seconds, for what goes on."""
+    """`12 s`, `3 min 20 s`, `1 h 2 min`: whole seconds, for what still runs."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

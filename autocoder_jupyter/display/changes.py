@@ -49,7 +49,7 @@ def _line_html(sign: str, words: str) -> Html:
 
 
 def changes_text(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Iterator[str]:
-    """The same in words, a line each."""
+    """The same as text, a line each."""
     for kind, lines in change_lines(changes, plan, tests).items():
         for sign, words in lines[:MOST]:
             yield f"{kind.casefold()}: {sign} {words}"

@@ -58,7 +58,7 @@ class Controls:
         self._cancel.add_class("autocode-cancel")  # our lab extension has one in the card's head
         self._approve = _button(ipywidgets, "Approve", "success", job.approve)
         self._decline = _button(ipywidgets, "Decline", "", job.decline)
-        # One below the other: none moves, and nothing else does, when two of them appear.
+        # One below the other, so that nothing moves when two of them appear.
         self._buttons = ipywidgets.VBox((self._cancel,), layout={"margin": "0 0 0 10px"})
         self._box = ipywidgets.HBox(
             (self._live, self._buttons),

@@ -28,7 +28,7 @@ VARIABLES = ";".join(
     f"--{short}:var(--jp-mirror-editor-{editor}-color,{colour})"
     for short, editor, colour in dict.fromkeys(_COLOURS.values())
 )
-"""The colours by their short names, as a style of what holds the source; so a saved notebook holds them once."""
+"""The colours as CSS variables with short names, set once on the element around the source."""
 
 
 def python(source: str) -> Html:

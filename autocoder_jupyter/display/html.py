@@ -53,7 +53,7 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def join(*parts: Html, between: str = "") -> Html:
-    """Parts one after the other; `between` is text that stands between two of them."""
+    """The parts in order, with the text `between` after each but the last."""
     return Html(escape(between).join(parts))
 
 

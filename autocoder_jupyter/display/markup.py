@@ -46,7 +46,7 @@ def line(*entries: str) -> str:
 
 
 def lines(entries: Iterable[str]) -> str:
-    """Lines for a terminal; what an entry holds beyond its first line is indented, so it begins no line of ours."""
+    """Lines for a terminal. Further lines of an entry are indented, so that they cannot look like lines of ours."""
     return "\n".join(plain(entry).replace("\n", "\n      ") for entry in entries)
 
 

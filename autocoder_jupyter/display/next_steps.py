@@ -20,7 +20,7 @@ def next_steps_html(state: CardState) -> Html:
 
 
 def next_steps_line(state: CardState) -> str:
-    """The same in words; "" while it runs."""
+    """The same as text; "" while it runs."""
     steps = ", ".join(f"{typed} {does}" for typed, does in _steps(state))
     return f"next: {steps}" if steps else ""
 

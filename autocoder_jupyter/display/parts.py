@@ -85,7 +85,7 @@ def evidence_line(evidence: Evidence) -> Html:
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """`evidence_line` in words."""
+    """`evidence_line` as text."""
     return ", ".join(held(evidence))
 
 
@@ -119,7 +119,7 @@ def warnings(evidence: Evidence, trace: Trace | None = None) -> Html:
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """The same in words."""
+    """The same as text."""
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent after a failure: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:
@@ -182,12 +182,12 @@ def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> Html:
 
 
 def own(evidence: Evidence | None, *, in_full: bool = False) -> Html:
-    """What the person demands, and whether it holds: "" when that is nothing. `in_full` is not to be saved."""
+    """The person's own tests and their outcomes; empty without any. With `in_full`, values of the data may be shown."""
     return _conditions(evidence.acceptance, in_full=in_full) if evidence else EMPTY
 
 
 def own_lines(evidence: Evidence) -> Iterator[str]:
-    """The same in words."""
+    """The same as text."""
     for outcome in evidence.acceptance:
         mark, said = "✓" if outcome.passed else "✗", markup.clipped(outcome.message)
         yield f"{mark} {markup.clipped(outcome.name)}  {said}".rstrip()

@@ -28,10 +28,10 @@ def status_line(state: Shown) -> str:
 
 
 def title(state: Shown) -> str:
-    """How it stands, in a word or some."""
+    """The state in a few words."""
     return code_card.title(state) if isinstance(state, CodeState) else card.title(state)
 
 
 def strip_html(state: Shown) -> Html:
-    """What goes on at this moment, for below the card."""
+    """The live part below the card."""
     return code_strip.render_html(state) if isinstance(state, CodeState) else pane.render_html(state)

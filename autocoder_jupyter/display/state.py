@@ -97,7 +97,7 @@ class CardState(RunState[Event]):
         is_new_request: whether it is written from scratch although there is a version that could be refined.
         has_before: whether the name had a good function before this run.
         outputs: the first rows of the function's outputs on the sample; None until it ran.
-        backend: who writes it, where that is not the usual one; else "".
+        backend: its name where it is not the default; else "".
         agent: what an agent that writes on its own has done; None where none does.
         packages: distributions in the sandbox beside those that are always there.
         sandbox: where code runs, and by what it is held, in one line; "" until that is known.

@@ -110,7 +110,7 @@ def _asked(call: ToolUse) -> Html:
 
 
 def call_line(call: ToolUse) -> str:
-    """The same in words: `⊘ denied  Bash curl https://…  network is not reached`."""
+    """The same as text: `⊘ denied  Bash curl https://…  network is not reached`."""
     said = f"{MARKS[call.outcome][0]} {call.outcome}", f"{call.tool} {argument(call)}", judged(call), _took(call)
     return markup.line("  ".join(filter(None, said)))
 

@@ -92,7 +92,7 @@ class WaitLine:
 
 
 def words(awaited: Awaited, now: float) -> str:
-    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; in place of the last two what stands in the way."""
+    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; the last two are replaced by an obstacle."""
     obstacle = awaited.obstacle()
     what = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
     return markup.line(awaited.name, so_far(now - awaited.since), *what)

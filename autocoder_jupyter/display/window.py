@@ -29,7 +29,7 @@ _STYLE = element(
     escape(
         "@keyframes autocode-beat{0%,100%{opacity:1}50%{opacity:.3}}"
         "@media (prefers-reduced-motion:reduce){.autocode-beat{animation:none !important}}"
-        # JupyterLab's cells take no part in keeping what a person reads in its place when something above it grows.
+        # JupyterLab turns scroll anchoring off for its cells; on, the page does not jump when something above grows.
         ".jp-Notebook:has(.autocode-live) .jp-Cell{overflow-anchor:auto !important}"
     ),
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_ARGUMENT = 400
-"""Characters of one argument that the person who decides about a call is shown."""
+"""Characters of an argument that are shown to the person who approves a call."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return earlier.result.history
 
     def _record(self, result: AgentResult) -> None:
-        """Write down how the conversation stands, where a run is recorded at all."""
+        """Save the state of the conversation, if the run is recorded."""
         if not result.run_id:
             return
         record = CodeRecord(
@@ -206,7 +206,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
-        """The call that waits for consent, in words; None when nothing waits."""
+        """The call that waits for approval, as text; None when none waits."""
         question = self._question
         if question is None or not question.is_open:
             return None
@@ -257,7 +257,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call for the person who decides about it: as they are, only long ones shortened."""
+    """The arguments of a call for the person who approves it: unmasked, long ones shortened."""
     return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
 
 

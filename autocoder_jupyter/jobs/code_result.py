@@ -116,7 +116,7 @@ class CodeModeResult(Waited[Answered]):
 
     @property
     def history(self) -> tuple[dict[str, str], ...]:
-        """The whole conversation, as messages: what `--continue` goes on with."""
+        """The whole conversation as messages; `--continue` starts from it."""
         return self.result.history
 
     @property

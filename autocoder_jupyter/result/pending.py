@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.events import EndState
 from autocoder_jupyter.types import Report
 
 State = Literal["running", "waiting for approval", "waiting for answers"] | EndState
-"""Where a generation stands."""
+"""The state of a generation."""
 
 
 @dataclass(frozen=True)

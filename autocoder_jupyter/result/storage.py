@@ -87,7 +87,7 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
 
 
 def without_strange_packages(report: Report) -> tuple[Report, tuple[str, ...]]:
-    """A stranger's report, and the packages that nobody agreed to: while there are any, it is not called."""
+    """An untrusted report, and its packages that were not approved: while there are any, it is not called."""
     if _strange(report.pins):  # the versions of what is well known are then found anew
         report = report.model_copy(update={"lock": ()})
     return report, (*_strange(report.detected_packages), *report.detected_system_packages)

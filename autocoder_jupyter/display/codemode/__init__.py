@@ -1,1 +1,1 @@
-"""The card of a run of code mode: what its code does while it runs, and what came of it."""
+"""The card of a run of code mode: its code and calls while it runs, and the answer."""

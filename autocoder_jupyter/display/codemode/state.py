@@ -68,7 +68,7 @@ class CodeState(RunState[Event]):
         fault: why the model says nothing yet, after a call that failed and is tried again.
         exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
         summary: the final answer.
-        value: what the last block gave, in little; None when that is nothing.
+        value: the first rows or characters of what the last block returned; None when it returned nothing.
         charts: as the code gave them, as text; `charts` draws them.
     """
 
@@ -112,7 +112,7 @@ class CodeState(RunState[Event]):
 
     @property
     def approval(self) -> tuple[str, ...]:
-        """The same in words."""
+        """The same as text."""
         return tuple(call.words for call in self.waiting)
 
     @property

@@ -1,4 +1,4 @@
-"""*Data*: what was sent to the model, exactly; the schemas that came of it; and what the samples look like."""
+"""*Data*: the exact text that was sent to the model, the schemas of the samples, and a profile of each sample."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARES = {
 }
 
 SCHEMA_CHARACTERS = 6_000
-"""So much of a schema stands in the static form."""
+"""Characters of a schema in the static form."""
 
 
 def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> Html:
@@ -75,7 +75,7 @@ def _facts(subject: Subject, text: str) -> Html:
 
 
 def _requests(subject: Subject) -> str:
-    """How often something went out, and where all of it stands; a replayed run sends nothing."""
+    """The number of requests to the model, and the file with all of them; a replayed run sends nothing."""
     report = subject.report
     exchanges = report.conversation_history
     if exchanges and all(exchange.replayed for exchange in exchanges):

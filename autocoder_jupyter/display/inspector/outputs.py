@@ -59,7 +59,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> Html:
-    """A picture, as wide as there is room for, with links that save it; of one that a page draws, what it holds.
+    """A picture at most as wide as the page, with links to save it; a sentence for a figure that a page draws.
 
     Args:
         figure: what came out.

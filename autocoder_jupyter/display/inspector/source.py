@@ -66,5 +66,5 @@ def download(filename: str, content: bytes, media_type: str, words: str = "") ->
 
 
 def data_address(content: bytes, media_type: str) -> str:
-    """An address that holds what it points at."""
+    """A `data:` address with the content in it."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

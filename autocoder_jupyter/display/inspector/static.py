@@ -109,7 +109,7 @@ def _evidence_first(subject: Subject) -> Html:
 
 
 def render_text(subject: Subject, part: Part = "all") -> str:
-    """The same in words."""
+    """The same as text."""
     report = subject.report
     if part == "code":
         return markup.plain(code_of(report))

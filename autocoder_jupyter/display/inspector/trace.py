@@ -59,7 +59,7 @@ def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None)
 
 
 def trace_lines(report: Report) -> Iterator[str]:
-    """The same in words, without what the agent was told."""
+    """The same as text, without the results of the calls."""
     if report.trace is None:
         return
     yield from _summary(report.trace)
