@@ -32,7 +32,7 @@ class Function:
         shapes: what each frame looked like when the function was built, for noticing drift.
         root: the `.autocode` folder; `File` and `Dir` outputs go below it.
         contracts: schemas that its inputs and outputs must satisfy; the person's own code.
-        caution: what whoever calls it should know, in a sentence; each call warns of it.
+        caution: a sentence of which each call warns; "" for none.
         unchecked: the contracts that only its notebook has, in a sentence; likewise.
     """
 

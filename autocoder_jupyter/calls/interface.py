@@ -23,7 +23,7 @@ class Interface:
     Args:
         description: what it does.
         inputs: its arguments, in order.
-        outputs: what it returns, in order; none while nobody knows.
+        outputs: what it returns, in order; empty while they are unknown.
         sampled: names of inputs that have a sample, which is their default.
     """
 

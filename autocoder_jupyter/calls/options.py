@@ -27,7 +27,7 @@ class CallOptions:
         sandbox: which sandbox.
         sandbox_minimum: what it must hold at least; in a weaker one no call is made.
         image_config: for Docker.
-        withheld: packages that a stranger's file wants and nobody agreed to; while there are any, no call is made.
+        withheld: packages of an untrusted file that the user has not agreed to; while there are any, no call is made.
         worker_seconds: the time limit that workers are started with, so that calls share them whatever their timeout.
     """
 

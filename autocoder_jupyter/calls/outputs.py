@@ -133,7 +133,7 @@ def _moved(source: Path, place: Path, name: str) -> Path:
 
 
 def _fresh_folder(files: Folder, home: str) -> Path:
-    """A new numbered folder. No part of its path is a link, because `.autocode` may come from somebody else."""
+    """A new numbered folder. No part of its path is a link, because `.autocode` is not trusted."""
     taken = [int(name) for name in files.names(home) if name.isdecimal() and len(name) < 10]
     number = 1 + max(taken, default=0)
     while True:

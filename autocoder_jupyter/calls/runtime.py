@@ -29,7 +29,7 @@ class Runtime:
     _environments: dict[EnvironmentSpec, Environment] = field(default_factory=dict)
 
     def environment(self, spec: EnvironmentSpec, token: CancellationToken | None = None) -> Environment:
-        """Build it, or find it. A warm call asks nobody. `stop` ends the build."""
+        """Build it, or find it. A call in a known environment asks no index. `token` cancels the build."""
         known = self._environments.get(spec)
         if known is None:
             known = self._environments[spec] = self.sandbox.build(spec, token=token)

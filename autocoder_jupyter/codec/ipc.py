@@ -2,7 +2,7 @@
 
 Arrays of one length make one stream. Nothing is copied on the way out: Arrow hands its buffers to `_Pieces` as they
 are. On the way in numpy views point into the received bytes, which is why those must be private to the reader, and
-why a stream from a stranger must not have two arrays that share bytes: writing to one would change the other, and if
+why an untrusted stream must not have two arrays that share bytes: writing to one would change the other, and if
 that other held the offsets of a text column, pandas would read outside of it.
 """
 
@@ -163,7 +163,7 @@ class ArrowReader:
             size: in bytes.
 
         Raises:
-            Corrupt: a stranger would make much of nothing.
+            Corrupt: too much memory would be made from few received bytes.
         """
         self._weightless -= size
         if self._weightless < 0 and not self.trusted:

@@ -70,7 +70,7 @@ def remark(text: str) -> None:
 
 @contextmanager
 def print_obstacles(wait: Wait) -> Iterator[Callable[[], None]]:
-    """Say, once each, what only a person can take out of the way: whoever waits would wait for ever."""
+    """Print each obstacle that only a person can remove, once; without it the wait would not end."""
     told = {""}
 
     def look() -> None:

@@ -88,7 +88,7 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None, abo
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the background loop and wait for it, also where the caller's own loop is running.
 
-    Whatever ends the waiting, such as an interrupt, cancels the coroutine: nobody else holds it.
+    Whatever ends the waiting, such as an interrupt, cancels the coroutine: it has no other owner.
     """
     about = Wait()
     with about.of_work_begun_here():

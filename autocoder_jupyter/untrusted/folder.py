@@ -1,6 +1,6 @@
 """Files in an untrusted folder: no link is followed, and only plain files are read or written.
 
-A repository that somebody cloned brings its `.autocode` along, and git keeps links. A journal that is a link to a
+A cloned repository brings its `.autocode` along, and git keeps links. A journal that is a link to a
 shell's start file must not be appended to, one that is a link to a device or a FIFO must not be read. So a path is
 walked a folder at a time from a root that the person chose, each step relative to the open folder before it: nobody
 can put a link into its way in between. Where the system cannot open relative to a folder, each step is looked at first.

@@ -35,7 +35,7 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
 
 
 def bounded(parsed: Any, *, values: int = VALUES) -> Any:
-    """The same, when it is not nested deeper than `LEVELS` and holds no more values; whoever walks it may recurse.
+    """The same, when it is not nested deeper than `LEVELS` and holds no more values: it can be walked by recursion.
 
     Raises:
         ValueError: it is, or does.

@@ -1,4 +1,4 @@
-"""Find a Docker engine, or Podman's compatible service, and say in words why there is none.
+"""Find a Docker engine, or Podman's compatible service; the error says why there is none.
 
 The order is that of Docker's own command line, then the usual places: `DOCKER_HOST`, the current context, and where the
 programs that bring an engine listen (`products`). What a person chose by variable or context is final: when it does not
@@ -109,7 +109,7 @@ def connect(candidate: Candidate) -> Engine:
     """Ask the engine at one address for its properties.
 
     Raises:
-        SandboxUnavailable: with the reason in words.
+        SandboxUnavailable: with the reason.
     """
     from docker import APIClient
     from docker.errors import DockerException

@@ -187,7 +187,7 @@ def push(
 
 @contextmanager
 def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
-    """Let go of the client's long answer when the stop is asked for; an engine ends the work that nobody listens to.
+    """Close the client's connection when the build is cancelled; the engine then ends the work.
 
     Raises:
         Cancelled: it was.

@@ -2,7 +2,7 @@
 
 On Linux that is Docker itself, Docker Desktop, Rancher Desktop, Colima, Lima and Podman; on macOS OrbStack too; on
 Windows those with a named pipe; in WSL also Docker Desktop of Windows. Only names of files are looked at, so the search
-takes a millisecond; that somebody listens is known when a connection was made.
+takes a millisecond; only a connection shows whether an engine listens.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Machine:
         return {"darwin": _on_macos, "win32": _on_windows}.get(self.system, _on_linux)(self)
 
     def addresses(self) -> Iterable[tuple[Product, str]]:
-        """Where somebody may listen now: each socket and pipe that is there."""
+        """The addresses at which an engine may listen now: each socket and pipe that exists."""
         pipes = self.pipes() if self.system == "win32" else ()
         for product in self.products:
             for url in product.addresses:
@@ -322,7 +322,7 @@ def _is_socket(path: Path) -> bool:
 
 
 def _answers(url: str) -> bool:
-    """Whether a connection can be made; a pipe is there only while somebody listens."""
+    """Whether a connection can be made; a pipe exists only while its server listens."""
     if url.startswith("npipe:"):
         return True
     with socket.socket(socket.AF_UNIX) as knock:

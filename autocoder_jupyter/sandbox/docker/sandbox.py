@@ -84,7 +84,7 @@ class DockerSandbox:
             machine = f"{base.platform}/{base.image.id}"
             key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
-            mark_used(layers.use_file(key))  # before it is looked for, so that nobody removes it in between
+            mark_used(layers.use_file(key))  # before it is looked for, so that no cleanup removes it in between
             if not _present(engine, name):
                 with exclusive(layers.lock_file(key), token.raise_if_cancelled):
                     if not _present(engine, name):
@@ -131,7 +131,7 @@ class DockerSandbox:
         return start_within(start, limits)
 
     def affords_spare(self) -> bool:
-        """Where the engine is on this machine and memory is not short; how it is elsewhere nobody knows from here."""
+        """Only if the engine is on this machine, whose memory is known, and memory is not short."""
         from autocoder_jupyter.sandbox.host.memory import enough_for_spare
 
         try:

@@ -160,7 +160,7 @@ def _clear_environment(folder: Path, before: float) -> None:
     with lock_if_unused(use) as unused:
         if not unused:
             return
-        # Whoever builds marks it as used first, so nobody holds the lock of a build, or waits for it, either.
+        # A build marks its environment as used first, so no process holds the lock of a build, or waits for it, either.
         gone = [*folder.parent.glob(f"{folder.name}{LEFT_OVER}*")]
         if folder.exists():
             gone.append(Path(tempfile.mkdtemp(prefix=f"{folder.name}{LEFT_OVER}", dir=folder.parent)))

@@ -193,7 +193,7 @@ def _addresses(file: Path) -> list[Address]:
 
 
 def _uv_table(file: Path) -> dict[str, Any]:
-    """The settings for uv in a file that may be a stranger's."""
+    """The settings for uv in a file that is not trusted."""
     try:
         settings: Any = plain_toml.parse(Folder(file.parent).read_text(file.name, FILE_BYTES))
     except (OSError, ValueError):

@@ -3,7 +3,7 @@
     pandas==3.1.1 --hash=sha256:0a1b… --hash=sha256:2c3d…
 
 All files of a version are named, so a lock holds for every platform; uv takes the wheel that fits and refuses another
-content. A lock may come from a stranger, so a line holds nothing but this.
+content. A lock may be untrusted, so a line holds nothing but this.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`pylock.toml` (PEP 751) as lines of a lock: exact versions with the hashes of their wheels, and nothing else of it.
 
-The file may be a stranger's. Its addresses are not used: wheels come from the index that is set here, and must have the
+The file is not trusted. Its addresses are not used: wheels come from the index that is set here, and must have the
 hashes that the file names. Whatever is no wheel (a source archive, a folder, a repository) is refused by name.
 """
 

@@ -29,7 +29,7 @@ def mark_used(file: Path) -> None:
 
 @contextmanager
 def lock_if_unused(file: Path) -> Iterator[bool]:
-    """Whether no living process uses what `file` stands for; if so nobody can begin to before this ends."""
+    """Whether no living process uses what `file` stands for. If so, none can start to use it until this ends."""
     if not file_locks.SUPPORTED:
         yield False
         return
@@ -41,7 +41,7 @@ def lock_if_unused(file: Path) -> Iterator[bool]:
 
 
 def _is_held(file: Path) -> bool:
-    """Whether this process uses it; a file that somebody removed, with its whole cache, does not count any more."""
+    """Whether this process uses it. A file that was removed, with the whole cache, does not count any more."""
     descriptor = _held.get(str(file))
     if descriptor is None or os.fstat(descriptor).st_nlink:
         return descriptor is not None

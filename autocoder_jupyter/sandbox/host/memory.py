@@ -37,7 +37,7 @@ def enough_for_spare() -> bool:
 def start_within(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
     """Start a worker. When it fails because of too little memory, the error says so.
 
-    What a worker needs hangs on the libraries of its environment, so nothing is guessed: after a failure that may be
+    What a worker needs depends on the libraries of its environment, so it is measured: after a failure that may be
     the memory's, workers with more are started until one runs a program.
 
     Args:

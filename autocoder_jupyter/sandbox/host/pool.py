@@ -56,7 +56,7 @@ class Pool:
         idle_seconds: how long an idle worker is kept.
         most_idle: how many idle workers are kept, besides the spare; the one idle longest goes first.
         spare_seconds: how long the spare is kept.
-        quiet_seconds: how long nobody must be at work before one is started, unless a worker has died.
+        quiet_seconds: how long all workers must be idle before one is started, unless a worker has died.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Process(Protocol):
     def kill(self) -> None:
         """End the whole tree at once and release what the sandbox holds for it. Idempotent, from any thread.
 
-        It does not close the three streams; the channel does, when nobody reads them any more.
+        It does not close the three streams; the channel does, when they are not read any more.
         """
         ...
 

@@ -13,21 +13,21 @@ from typing import Generic, TypeVar
 Kind = TypeVar("Kind")
 
 QUIET_SECONDS = 1.0
-"""How long nobody is at work before a spare is started, so that it takes no processor from programs."""
+"""Seconds for which all workers must be idle before a spare is started, so that it takes no processor from programs."""
 
 
 @dataclass(frozen=True)
-class _Wish(Generic[Kind]):
+class _Wanted(Generic[Kind]):
     kind: Kind
     at_once: bool
 
 
 class Spares(Generic[Kind]):
-    """Starts a spare when one is wanted; of several wishes the last one counts.
+    """Starts a spare when one is wanted; of several requests the last one counts.
 
     Args:
         start: starts a spare of a kind and waits until it is there, unless there is one; never raises.
-        quiet_seconds: how long nobody must be at work before.
+        quiet_seconds: how long all workers must be idle before.
     """
 
     def __init__(self, start: Callable[[Kind], None], quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -36,13 +36,13 @@ class Spares(Generic[Kind]):
         self._changed = threading.Condition()
         self._working = 0
         self._quiet_since = -math.inf
-        self._wish: _Wish[Kind] | None = None
+        self._wanted: _Wanted[Kind] | None = None
         self._granting = False
         self._closed = False
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """While somebody is at work."""
+        """Marks, as a context, that a worker is in use."""
         with self._changed:
             self._working += 1
         try:
@@ -58,12 +58,12 @@ class Spares(Generic[Kind]):
 
         Args:
             kind: of worker.
-            at_once: whether it is urgent, so that it is started while others are at work.
+            at_once: whether it is urgent, so that it is started while other workers are in use.
         """
         with self._changed:
-            if self._closed or (self._wish == _Wish(kind, True)):
+            if self._closed or (self._wanted == _Wanted(kind, True)):
                 return
-            self._wish = _Wish(kind, at_once)
+            self._wanted = _Wanted(kind, at_once)
             self._changed.notify_all()
             if not self._granting:
                 with suppress(RuntimeError):  # no thread starts any more when the process ends
@@ -74,21 +74,21 @@ class Spares(Generic[Kind]):
         """Start no more spares."""
         with self._changed:
             self._closed = True
-            self._wish = None
+            self._wanted = None
             self._changed.notify_all()
 
     def _grant(self) -> None:
-        """Start one after the other, until there is no wish."""
+        """Start one after the other, until none is wanted."""
         while True:
             with self._changed:
-                while self._wish and not self._wish.at_once and (left := self._until_quiet()) > 0:
+                while self._wanted and not self._wanted.at_once and (left := self._until_quiet()) > 0:
                     self._changed.wait(None if math.isinf(left) else left)
-                wish, self._wish = self._wish, None
-                if wish is None:
+                wanted, self._wanted = self._wanted, None
+                if wanted is None:
                     self._granting = False
                     return
-            self._start(wish.kind)
+            self._start(wanted.kind)
 
     def _until_quiet(self) -> float:
-        """Seconds until nobody has been at work for long enough, as it looks now."""
+        """Seconds until all workers have been idle for long enough, if none is used meanwhile."""
         return math.inf if self._working else self._quiet_since + self._quiet_seconds - time.monotonic()

@@ -55,7 +55,7 @@ class ControlGroup:
         _remove_abandoned(self.path.parent)
         self.path.mkdir()
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        file_locks.try_exclusive(self._lock)  # nobody else knows of it yet
+        file_locks.try_exclusive(self._lock)  # no other process knows it yet
         self._write("memory.max", memory)
         self._write("memory.oom.group", 1)
         self._write("pids.max", processes)

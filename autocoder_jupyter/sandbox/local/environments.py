@@ -1,6 +1,6 @@
 """Environments as virtual environments on this machine's disk: one per key, shared by all notebooks.
 
-Each is built beside its place and renamed into it, so nobody ever sees half of one; a lock file keeps two kernels from
+Each is built beside its place and renamed into it, so half of one is never visible; a lock file keeps two kernels from
 building the same. uv links files from its cache, so an environment costs little time and disk.
 """
 
@@ -68,7 +68,7 @@ def build(
     key = environment_key(spec.python_version, below, packages, index=index_identity())
     folder = cache_folder() / "environments" / key
     environment = Environment(key, str(folder), packages, spec.python_version)
-    use(environment)  # before it is looked for, so that nobody removes it in between
+    use(environment)  # before it is looked for, so that no cleanup removes it in between
     if _is_whole(environment):
         return _dated(environment)
     with exclusive(folder.with_suffix(".lock"), token.raise_if_cancelled):
@@ -87,7 +87,7 @@ def build(
 
 
 def examine(environment: Environment, *, token: CancellationToken | None = None) -> str:
-    """What is wrong with an environment whose programs fail, in words; "" when it is whole.
+    """What is wrong with an environment whose programs fail, as a sentence; "" when it is complete.
 
     What is damaged is built anew by the next `build`, from packages that uv fetches anew where its own are damaged too.
     """

@@ -17,7 +17,7 @@ _TURNS = 2
 
 @dataclass
 class _Place:
-    """Where a loading process is or will be; whoever starts it holds the lock."""
+    """The place of a loading process, which may not be started yet; the thread that starts it holds the lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     process: LoadingProcess | None = None

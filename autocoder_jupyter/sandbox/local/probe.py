@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.programs.confinement_trial import MUST_WORK, SEEN
 from autocoder_jupyter.sandbox.protocol import Probe
 
 _LONGEST_SOCKET = 107
-"""Bytes of a path that a socket can have; nobody can connect to a longer one."""
+"""Bytes of the longest path of a socket to which a program can connect."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ _SECURITY_MODULES = Path("/sys/kernel/security/lsm")
 
 
 def _advice(tier: Tier | None) -> str:
-    """What whoever runs this machine could change so that more holds; "" where nothing is known to help."""
+    """What the administrator of this machine could change for a stronger tier; "" where nothing is known to help."""
     if tier is None:
         as_user = "a user other than root can be held by namespaces alone" if os.geteuid() == 0 else ""
         advice = (_advice_on_landlock(), as_user or _advice_on_namespaces())

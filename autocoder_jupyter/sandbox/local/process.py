@@ -39,7 +39,7 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
     Args:
         module: of `sandbox`; its `main` takes the descriptors.
         descriptors: it inherits them.
-        output: `subprocess.PIPE`, or `subprocess.DEVNULL` where nobody reads what it says.
+        output: `subprocess.PIPE`, or `subprocess.DEVNULL` where its output is not read.
     """
     import_path = str(Path(errors.__file__).parent.parent)
     return subprocess.Popen(

@@ -77,7 +77,7 @@ def kill_tree(root: int) -> None:
 
 
 def reap_orphans(keep: int, others: Collection[int] = ()) -> None:
-    """Collect dead children of this process except `keep` and `others`, which somebody else waits for."""
+    """Reap dead children of this process, except `keep` and `others`, which are reaped elsewhere."""
     for pid in children(os.getpid()):
         if pid != keep and pid not in others and is_zombie(pid):
             try:

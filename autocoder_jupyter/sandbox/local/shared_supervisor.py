@@ -290,7 +290,7 @@ class _Supervision:
             pid, status = os.waitpid(cleaner, os.WNOHANG)
             if pid:
                 del self._cleaners[cleaner]
-                if status == 0:  # what cannot be emptied is given to nobody else
+                if status == 0:  # a folder that cannot be emptied is not used again
                     self._free.append(folder)
 
     def _kill_strays(self) -> list[int]:

@@ -7,7 +7,7 @@ however it comes, ends the whole tree. The kernel runs `main` in an isolated int
 - descriptor `lifeline` brings the policy as one line of JSON, then a byte whenever the worker gets a request or is done
   with it; its end means: kill everything;
 - descriptor `report` takes one line of JSON, the `Ending`;
-- descriptor `lock` holds the lock on the worker's folder, which says that somebody needs it.
+- descriptor `lock` holds the lock on the worker's folder, which marks the folder as in use.
 
 A parent-death signal would not do in place of the lifeline: Linux sends it when the *thread* that started the process
 ends, and sandboxes are started from short-lived threads.
@@ -140,7 +140,7 @@ def release_streams() -> None:
 
 
 def _watch(worker: Held, policy: Policy, lifeline: int, parent: int) -> Ending:
-    """Wait until the worker ends by itself, breaks a limit, or nobody needs it any more."""
+    """Wait until the worker ends by itself, exceeds a limit, or is not needed any more."""
     ended = os.pidfd_open(worker.pid)
     bounds = Bounds(None if policy.group else policy.memory, policy.disk, policy.folder)
     throttle = Throttle(worker.pid, policy.share_of_core)

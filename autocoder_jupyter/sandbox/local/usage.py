@@ -136,7 +136,7 @@ def _descriptors(process: str) -> list[Path]:
 
 
 def _sent(socket: Path) -> int:
-    """How many descriptors wait in a socket until somebody takes them."""
+    """The number of descriptors that wait in a socket to be received."""
     with suppress(OSError):
         for line in (socket.parent.parent / "fdinfo" / socket.name).read_bytes().splitlines():
             if line.startswith(b"scm_fds:"):

@@ -37,12 +37,12 @@ def make_folder(prefix: str = WORKER) -> WorkerFolder:
     """Make a folder that only this user may enter, and lock it; its name begins with `prefix`."""
     path = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
     lock = os.open(path, os.O_RDONLY)
-    file_locks.try_exclusive(lock)  # nobody else knows of it yet
+    file_locks.try_exclusive(lock)  # no other process knows it yet
     return WorkerFolder(path, lock)
 
 
 def remove_abandoned(prefix: str = WORKER) -> None:
-    """Remove this user's folders of a kind that nobody holds a lock on, as far as a short time goes. Never raises."""
+    """Remove this user's folders of a kind that are not locked, within a short time. Never raises."""
     until = time.monotonic() + _SWEEP_SECONDS
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(Exception):  # whatever a program left there, the next one must be able to start

@@ -55,7 +55,7 @@ def connect(family: int, address: str | tuple[str, int]) -> None:
 
 
 def answers(canary: str, beside: str, path_socket: str, name: str, port: int, notebook: int) -> dict[str, bool]:
-    """What was tried, in words, and whether it worked."""
+    """What was tried, as a phrase, and whether it worked."""
     return {
         "read a file of the notebook's user": works(lambda: Path(canary).read_bytes()),
         "write a file outside of its folder": works(lambda: Path(beside).write_bytes(b"")),

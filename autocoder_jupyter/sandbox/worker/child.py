@@ -23,7 +23,7 @@ _SECONDS_TO_DIE = 60.0
 
 
 class ChildExits:
-    """Wakes whoever waits when a child of this process ends. One a process: it takes the signal."""
+    """Wakes a waiting thread when a child of this process ends. One per process, because it handles the signal."""
 
     def __init__(self) -> None:
         self.fd, self._wake = os.pipe()

@@ -44,7 +44,7 @@ class Relay:
 
     @property
     def open(self) -> bool:
-        """Whether there is more to move, and somebody to move it to."""
+        """Whether there is more to move, and the sink is open."""
         return not self.ended and not self.sink_gone
 
     def stop_after_present(self) -> None:

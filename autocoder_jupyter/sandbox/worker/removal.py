@@ -1,6 +1,6 @@
 """Remove what a program wrote: also paths longer than PATH_MAX, folders without permissions, and links.
 
-Nobody else may change the folder meanwhile: whoever wrote it has ended. Links are removed and never followed.
+No process may change the folder meanwhile: the program that wrote it has ended. Links are removed and never followed.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Workplace:
     """The worker's folder with a folder for each program in it.
 
     Args:
-        scratch: folders of the sandbox that programs can write and nobody else needs.
+        scratch: folders of the sandbox that programs can write and that only they use.
     """
 
     def __init__(self, scratch: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ class Workplace:
         self._scratch = scratch
 
     def new_folder(self) -> Path:
-        """An empty folder with a name that nobody can guess."""
+        """An empty folder with an unguessable name."""
         folder = self.root / str(secrets.randbelow(10**16))
         self.root.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700)

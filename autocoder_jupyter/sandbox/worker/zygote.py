@@ -59,7 +59,7 @@ class Zygote:
         All children are forked here, before anything is known of a request: what is below them on the stack is part
         of what a program sees.
         """
-        if self.spare is None and self.kept is None:  # a burial wants to see that nobody else is left
+        if self.spare is None and self.kept is None:  # the removal of a child checks that no other process is left
             self.spare = self._spawn()
         if not (self.envelope.taken or self.envelope.take(self.streams.requests)):
             return False

@@ -71,7 +71,7 @@ def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool)
 
 
 def count_lines(text: str) -> str:
-    """How long a text is, in words."""
+    """The length of a text, for a message."""
     count = len(_lines(text)) if text else 0
     return f"{count} line" if count == 1 else f"{count} lines"
 

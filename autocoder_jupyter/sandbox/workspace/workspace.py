@@ -82,7 +82,7 @@ class Workspace:
         return {path: base64.b64encode(content).decode() for path, content in sorted(self._files.items())}
 
     def restore(self, snapshot: object) -> bool:
-        """Hold the files of a snapshot, which may be a stranger's. False when it is none; nothing has changed then."""
+        """Replace the files by those of an untrusted snapshot. False, without a change, when it is not valid."""
         try:
             self._hold({confined(path): base64.b64decode(text, validate=True) for path, text in _items(snapshot)})
         except (NotConfined, TypeError, ValueError):

@@ -71,14 +71,14 @@ def rules(
 def _held_nowhere(*, network: bool) -> tuple[Rule, ...]:
     """What no version of Landlock and no namespace knows."""
     return (
-        # Memory files are no files of a folder and, unmapped, in nobody's resident size: nothing would count them.
+        # Memory files are in no folder and, unmapped, in no resident size, so their size would not be counted.
         Rule("memfd_create"),
         *(Rule(call) for call in ("inotify_init", "inotify_init1")),
         *(Rule(call) for call in ("bind", "listen", "accept", "accept4")),
         *(() if network else (Rule("connect"),)),
         # A pair of datagram sockets can write to any name.
         Rule("socketpair", argument=1, mask=_SOCKET_TYPE, others=(_SOCK_STREAM,)),
-        # Signals to whoever is named as the owner of a file.
+        # Signals to the owner that is set for a file.
         Rule("fcntl", argument=1, values=(_F_SETOWN, _F_SETOWN_EX, _F_NOTIFY)),
         Rule("ioctl", argument=1, values=(_FIOSETOWN, _SIOCSPGRP)),
         # A mode for which no right is asked.

@@ -73,7 +73,7 @@ class Listener:
         )
 
     def close(self) -> None:
-        """Answer no more; whoever asks then gets an error."""
+        """Stop answering; system calls that ask then fail."""
         os.close(self._descriptor)
 
 

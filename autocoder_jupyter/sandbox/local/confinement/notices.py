@@ -149,7 +149,7 @@ class Notices:
             self._listener.answer(question, error, goes_on=goes_on)
 
     def close(self) -> None:
-        """Answer no more; whoever asks then gets an error."""
+        """Stop answering; system calls that ask then fail."""
         self._listener.close()
 
 

@@ -32,7 +32,7 @@ class Throttle:
         return float("inf") if self._running is None or not (at_work or self._stopped) else self._due
 
     def act(self, at_work: bool) -> None:
-        """Stop or continue the tree if it is time. A tree that is not at work is left running."""
+        """Stop or continue the tree if it is time. A tree that runs no request is not stopped."""
         if self._running is None or (time.monotonic() < self._due and at_work) or not (at_work or self._stopped):
             return
         self._stopped = at_work and not self._stopped
