@@ -85,7 +85,7 @@ class AgentConfig:
         Backend,
         Setting("what writes code: `litellm`, the stages of this package; `claude`, an agent of the Claude Agent SDK"),
         Option(
-            help="who writes code and tests: our own steps with any model, or Claude as an agent with tools in the "
+            help="what writes code and tests: the stages of this package, or Claude as an agent with tools in the "
             "sandbox",
             flags=("--backend",),
             rule="asks",
@@ -93,7 +93,7 @@ class AgentConfig:
             example="claude",
         ),
         Page(
-            "Who writes code and tests",
+            "What writes code and tests",
             'The agent needs pip install "autocoder-jupyter[agent]" and a model of Anthropic. What it does runs in the '
             "sandbox; it asks more often than the stages of this package.",
             {

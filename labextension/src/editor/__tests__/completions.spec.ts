@@ -55,7 +55,7 @@ it('offers options with what they do', () => {
   expect(found?.from).toBe('%%autocode f '.length);
   expect(found?.items.map(({ text }) => text)).toEqual(['--max-iterations', '--max-cost']);
   expect(found?.items.map(({ kind }) => kind)).toEqual(['N', 'DOLLARS']);
-  expect(found?.items[1].info).toBe('--max-cost DOLLARS\nUS dollars at most');
+  expect(found?.items[1].info).toBe('--max-cost DOLLARS\nmaximum cost in US dollars');
 });
 
 it('offers an option once only, unless it can be repeated', () => {
