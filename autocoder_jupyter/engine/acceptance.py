@@ -1,4 +1,4 @@
-"""What the person demands of the function: examples and own tests, run before all others. (Checks need the sample.)"""
+"""Runs what the person demands of the function, before all other tests: the examples and the own tests."""
 
 from __future__ import annotations
 

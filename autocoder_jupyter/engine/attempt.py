@@ -1,4 +1,4 @@
-"""One attempt: the tests, the real sample, the person's checks and the constraints, all for the present code."""
+"""One attempt: runs tests, sample, the person's checks and the constraints on the present code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a version does otherwise than the one that it was made from: on the sample, and in its tests."""
+"""How a version differs from the one that it was made from: in its outputs on the sample, and in its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints as checks on the outputs: those that can be read for certain, and one question about the rest."""
+"""Constraints as checks on the outputs: read by rules where they are certain, the rest by one question to the model."""
 
 from __future__ import annotations
 

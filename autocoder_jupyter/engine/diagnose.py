@@ -1,4 +1,4 @@
-"""Why an attempt failed: what can be told without a model, and what a model is asked."""
+"""Why an attempt failed: what is known without a model, and the question to the model."""
 
 from __future__ import annotations
 

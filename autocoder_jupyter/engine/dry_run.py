@@ -1,4 +1,4 @@
-"""What would be sent, exactly, before anything is."""
+"""Shows exactly what would be sent to the model, before anything is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module does only when it is run as a script. Nobody tests that, so a solution has nothing of it."""
+"""Removes what a module does only when it is run as a script: it is not tested, so a solution has none of it."""
 
 from __future__ import annotations
 

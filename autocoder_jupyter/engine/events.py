@@ -1,4 +1,4 @@
-"""What the engine tells the outside: plain frozen records. The card, the controls and the tests only listen."""
+"""The events of a generation: plain frozen records. Cards, controls and tests only listen to them."""
 
 from __future__ import annotations
 

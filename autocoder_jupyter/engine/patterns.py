@@ -1,4 +1,4 @@
-"""Patterns that others wrote, applied in the sandbox: one can take time that doubles with each character of a text."""
+"""Applies regular expressions of others in the sandbox: one can take time that is exponential in a text's length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model answered for a plan, brought in line with what the person declared. Nothing of it is lost unsaid."""
+"""Reads a model's answer for a plan and merges it with what the person declared. No part is dropped silently."""
 
 from __future__ import annotations
 

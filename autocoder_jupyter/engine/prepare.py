@@ -1,4 +1,4 @@
-"""Before the first question: inputs are settled, samples can cross, the data is described, the run has a name."""
+"""Before the first question: settles inputs, checks that samples can cross, describes the data, makes the key."""
 
 from __future__ import annotations
 

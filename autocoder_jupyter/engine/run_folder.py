@@ -1,4 +1,4 @@
-"""The files of one run beside the notebook: written in one step, and put right where they are damaged.
+"""The files of one run beside the notebook: written atomically, and repaired where they are damaged.
 
 What is in the way of a file (a folder, half a file, what git leaves of two versions) gets another name beside it, so
 that nothing of the person's is lost; `notes` says so.

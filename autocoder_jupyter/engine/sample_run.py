@@ -1,4 +1,4 @@
-"""The function on the real sample: it runs, keeps its types, leaves its inputs alone, and says the same twice."""
+"""Runs the function on the real sample: it must keep its types, leave its inputs unchanged, and be deterministic."""
 
 from __future__ import annotations
 

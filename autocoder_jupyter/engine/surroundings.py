@@ -1,4 +1,4 @@
-"""Which Python and pandas the function will meet: told with the data, the same to every stage.
+"""Which versions of Python and pandas the model is told: with the data, the same for every stage.
 
 Versions are told without their last part, and as they were told when the request was first asked: a journal that was
 recorded under another Python is then replayed like any other, and what it says is tested in the environment of today.

@@ -1,4 +1,4 @@
-"""The tests: written from the request, the data and the signature, without sight of the solution."""
+"""The tests: written from the request, the data and the signature, without the solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the steps of a generation began and how long each took: a listener to its events, in front of all others."""
+"""When the steps of a generation began and how long each took: the first listener to its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type that a model means by its words: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`."""
+"""Reads the type that a model names: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the tests can fail: those that pass on a stub of type-correct defaults prove nothing by themselves."""
+"""Checks that the tests can fail: one that passes on a stub of type-correct defaults proves nothing by itself."""
 
 from __future__ import annotations
 

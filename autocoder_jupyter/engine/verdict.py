@@ -1,4 +1,4 @@
-"""What one attempt showed, and whether that is enough."""
+"""The verdict of one attempt: what it showed, and whether that is a success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writes a function and mends it: stages with one question each, or an agent.
+"""The writer of a function, which also mends it: by stages with one question each, or as an agent.
 
 The loop tries what was written, and alone decides whether it holds.
 """

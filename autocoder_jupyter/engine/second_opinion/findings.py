@@ -1,4 +1,4 @@
-"""What a trial showed, as a person is shown it. The card is saved with the notebook: it tells what others may know."""
+"""What a trial showed, as far as others may see it: the card is saved with the notebook."""
 
 from __future__ import annotations
 

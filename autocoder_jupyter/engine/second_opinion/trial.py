@@ -1,4 +1,4 @@
-"""Both solutions in the sandbox: one call of a program of ours that holds both, and what came out, checked."""
+"""Runs both solutions in one call of a program in the sandbox, and checks what comes back."""
 
 from __future__ import annotations
 
