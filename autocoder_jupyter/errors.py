@@ -58,7 +58,16 @@ def _revived(kind: type[AutocodeError], args: tuple[str, ...], state: dict[str, 
 
 
 class InvalidRequest(AutocodeError):
-    """An option, a name, a type or a value in the cell or the call is not valid."""
+    """An option, a name, a type or a value in the cell or the call is not valid.
+
+    Args:
+        what, why, hint: as in every error.
+        about: the part of the text that is wrong, where that is known; an editor underlines it.
+    """
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", about: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.about = about
 
 
 class UnsupportedData(AutocodeError):

@@ -187,6 +187,10 @@ class Link:
             from autocoder_jupyter.lab.requests import answer
 
             self._send({"kind": "reply", "id": identity, **answer(self._notebook, message)})
+        elif kind == "problems" and isinstance(identity, str):
+            from autocoder_jupyter.lab.requests import problems
+
+            self._send({"kind": "reply", "id": identity, **problems(self._notebook, message)})
         elif isinstance(identity, str):
             error = (
                 "This version of autocoder_jupyter does not know this request. Reload the page, or update the package."

@@ -115,6 +115,19 @@ class Data(NotebookData):
     kind: Literal["data"]
 
 
+class CellProblem(TypedDict):
+    """Something wrong with a cell that is being written; places as in `magics/problems.Place`."""
+
+    severity: Literal["error", "warning", "info"]
+    what: str
+    hint: str
+    instead: str
+    area: Literal["command", "quote", "word", "request"]
+    word: int
+    start: int
+    end: int | None
+
+
 class Outcome(TypedDict):
     """The outcome of a request: a value if it is `ok`, else a sentence for the person."""
 

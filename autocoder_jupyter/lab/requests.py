@@ -1,4 +1,4 @@
-"""The requests that a page can send. Each returns a text or None, or raises an error that a person can read."""
+"""The requests that a page can send: actions, and what is wrong with a cell that is being written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display.bundles import card_bundle
 from autocoder_jupyter.display.inspector.call_code import call_line
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.lab.messages import Outcome
+from autocoder_jupyter.lab.messages import CellProblem, Outcome
 from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.lookup import find_callable, find_job, find_result, find_waiting
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result
+from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.suggestions import did_you_mean
 from autocoder_jupyter.magics.version_manager import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -27,8 +28,17 @@ VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
     """Handle a request; returns the value, or the error in one sentence. Raises nothing."""
+    return _outcome(lambda: _act(notebook, asked))
+
+
+def problems(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
+    """What is wrong with the text under `cell`, as JSON: a list of `CellProblem`. Raises nothing."""
+    return _outcome(lambda: json.dumps(_problems(notebook, asked.get("cell"))))
+
+
+def _outcome(work: Callable[[], str | None]) -> Outcome:
     try:
-        return {"ok": True, "value": _act(notebook, asked)}
+        return {"ok": True, "value": work()}
     except AutocodeError as error:
         return {"ok": False, "error": sentence(error)}
     except Exception as error:
@@ -39,6 +49,30 @@ def answer(notebook: Notebook, asked: Mapping[str, Any]) -> Outcome:
 def sentence(error: AutocodeError) -> str:
     """An error in one line: what, why, and what to do next."""
     return visible(" ".join(part.strip() for part in (error.what, error.why, error.hint) if part).replace("\n", " "))
+
+
+def _problems(notebook: Notebook, cell: Any) -> list[CellProblem]:
+    if not isinstance(cell, str):
+        raise InvalidRequest("The cell is a text.")
+
+    def may_replace() -> bool:
+        return bool(notebook.settings()["replace"])
+
+    # A copy, because the notebook may be running a cell that changes its variables.
+    found = find_problems(cell, dict(notebook.namespace), may_replace)
+    return [
+        {
+            "severity": problem.severity,
+            "what": problem.what,
+            "hint": problem.hint,
+            "instead": problem.instead,
+            "area": problem.at.area,
+            "word": problem.at.word,
+            "start": problem.at.start,
+            "end": problem.at.end,
+        }
+        for problem in found
+    ]
 
 
 def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:

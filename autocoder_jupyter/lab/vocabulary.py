@@ -1,4 +1,4 @@
-"""Options, types and subcommands as data: the page's editor highlights, completes and checks with them."""
+"""Options, types and subcommands as data: the page's editor highlights and completes with them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,10 @@ class OptionWords(TypedDict):
     name: str
     flags: list[str]
     takes_value: bool
-    kind: str
     choices: list[str]
-    minimum: float | None
-    expects: str
     placeholder: str
     help: str
     repeatable: bool
-    modes: list[str]
 
 
 class SubcommandWords(TypedDict):
@@ -69,14 +65,10 @@ def _option(option: Option) -> OptionWords:
         "name": option.name,
         "flags": list(option.flags),
         "takes_value": option.takes_value,
-        "kind": option.kind,
         "choices": list(option.choices),
-        "minimum": option.minimum,
-        "expects": option.expects,
         "placeholder": option.placeholder,
         "help": option.help,
         "repeatable": option.repeatable,
-        "modes": list(option.modes),
     }
 
 

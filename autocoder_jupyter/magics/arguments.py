@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
@@ -27,6 +27,33 @@ class Arguments:
 
     positional: tuple[str, ...]
     given: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A flag as it stands on the line, with its value.
+
+    Args:
+        flag: as written: `-o`, `--share`.
+        word: index of its word.
+        option: what the flag stands for; None if there is no such option.
+        text: the value without the quotes around it; None if there is none.
+        text_word: index of the word that holds the value; `word` itself for `--share=rows`.
+        text_start: where the value begins in that word.
+        value: what the text stands for; None if there is an error, and True for a flag.
+        error: what is wrong with it.
+        error_in_value: whether the error is about the value, not about the flag.
+    """
+
+    flag: str
+    word: int
+    option: Option | None
+    text: str | None = None
+    text_word: int = -1
+    text_start: int = 0
+    value: Any = None
+    error: InvalidRequest | None = None
+    error_in_value: bool = False
 
 
 def split_words(text: str) -> list[str]:
@@ -60,32 +87,61 @@ def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
     Raises:
         InvalidRequest: a flag is unknown or repeated, or its value is missing, unexpected or of the wrong kind.
     """
-    positional: list[str] = []
+    positional, written = read_flags(words, flags)
     given: dict[str, Any] = {}
-    remaining = iter(words)
-    for word in remaining:
+    for one in written:
+        if one.error is not None:
+            raise one.error
+        assert one.option is not None
+        if one.option.repeatable:
+            values = one.value if isinstance(one.value, tuple) else (one.value,)
+            given[one.option.name] = (*given.get(one.option.name, ()), *values)
+        else:
+            given[one.option.name] = one.value
+    return Arguments(tuple(words[index] for index in positional), given)
+
+
+def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int], list[Written]]:
+    """Tell positional words from flags and their values, and find everything that is wrong with the flags.
+
+    Returns:
+        The indices of the positional words, and the flags in order. Nothing is raised: errors are in the flags.
+    """
+    positional: list[int] = []
+    written: list[Written] = []
+    seen: set[str] = set()
+    remaining = iter(range(len(words)))
+    for index in remaining:
+        word = words[index]
         if not _looks_like_flag(word):
-            positional.append(word)
+            positional.append(index)
             continue
         flag, equals, attached = word.partition("=")
         option = flags.get(flag)
         if option is None:
-            raise InvalidRequest(f"There is no option {flag}.", hint=did_you_mean(flag, flags))
-        if option.name in given and not option.repeatable:
-            raise InvalidRequest(f"{flag} is given twice.", hint="Keep one of them.")
-        if not option.takes_value:
-            if equals:
-                raise InvalidRequest(f"{flag} takes no value.")
-            given[option.name] = True
+            error = InvalidRequest(f"There is no option {flag}.", hint=did_you_mean(flag, flags))
+            written.append(Written(flag, index, None, error=error))
             continue
-        text = _unquote(attached) if equals else _value_after(flag, option, remaining, flags)
-        value = _converted(flag, option, text)
-        if option.repeatable:
-            values = value if isinstance(value, tuple) else (value,)
-            given[option.name] = (*given.get(option.name, ()), *values)
+        one = Written(flag, index, option)
+        if equals and option.takes_value:
+            text = _unquote(attached)
+            one = _valued(one, option, text, index, word.find(text, len(flag) + 1))
+        elif equals:
+            one = replace(one, error=InvalidRequest(f"{flag} takes no value."))
+        elif not option.takes_value:
+            one = replace(one, value=True)
+        elif index + 1 < len(words) and words[index + 1] not in flags:
+            following = next(remaining)
+            one = _valued(one, option, words[following], following, 0)
         else:
-            given[option.name] = value
-    return Arguments(tuple(positional), given)
+            hint = f"Write {flag} {option.placeholder or option.expects}."
+            one = replace(one, error=InvalidRequest(f"{flag} needs a value.", hint=hint))
+        if option.name in seen and not option.repeatable:
+            twice = InvalidRequest(f"{flag} is given twice.", hint="Keep one of them.")
+            one = replace(one, error=twice, error_in_value=False)
+        seen.add(option.name)
+        written.append(one)
+    return positional, written
 
 
 def _unquote(word: str) -> str:
@@ -99,17 +155,11 @@ def _looks_like_flag(word: str) -> bool:
     return bool(re.match(r"--?[A-Za-z]", word)) and " " not in word.partition("=")[0]
 
 
-def _value_after(flag: str, option: Option, remaining: Iterator[str], flags: Mapping[str, Option]) -> str:
-    value = next(remaining, None)
-    if value is None or value in flags:
-        wanted = option.placeholder or option.expects
-        raise InvalidRequest(f"{flag} needs a value.", hint=f"Write {flag} {wanted}.")
-    return value
-
-
-def _converted(flag: str, option: Option, text: str) -> Any:
+def _valued(one: Written, option: Option, text: str, word: int, start: int) -> Written:
+    one = replace(one, text=text, text_word=word, text_start=start)
     try:
-        return option.from_text(text)
+        return replace(one, value=option.from_text(text))
     except ValueError:
         hint = did_you_mean(text, option.choices) if option.choices else ""
-        raise InvalidRequest(f"{flag} takes {option.expects}, not {text!r}.", hint=hint) from None
+        error = InvalidRequest(f"{one.flag} takes {option.expects}, not {text!r}.", hint=hint)
+        return replace(one, error=error, error_in_value=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display import markup
 from autocoder_jupyter.display.html import join
@@ -53,7 +53,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if settings["dry_run"]:
         show_preview(notebook, request, config, to_know)
         return
-    refuse_to_shadow(notebook, command.name, replace=settings["replace"])
+    refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
     launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))
@@ -80,7 +80,7 @@ def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> N
     if settings["dry_run"]:
         show_unsent(notebook, preview_code(request), to_know)
         return
-    refuse_to_shadow(notebook, command.name, replace=settings["replace"])
+    refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     launch_code(notebook, request, settings, (*to_know, *notice(notebook, settings)))
 
 
@@ -103,15 +103,15 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     return with_contracts(request, command, notebook.namespace)
 
 
-def refuse_to_shadow(notebook: Notebook, name: str, *, replace: bool) -> None:
+def refuse_to_shadow(namespace: Mapping[str, Any], name: str, *, replace: bool) -> None:
     """Refuse a name that is already another variable of the notebook.
 
     Raises:
         InvalidRequest: the name is taken.
     """
-    if replace or name not in notebook.namespace or is_ours(notebook.namespace[name]):
+    if replace or name not in namespace or is_ours(namespace[name]):
         return
-    kind = type(notebook.namespace[name]).__name__
+    kind = type(namespace[name]).__name__
     raise InvalidRequest(
         f"{name!r} is already a variable of the notebook ({kind}).",
         hint="Choose another name, or add --replace.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,30 +90,45 @@ def parse_cell(line: str, body: str) -> CellCommand:
     given = arguments.given
     mode = mode_of(given)
     refuse_options_of_the_other_mode(given, mode)
-    name = _the_name(arguments.positional)
-    if not prompt.strip():
-        raise InvalidRequest(
-            "The cell says nothing to build.", hint="Say below the first line, in words, what you need."
-        )
+    name = read_name(arguments.positional)
+    require_prompt(prompt)
     command = CellCommand(
         name=name,
         prompt=prompt,
         outputs=tuple(parse_output(text) for text in given.get("output", ())),
         inputs=tuple(parse_input(text) for text in given.get("input", ())),
-        samples=tuple(_sample(text) for text in given.get("sample", ())),
+        samples=tuple(read_sample(text) for text in given.get("sample", ())),
         constraints=given.get("constraint", ()),
-        checks=tuple(_check(text) for text in given.get("check", ())),
+        checks=tuple(read_check(text) for text in given.get("check", ())),
         examples=tuple(parse_example(text) for text in given.get("example", ())),
         schema=given.get("schema"),
-        contracts=tuple(_contract(text) for text in given.get("contract", ())),
+        contracts=tuple(read_contract(text) for text in given.get("contract", ())),
         refine=bool(given.get("refine")),
         mode=mode,
         tools=read_tools(given.get("tool", ())),
         continues=read_continued(given.get("continue"), name),
         settings=_settings(given),
     )
-    _refuse_doubled_names(command)
+    for _, _, error in doubled_names(
+        outputs=[output.name for output in command.outputs],
+        inputs=[spec.name for spec in command.inputs],
+        samples=[sample.name for sample in command.samples],
+        contracts=[name for name, _ in command.contracts],
+    ):
+        raise error
     return command
+
+
+def require_prompt(prompt: str) -> None:
+    """See to it that a cell says something to build.
+
+    Raises:
+        InvalidRequest: it does not.
+    """
+    if not prompt.strip():
+        raise InvalidRequest(
+            "The cell says nothing to build.", hint="Say below the first line, in words, what you need."
+        )
 
 
 def split_cell(line: str, body: str) -> tuple[str, str]:
@@ -136,7 +151,12 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _the_name(positional: Sequence[str]) -> str:
+def read_name(positional: Sequence[str]) -> str:
+    """The name of a cell: its only word that belongs to no option.
+
+    Raises:
+        InvalidRequest: there is none, it cannot be the name of a variable, or there are more words.
+    """
     if not positional:
         raise InvalidRequest("The cell has no name.", hint="Write %%autocode NAME, then say below what you need.")
     name, *rest = positional
@@ -149,11 +169,17 @@ def _the_name(positional: Sequence[str]) -> str:
         raise InvalidRequest(
             f"{rest[0]!r} on the first line belongs to no option.",
             hint="Put values with blanks in quotes, and the request below the first line.",
+            about=rest[0],
         )
     return name
 
 
-def _sample(text: str) -> SampleOption:
+def read_sample(text: str) -> SampleOption:
+    """The name and the expression of `-s name=expression`.
+
+    Raises:
+        InvalidRequest: there is no name, or no expression of Python.
+    """
     name, equals, expression = (part.strip() for part in text.partition("="))
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InvalidRequest(f"-s {text!r} does not begin with a name.", hint="Write -s NAME or -s NAME=EXPRESSION.")
@@ -164,7 +190,12 @@ def _sample(text: str) -> SampleOption:
     return SampleOption(name, expression)
 
 
-def _contract(text: str) -> tuple[str, str]:
+def read_contract(text: str) -> tuple[str, str]:
+    """The input or output and the variable of `--contract name=@variable`.
+
+    Raises:
+        InvalidRequest: one of them is missing.
+    """
     name, equals, variable = (part.strip() for part in text.partition("="))
     if not equals or not name or not _VARIABLE.fullmatch(variable):
         raise InvalidRequest(
@@ -174,7 +205,12 @@ def _contract(text: str) -> tuple[str, str]:
     return name, variable.removeprefix("@")
 
 
-def _check(text: str) -> str:
+def read_check(text: str) -> str:
+    """The expression of `--check`.
+
+    Raises:
+        InvalidRequest: it is no expression of Python.
+    """
     _compiled("--check", text)
     return text.strip()
 
@@ -190,17 +226,20 @@ def _compiled(flag: str, expression: str) -> None:
         ) from None
 
 
-def _refuse_doubled_names(command: CellCommand) -> None:
-    groups: Mapping[str, list[str]] = {
-        "-o": [output.name for output in command.outputs],
-        "-i": [spec.name for spec in command.inputs],
-        "-s": [sample.name for sample in command.samples],
-        "--contract": [name for name, _ in command.contracts],
-    }
+def doubled_names(
+    *, outputs: Sequence[str], inputs: Sequence[str], samples: Sequence[str], contracts: Sequence[str]
+) -> Iterator[tuple[str, int, InvalidRequest]]:
+    """Every name that is declared twice.
+
+    Returns:
+        (`-o`, `-i`, `-s` or `--contract`, index among the names of that flag, the error).
+    """
+    groups = {"-o": outputs, "-i": inputs, "-s": samples, "--contract": contracts}
     for flag, names in groups.items():
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidRequest(f"{flag} names {name!r} twice.", hint="Keep one of them.")
-    for name in groups["-o"]:
-        if name in (*groups["-i"], *groups["-s"]):
-            raise InvalidRequest(f"{name!r} is both an input and an output.", hint="Call the output differently.")
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield flag, index, InvalidRequest(f"{flag} names {name!r} twice.", hint="Keep one of them.")
+    for index, name in enumerate(outputs):
+        if name in (*inputs, *samples):
+            error = InvalidRequest(f"{name!r} is both an input and an output.", hint="Call the output differently.")
+            yield "-o", index, error

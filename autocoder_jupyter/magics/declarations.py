@@ -72,8 +72,8 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
         if known == bare:
             return known, elements
     if bare in TYPE_NAMES:
-        raise InvalidRequest(f"{name!r} cannot be a {bare}: that is a type of outputs only.")
-    raise InvalidRequest(f"{text!r} is not a type that {flag} knows.", hint=did_you_mean(bare, allowed))
+        raise InvalidRequest(f"{name!r} cannot be a {bare}: that is a type of outputs only.", about=text)
+    raise InvalidRequest(f"{text!r} is not a type that {flag} knows.", hint=did_you_mean(bare, allowed), about=text)
 
 
 def _default(name: str, type_name: TypeName, text: str) -> Any:
@@ -86,7 +86,7 @@ def _default(name: str, type_name: TypeName, text: str) -> Any:
     value = _literal(text) if kind.from_iso is None else _time(text, kind.from_iso)
     if not (kind.takes_json(value) and _is_json(value)):
         hint = f"Write it in quotes: {name}: str = {text!r}" if type_name == "str" else kind.iso_example
-        raise InvalidRequest(f"The default of {name!r}, {text}, is not of type {type_name}.", hint=hint)
+        raise InvalidRequest(f"The default of {name!r}, {text}, is not of type {type_name}.", hint=hint, about=text)
     return float(value) if type_name == "float" else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
@@ -25,6 +25,12 @@ WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
 def find_references(prose: str) -> tuple[str, ...]:
     """The names after an `@`, each once, in the order of their first occurrence."""
     return tuple(dict.fromkeys(_REFERENCE.findall(prose)))
+
+
+def mentions(prose: str) -> Iterator[tuple[str, int, int]]:
+    """Each `@name`: the name, where the at sign stands, and where the name ends."""
+    for found in _REFERENCE.finditer(prose):
+        yield found[1], found.start(), found.end()
 
 
 def kind_of(value: object) -> str | None:
@@ -59,7 +65,7 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any]) -> dict[
         if name in named:
             samples[name] = _evaluated(name, named[name], namespace)
         elif name in namespace or name not in declared:
-            samples[name] = _referred(name, namespace, declared)
+            samples[name] = referred(name, namespace, declared)
     for name, expression in named.items():
         if name not in samples:
             samples[name] = _evaluated(name, expression, namespace)
@@ -76,16 +82,33 @@ def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]
 
     Names that the cell passes or declares are left out, and so are words that are columns of the passed frames.
     """
-    declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs)]
+    declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs), command.name]
     handed = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
-    known = {*handed, *declared, command.name, *_columns(handed, namespace)}
-    words = [word for word in dict.fromkeys(_WORD.findall(command.prompt)) if word not in known]
-    kinds = {word: kind_of(namespace.get(word)) for word in words}
-    return tuple(
-        f"{word} is a {kind} of the notebook, and the request does not hand it over. Write @{word} if it means that."
-        for word, kind in kinds.items()
-        if kind is not None
-    )
+    return tuple(f"{what} {hint}" for _, what, hint in unmarked(command.prompt, handed, declared, namespace))
+
+
+def unmarked(
+    prompt: str, handed: Collection[str], declared: Collection[str], namespace: Mapping[str, Any]
+) -> Iterator[tuple[re.Match[str], str, str]]:
+    """Frames and files that the prose names without an at sign, at their first mention.
+
+    Args:
+        prompt: the prose.
+        handed: names of the data that the cell hands over.
+        declared: other names that the cell itself gives a meaning.
+        namespace: the variables of the notebook.
+
+    Returns:
+        (where in the prose, what is the matter, what to write).
+    """
+    known = {*handed, *declared, *_columns(handed, namespace)}
+    for found in _WORD.finditer(prompt):
+        word = found[0]
+        kind = None if word in known else kind_of(namespace.get(word))
+        known.add(word)
+        if kind is not None:
+            what = f"{word} is a {kind} of the notebook, and the request does not hand it over."
+            yield found, what, f"Write @{word} if it means that."
 
 
 def _columns(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[str]:
@@ -121,7 +144,12 @@ def data_names(namespace: Mapping[str, Any]) -> list[str]:
     return [name for name, value in namespace.items() if not name.startswith("_") and kind_of(value) is not None]
 
 
-def _referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
+def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
+    """The value that `@name` stands for; None for a declared input that is no data.
+
+    Raises:
+        InvalidRequest: there is no such variable, or it is no data.
+    """
     if name not in namespace:
         hint = did_you_mean(name, data_names(namespace), mark="@")
         raise InvalidRequest(
@@ -149,10 +177,19 @@ def _way_out(name: str, value: object) -> str:
     return ""
 
 
-def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
+def require_variable(name: str, expression: str, namespace: Mapping[str, Any]) -> None:
+    """See to it that the variable exists which `-s name=variable` hands over; other expressions are not looked at.
+
+    Raises:
+        InvalidRequest: it does not exist.
+    """
     if expression.isidentifier() and expression not in namespace:
         hint = did_you_mean(expression, data_names(namespace))
         raise InvalidRequest(f"-s {name}: there is no {expression!r} in the notebook.", hint=hint)
+
+
+def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
+    require_variable(name, expression, namespace)
     try:
         value = eval(expression, {"File": File, "Dir": Dir, **namespace})
     except Exception as error:

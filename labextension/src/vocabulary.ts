@@ -5,17 +5,10 @@ export interface IOption {
   name: string;
   flags: string[];
   takes_value: boolean;
-  kind: string;
   choices: string[];
-  /** The smallest number allowed; absent from what older kernels say. */
-  minimum?: number | null;
-  /** What a value of it looks like, in words. */
-  expects?: string;
   placeholder: string;
   help: string;
   repeatable: boolean;
-  /** The kinds of cells that it can be written in; absent from what older kernels say. */
-  modes?: string[];
 }
 
 /** A subcommand of `%autocode`. */

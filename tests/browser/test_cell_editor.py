@@ -200,6 +200,23 @@ def test_what_the_kernel_would_refuse_is_underlined_and_explained(notebook: Open
     cell.locator(".cm-lintRange-error", has_text="--model").wait_for(state="detached", timeout=SOON)
 
 
+def test_what_the_page_finds_is_underlined_while_no_kernel_answers(notebook: Open) -> None:
+    page = notebook("", run_data=False)
+    cell = write(page, 1, "%%autocode growth --moddel x --sandbox dockr\nDo it.")
+    cell.locator(".cm-lintRange-error", has_text="--moddel").wait_for(timeout=SOON)
+    assert cell.locator(".cm-lintRange-error").all_inner_texts() == ["--moddel"]
+    page.run(0)  # the kernel comes, and finds the rest
+    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
+
+
+def test_a_busy_kernel_finds_what_is_wrong(notebook: Open) -> None:
+    page = notebook("import time; time.sleep(60)", "")
+    page.run(1)
+    page.cell(1).locator(".jp-InputPrompt", has_text="[*]").wait_for(timeout=SOON)
+    cell = write(page, 2, "%%autocode growth --sandbox dockr\nDo it.")
+    cell.locator(".cm-lintRange-error", has_text="dockr").wait_for(timeout=SOON)
+
+
 def test_problems_are_reached_and_read_by_the_keyboard(notebook: Open) -> None:
     page = notebook("")
     cell = write(page, 1, "%%autocode growth --moddel\nDo it.")
@@ -238,7 +255,7 @@ def test_values_names_and_words_are_marked_while_they_are_typed(notebook: Open) 
         "--max-cost takes a number, 0 or more, not 'abc'.",
         "--check 'total >' is not a Python expression.",
         "@limit is an int; a request can refer to a DataFrame",
-        '-i "limit: int = …", or write the value itself.',
+        '-i "limit: int = 5", or write the value itself.',
         "sales is a DataFrame of the notebook, and the request does not hand it over.",
     ):
         assert words in said

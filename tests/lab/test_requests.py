@@ -7,8 +7,8 @@ import pytest
 
 from autocoder_jupyter.display.bundles import FOLLOWED
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.lab.messages import Outcome
-from autocoder_jupyter.lab.requests import answer, sentence
+from autocoder_jupyter.lab.messages import CellProblem, Outcome
+from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.lab.results import listed
 from autocoder_jupyter.magics.notebook import Notebook
 from tests.lab.conftest import PlayedJobs
@@ -108,3 +108,16 @@ def test_a_sentence_has_what_why_and_what_next_in_one_line() -> None:
 
 def test_a_sentence_hides_nothing() -> None:
     assert sentence(InvalidRequest("No column 'a\u202eb'.", hint="\x1b[2J")) == r"No column 'a\u202eb'. \x1b[2J"
+
+
+def test_a_page_is_told_what_is_wrong_with_a_cell(shell: Any, notebook: Notebook) -> None:
+    shell.run("limit = 5")
+    said = problems(notebook, {"cell": "%%autocode limit --sandbox dockr\nDo it."})
+    assert [(one["severity"], one["instead"], one["word"]) for one in json.loads(str(said["value"]))] == [
+        ("error", "docker", 2),
+        ("warning", "", 0),
+    ]
+    shell.run("%config Autocode.replace = True")
+    [found] = json.loads(str(problems(notebook, {"cell": "%%autocode limit --sandbox dockr\nDo it."})["value"]))
+    assert set(found) == set(CellProblem.__annotations__)
+    assert problems(notebook, {"cell": 3}) == {"ok": False, "error": "The cell is a text."}

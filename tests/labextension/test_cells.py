@@ -1,11 +1,12 @@
-"""The page reads a cell as the kernel does: one table of cells, which the TypeScript tests read too."""
+"""The page reads a cell as the kernel does: one table of cells, which the TypeScript tests read too.
+
+Its column `problem` is for the kernel alone, which the page asks what is wrong with a cell.
+"""
 
 from __future__ import annotations
 
 import ast
-import builtins
 import json
-import keyword
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.arguments import read_arguments, split_words
 from autocoder_jupyter.magics.command import parse_cell, split_cell
 from autocoder_jupyter.magics.options import FLAGS
+from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.references import find_references
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
-RESERVED = Path(__file__).parents[2] / "labextension" / "src" / "editor" / "python.json"
 
 
 def python_reading(cell: str) -> dict[str, Any]:
@@ -68,9 +69,8 @@ def test_the_kernel_reads_it_so(case: dict[str, Any]) -> None:
     assert python_reading(case["cell"]) == expected
 
 
-def test_the_page_knows_the_names_that_python_has_taken() -> None:
-    reserved = json.loads(RESERVED.read_text())
-    assert set(reserved["keywords"]) == set(keyword.kwlist)
-    public = {name for name in dir(builtins) if name.islower() and not name.startswith("_")}
-    added_by_shells = {"copyright", "credits", "exit", "quit", "license", "display", "get_ipython"}
-    assert public - added_by_shells <= set(reserved["builtins"]) <= set(dir(builtins)) | added_by_shells
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_an_editor_is_told_first_what_running_the_cell_would_say(case: dict[str, Any]) -> None:
+    found = find_problems(case["cell"], {}) if case["ours"] else []
+    said = [{"what": problem.what, "hint": problem.hint} for problem in found if problem.severity != "warning"]
+    assert said[:1] == ([case["problem"]] if case.get("problem") else [])

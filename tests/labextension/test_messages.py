@@ -23,13 +23,14 @@ RECORDS = {
     "Job": "IJob",
     "Column": "IColumn",
     "Variable": "IVariable",
+    "CellProblem": "ICellProblem",
     "OptionWords": "IOption",
     "SubcommandWords": "ISubcommand",
     "Vocabulary": "IVocabulary",
 }
 """Python's name of a record, and the page's."""
 
-OLDER_KERNELS = {"mode", "minimum", "expects", "modes", "page"}
+OLDER_KERNELS = {"mode", "page"}
 """Fields that kernels of an older version do not say."""
 
 
@@ -93,7 +94,7 @@ def _in_typescript(written: str) -> str:
     if table := re.fullmatch(r"dict\[str, (.*)\]", written):
         return f"{{ [name: string]: {_in_typescript(table[1])} }}"
     if literal := re.fullmatch(r"Literal\[(.*)\]", written):
-        return literal[1]
+        return literal[1].replace(", ", " | ")
     plain = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
     return plain.get(written) or RECORDS.get(written, written)
 

@@ -85,7 +85,7 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     run = last_run(notebook, name)
     if not run:
         find_job(notebook, name)
-    refuse_to_shadow(notebook, name, replace=False)
+    refuse_to_shadow(notebook.namespace, name, replace=False)
     from autocoder_jupyter.magics.current_version import recorded_request
 
     versions = versions_of(notebook, name)

@@ -1,8 +1,10 @@
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
 import { parseCell } from '../editor/cell';
-import { isIdentifier } from '../editor/python';
 import { VOCABULARY } from '../vocabulary';
+
+/** What Python takes for a name, keywords included. */
+const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
 /** A `%%autocode` cell. */
 export interface INamedCell {
@@ -13,7 +15,7 @@ export interface INamedCell {
 /** The name that a cell gives its result; `null` when it is no `%%autocode` cell, or has none that a variable can have. */
 export function nameIn(source: string): string | null {
   const name = parseCell(source, VOCABULARY)?.positional[0]?.text ?? '';
-  return isIdentifier(name) ? name : null;
+  return IDENTIFIER.test(name) ? name : null;
 }
 
 /** The named `%%autocode` cells of a notebook, from top to bottom. */

@@ -21,6 +21,8 @@ export interface IGiven {
 export interface ICell {
   /** `%%autocode` itself. */
   command: IRange;
+  /** All words of the options, in order. */
+  words: IWord[];
   /** The words that belong to no flag; the first is the name. */
   positional: IWord[];
   given: IGiven[];
@@ -58,6 +60,7 @@ export function parseCell(text: string, vocabulary: IVocabulary): ICell | null {
   const prose = { from: Math.min(headEnd + 1, text.length), to: text.length };
   return {
     command: { from: to - match[1].length, to },
+    words,
     ...readArguments(words, vocabulary),
     unclosed,
     head: { from: 0, to: headEnd },

@@ -5,24 +5,34 @@ import { EditorView, keymap } from '@codemirror/view';
 
 import { parseCell } from './cell';
 import type { Knowledge } from './knowledge';
-import { isNews } from './knowledge';
+import { isNews, tellNews } from './knowledge';
 import type { IProblem } from './problems';
-import { findProblems } from './problems';
-import type { Parser } from './values';
+import { ownProblems, placed } from './problems';
+import { Questions } from './questions';
 
 /** Underlines what the kernel would refuse; F8 goes to the next problem and says it aloud, Ctrl Shift M lists all. */
-export function diagnostics(knowledge: Knowledge, python: Parser | null): Extension {
+export function diagnostics(knowledge: Knowledge): Extension {
+  const questions = new Questions<EditorView>(tellNews);
   return [
-    linter(view => diagnose(view, knowledge, python), { needsRefresh: isNews }),
+    linter(view => diagnose(view, knowledge, questions), { needsRefresh: isNews }),
     keymap.of([{ key: 'F8', run: goToNext }, ...lintKeymap])
   ];
 }
 
-function diagnose(view: EditorView, knowledge: Knowledge, python: Parser | null): Diagnostic[] {
+/** What the kernel says; what the page finds where the kernel does not answer. */
+async function diagnose(
+  view: EditorView,
+  knowledge: Knowledge,
+  questions: Questions<EditorView>
+): Promise<Diagnostic[]> {
   const known = knowledge.for(view);
   const text = view.state.doc.toString();
   const cell = parseCell(text, known.vocabulary);
-  return cell === null ? [] : findProblems(cell, text, known, python).map(diagnosticOf);
+  if (cell === null) {
+    return [];
+  }
+  const said = await questions.problems(view, text, known, knowledge.linkOf(view));
+  return (said === null ? ownProblems(cell, known.absent) : placed(said, cell)).map(diagnosticOf);
 }
 
 function diagnosticOf({ from, to, severity, what, hint, instead }: IProblem): Diagnostic {

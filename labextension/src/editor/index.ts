@@ -8,7 +8,6 @@ import { Knowledge } from './knowledge';
 import { MIME_TYPE } from './mimeType';
 import { CellCompletion } from './provider';
 import { Recognition } from './recognition';
-import type { Parser } from './values';
 
 /** What an editor shows of a `%%autocode` cell while it is written. */
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -30,8 +29,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
       displayName: '%%autocode',
       mime: MIME_TYPE,
       load: async () => {
-        const [{ autocodeLanguage }, python] = await Promise.all([import('./language'), pythonOf(languages)]);
-        return autocodeLanguage(knowledge, python);
+        const { autocodeLanguage } = await import('./language');
+        return autocodeLanguage(knowledge);
       }
     });
     completions?.registerProvider(new CellCompletion(knowledge, completions));
@@ -40,11 +39,5 @@ const plugin: JupyterFrontEndPlugin<void> = {
     notebooks.widgetAdded.connect((_, panel) => recognition.follow(panel));
   }
 };
-
-/** JupyterLab's own parser of Python; without one, expressions are left to the kernel. */
-async function pythonOf(languages: IEditorLanguageRegistry): Promise<Parser | null> {
-  const python = await languages.getLanguage('text/x-python').catch(() => null);
-  return python?.support?.language.parser ?? null;
-}
 
 export default plugin;

@@ -24,6 +24,11 @@ export const UNKNOWN: IKnown = { vocabulary: VOCABULARY, variables: null, others
 
 const learned = StateEffect.define<null>();
 
+/** Tell an editor that more is known. */
+export function tellNews(view: EditorView): void {
+  view.dispatch({ effects: learned.of(null) });
+}
+
 /** Whether an editor was told that more is known. */
 export function isNews(update: ViewUpdate): boolean {
   return update.transactions.some(transaction => transaction.effects.some(effect => effect.is(learned)));
@@ -51,11 +56,21 @@ export class Knowledge {
 
   /** For the cell of an editor. */
   for(view: EditorView): IKnown {
+    return this.of(this.homeOf(view));
+  }
+
+  /** The way to the kernel of the notebook that an editor belongs to. */
+  linkOf(view: EditorView): IKernelLink | null {
+    const home = this.homeOf(view);
+    return home === undefined ? null : (this.link?.forNotebook(home) ?? null);
+  }
+
+  private homeOf(view: EditorView): NotebookPanel | undefined {
     const home = this.homes.get(view) ?? this.notebooks.find(panel => viewsOf(panel).includes(view));
     if (home !== undefined) {
       this.homes.set(view, home);
     }
-    return this.of(home);
+    return home;
   }
 
   private follow(panel: NotebookPanel): void {
@@ -91,7 +106,7 @@ function loads({ model }: NotebookPanel): boolean {
 const LOADS = /^\s*%(re)?load_ext\s+autocoder_jupyter\b/m;
 
 function tell(panel: NotebookPanel): void {
-  viewsOf(panel, MIME_TYPE).forEach(view => view.dispatch({ effects: learned.of(null) }));
+  viewsOf(panel, MIME_TYPE).forEach(tellNews);
 }
 
 /** The editors of the cells of a notebook, also of those that are not on the page now; optionally of one language. */

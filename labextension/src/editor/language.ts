@@ -5,7 +5,6 @@ import { diagnostics } from './diagnostics';
 import { highlight } from './highlight';
 import { hover } from './hover';
 import type { Knowledge } from './knowledge';
-import type { Parser } from './values';
 
 /** Text that no programming language colours, indents or closes brackets in. */
 const prose = StreamLanguage.define({
@@ -18,12 +17,12 @@ const prose = StreamLanguage.define({
 });
 
 /** The language of our cells; its extensions live only in editors that have it. */
-export function autocodeLanguage(knowledge: Knowledge, python: Parser | null): LanguageSupport {
+export function autocodeLanguage(knowledge: Knowledge): LanguageSupport {
   return new LanguageSupport(prose, [
     EditorView.lineWrapping,
     EditorView.editorAttributes.of({ class: 'autocode-cell' }),
     highlight(knowledge),
     hover(knowledge),
-    diagnostics(knowledge, python)
+    diagnostics(knowledge)
   ]);
 }

@@ -8,7 +8,7 @@ import type { IVocabulary } from '../vocabulary';
 import { VOCABULARY } from '../vocabulary';
 import type { Heard, Said } from './messages';
 import { heard } from './messages';
-import type { Action, IJob, IKernelLink, IVariable, Settings } from './tokens';
+import type { Action, ICellProblem, IJob, IKernelLink, IVariable, Settings } from './tokens';
 
 /** How long a kernel may take to answer, in milliseconds. */
 export const PATIENCE = 20_000;
@@ -19,7 +19,6 @@ export type Wire = Pick<Kernel.IComm, 'commId' | 'isDisposed' | 'onMsg' | 'onClo
 interface IWaiting {
   resolve: (value: string | null) => void;
   reject: (reason: Error) => void;
-  timer: ReturnType<typeof setTimeout>;
 }
 
 /** The way to one kernel, over one comm at a time; without one it knows nothing. */
@@ -116,7 +115,6 @@ export class KernelLink implements IKernelLink, IDisposable {
     this._others = {};
     this._vocabulary = VOCABULARY;
     for (const waiting of this._waiting.values()) {
-      clearTimeout(waiting.timer);
       waiting.reject(new Error('The kernel went away before it answered.'));
     }
     this._waiting.clear();
@@ -134,18 +132,20 @@ export class KernelLink implements IKernelLink, IDisposable {
 
   request(action: Action, name: string, path?: string): Promise<string | null> {
     const id = UUID.uuid4();
-    const message: Said = { kind: 'request', id, action, name, ...(path === undefined ? {} : { path }) };
-    if (!this._connected || !this._say(message)) {
-      const hint = 'Run a cell with %load_ext autocoder_jupyter first.';
-      return Promise.reject(new Error(`autocoder_jupyter is not loaded in this kernel. ${hint}`));
-    }
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this._waiting.delete(id);
-        reject(new Error(`The kernel has not answered yet; it may be busy. It will still see to ${action} ${name}.`));
-      }, PATIENCE);
-      this._waiting.set(id, { resolve, reject, timer });
-    });
+    const answer = this._ask({ kind: 'request', id, action, name, ...(path === undefined ? {} : { path }) });
+    const timer = setTimeout(() => {
+      const waiting = this._waiting.get(id);
+      this._waiting.delete(id);
+      waiting?.reject(
+        new Error(`The kernel has not answered yet; it may be busy. It will still see to ${action} ${name}.`)
+      );
+    }, PATIENCE);
+    return answer.finally(() => clearTimeout(timer));
+  }
+
+  async problems(cell: string): Promise<readonly ICellProblem[]> {
+    const value = await this._ask({ kind: 'problems', id: UUID.uuid4(), cell });
+    return JSON.parse(value ?? '[]') as ICellProblem[];
   }
 
   dispose(): void {
@@ -164,6 +164,17 @@ export class KernelLink implements IKernelLink, IDisposable {
       this._wire.onClose = () => undefined;
       this._wire = null;
     }
+  }
+
+  /** Say something that has an answer; resolves with the reply's value. */
+  private _ask(message: Said & { id: string }): Promise<string | null> {
+    if (!this._connected || !this._say(message)) {
+      const hint = 'Run a cell with %load_ext autocoder_jupyter first.';
+      return Promise.reject(new Error(`autocoder_jupyter is not loaded in this kernel. ${hint}`));
+    }
+    return new Promise((resolve, reject) => {
+      this._waiting.set(message.id, { resolve, reject });
+    });
   }
 
   private _say(message: Said): boolean {
@@ -221,7 +232,6 @@ export class KernelLink implements IKernelLink, IDisposable {
       return; // another page asked, or nobody waits any longer
     }
     this._waiting.delete(reply.id);
-    clearTimeout(waiting.timer);
     if (reply.ok) {
       waiting.resolve(reply.value);
     } else {

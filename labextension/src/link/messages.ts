@@ -9,7 +9,8 @@ export type Said =
   | { kind: 'hello'; client: string }
   | { kind: 'settings'; values: Settings }
   | { kind: 'prepare' }
-  | { kind: 'request'; id: string; action: Action; name: string; path?: string };
+  | { kind: 'request'; id: string; action: Action; name: string; path?: string }
+  | { kind: 'problems'; id: string; cell: string };
 
 /** What a kernel says to all pages. */
 export type Heard =

@@ -68,6 +68,24 @@ export interface IVariable {
   path?: string;
 }
 
+/**
+ * Something that the kernel finds wrong with a cell.
+ *
+ * `word` counts the words of the options; `start` and `end` count characters (code points) within that word, without
+ * its quotes, or within the request; without an `end` it is all of it.
+ */
+export interface ICellProblem {
+  severity: 'error' | 'warning' | 'info';
+  what: string;
+  hint: string;
+  /** A text that could stand in its place; empty when there is none. */
+  instead: string;
+  area: 'command' | 'quote' | 'word' | 'request';
+  word: number;
+  start: number;
+  end: number | null;
+}
+
 /** What a page may ask of the kernel. */
 export type Action =
   | 'cancel'
@@ -111,6 +129,12 @@ export interface IKernelLink {
    * Rejects with an `Error` whose message is the kernel's sentence.
    */
   request(action: Action, name: string, path?: string): Promise<string | null>;
+  /**
+   * Ask what is wrong with a cell, by its text. A busy kernel may answer only when it is free again.
+   *
+   * Rejects when the kernel is gone, or knows no such question.
+   */
+  problems(cell: string): Promise<readonly ICellProblem[]>;
 }
 
 /** What the person set in the settings page; what is not in it is unset. */

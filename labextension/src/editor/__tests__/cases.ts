@@ -11,7 +11,8 @@ export interface ICase {
   given?: { [option: string]: string[] };
   request?: string;
   references?: string[];
-  problem?: { what: string; hint: string } | null;
+  /** What the kernel says is wrong; `null` when nothing is. */
+  problem?: object | null;
 }
 
 const TABLE = join(__dirname, '../../../../tests/labextension/cases.json');

@@ -117,6 +117,21 @@ describe('a link to a kernel', () => {
     }
   });
 
+  it('asks what is wrong with a cell, and waits as long as the kernel is busy', async () => {
+    jest.useFakeTimers();
+    try {
+      const comm = connected();
+      const asked = link.problems('%%autocode');
+      const { id, ...question } = comm.said[comm.said.length - 1] as Extract<Said, { kind: 'problems' }>;
+      expect(question).toEqual({ kind: 'problems', cell: '%%autocode' });
+      jest.advanceTimersByTime(2 * PATIENCE);
+      comm.hear({ kind: 'reply', id, ok: true, value: '[{"what": "The cell has no name."}]' });
+      expect(await asked).toEqual([{ what: 'The cell has no name.' }]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('says what to do when the extension is not loaded', async () => {
     await expect(link.request('code', 'growth')).rejects.toThrow('%load_ext autocoder_jupyter');
   });
