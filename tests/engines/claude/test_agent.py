@@ -9,12 +9,16 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pandera.pandas as pa
 import pytest
 
+from autocoder_jupyter.contracts.reading import contract_of
 from autocoder_jupyter.engine.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.types import OutputSpec
 from tests.engines.claude.agent_play import (
     BLIND,
     GOOD,
+    PLAN,
     TESTS,
     WRITES_BOTH,
     WRONG,
@@ -292,3 +296,53 @@ def _programs_of_ours() -> list[str]:
         return False
 
     return [line for pid, line in found.items() if "claude" in line and "stream-json" in line and ours(pid)]
+
+
+class Totals(pa.DataFrameModel):
+    """What the output of the next test must satisfy: the sample has a sum of 2."""
+
+    v: float = pa.Field(lt=2)
+
+
+SUMS = """\
+import pandas as pd
+
+
+def run(sales: pd.DataFrame) -> pd.DataFrame:
+    return sales.groupby("kind", as_index=False)["v"].sum()
+"""
+
+SUM_TESTS = '''\
+import pandas as pd
+from solution import run
+
+
+def test_sums():
+    """The sum of v."""
+    totals = run(sales=pd.DataFrame({"v": [0.5, 0.5], "kind": ["a", "b"]}))
+    assert list(totals["kind"]) == ["a", "b"] and list(totals["v"]) == [0.5, 0.5]
+'''
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_broken_contract_is_told_to_the_agent_and_to_the_person(play: Play, mended: bool) -> None:
+    plan = {**PLAN, "outputs": [{"name": "totals", "type": "DataFrame"}]}
+    request = play.request(
+        outputs=(OutputSpec(name="totals", type="DataFrame"),),
+        contracts={"totals": contract_of("", "totals", Totals, is_output=True)},
+    )
+    turns: list[str | Answer] = [calls(write("solution.py", SUMS), write("tests.py", SUM_TESTS)), "Both are there."]
+    if mended:
+        turns += [
+            calls(edit("solution.py", "sales.groupby", "sales.assign(v=sales.v.clip(upper=1)).groupby")),
+            "No sum is too large now.",
+        ]
+    stages = {"plan": json.dumps(plan), "tests": fenced(SUM_TESTS.replace("test_sums", "test_other_sums"))}
+    played = play.play(turns, request, stages=stages, max_iterations=2 if mended else 1)
+    broken = "v: less_than(max_value=2): 1 of 2 rows, first 1: 2"
+    assert played.report.success == mended, played.report.error
+    if mended:
+        assert broken in json.dumps(played.asked_as_agent[2]["messages"][-1])
+    else:
+        assert "This does not hold: totals satisfies Totals on the sample." in str(played.report.error)
+        assert broken in played.report.evidence.acceptance[0].in_full
