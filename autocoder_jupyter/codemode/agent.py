@@ -195,7 +195,7 @@ class CodeModeAgent:
         content = "\n\n".join(filter(None, [check.text("message", message), self.described(tables)]))
         messages.append({"role": "user", "content": content})
         root = default_journal_root() if journal_root is None else Path(journal_root)
-        work = background.submit(self._answered(messages, tables, on_event or _nobody, root))
+        work = background.submit(self._answered(messages, tables, on_event or _ignore, root))
         return await asyncio.wrap_future(work)
 
     async def _answered(
@@ -308,8 +308,8 @@ class CodeModeAgent:
         return ReplayingModel(model, journal, self._cache)
 
 
-def _nobody(event: Event) -> None:
-    """Nobody listens."""
+def _ignore(event: Event) -> None:
+    """The listener of a run that has none."""
 
 
 def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:

@@ -44,7 +44,7 @@ class Consent:
     """What a person decided in this session. One question at a time.
 
     Args:
-        approve: asks; None where there is nobody, and then nothing is allowed.
+        approve: asks the user; None if no user can be asked, and then nothing is allowed.
     """
 
     def __init__(self, approve: Approve | None) -> None:

@@ -59,7 +59,7 @@ class BlockScope:
 
     Args:
         turn: of the conversation.
-        key: names the block and all that was said before it.
+        key: identifies the block and all messages before it.
         recorded: whether the code comes from a record and not from the model in this session.
         restoring: whether the block ran before, and only what it defined is wanted again.
     """

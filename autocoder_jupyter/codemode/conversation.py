@@ -1,4 +1,4 @@
-"""One run: the model is asked, its code is run, it is told what came of it, until there is a final answer."""
+"""One run: ask the model, run its code, send back the output, until there is a final answer."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Conversation:
         return self._taken(ran, talk)
 
     def _taken(self, ran: Ran, talk: Talk) -> Ran:
-        """The same, its value as the person gets it; a value that nobody can use makes a failure of it."""
+        """The block with its value converted for the user; a value that cannot be converted makes it fail."""
         if ran.error:
             return ran
         try:

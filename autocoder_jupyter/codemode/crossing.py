@@ -1,4 +1,4 @@
-"""Values on their way into the sandbox and out of it.
+"""Conversion of values on their way into the sandbox and out of it.
 
 What the interpreter there has goes as it is, types kept. pandas' and numpy's single values become Python's. Frames stay
 outside, as handles. Everything else is refused by name, and so is what would be too much: too large an input ends the

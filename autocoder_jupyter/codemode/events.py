@@ -1,4 +1,4 @@
-"""What a run of code mode tells while it works: plain frozen records for a listener.
+"""The events of a run of code mode: plain frozen records for a listener.
 
 What a generation tells alike is the same record; what belongs to a turn in place of a stage is another one here.
 """

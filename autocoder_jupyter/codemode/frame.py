@@ -23,7 +23,7 @@ HEAD_ROWS = 100
 """`head` gives no more."""
 
 GROUP_ROWS = 5
-"""Where only statistics are shared, a figure stands for at least so many rows."""
+"""Where only statistics are shared, a figure must be computed from at least this many rows."""
 
 JOINED_ROWS = 2_000_000
 """A join that would give more rows, and more than twice those of either frame, is refused before it is made."""

@@ -13,7 +13,7 @@ from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.errors import InvalidRequest
 
 COLUMNS = 200
-"""So many columns of a frame are told to the model."""
+"""The model is told at most this many columns of a frame."""
 
 LONGEST = 2_000
 """Characters of the error of an operation."""

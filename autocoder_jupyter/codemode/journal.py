@@ -1,4 +1,4 @@
-"""The record of conversations beside the notebook: what the model said, and how every call of a tool ended.
+"""The record of conversations beside the notebook: the answers of the model, and how every call of a tool ended.
 
     .autocode/<name>/tools-<run>/
         conversation.jsonl  append-only: exchanges with the model, outcomes of tools, blocks that were run
@@ -33,11 +33,11 @@ from autocoder_jupyter.untrusted.folder import Folder
 FILE = "conversation.jsonl"
 PREFIX = "tools-"
 MOST_LIVE = 64
-"""So many values that cannot be written down, frames above all, are kept in memory for a conversation to go on."""
+"""Values, mainly frames, that cannot be written to the record are kept in memory; at most this many."""
 
 LONGEST_ERROR = 2_000
 OUTCOME_BYTES = 2 * 2**20
-"""A longer value is not written down."""
+"""A value that takes more bytes is not written to the record."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Outcome:
         value: what the tool returned.
         error: type and message of what it raised instead; the type is a built-in's name.
         denied: whether a person did not allow it.
-        known: False when the call was begun, and nobody knows how it ended or what it gave.
+        known: False if the call was started and its end or its value is unknown.
     """
 
     value: Any = None
@@ -251,7 +251,7 @@ class ConversationJournal:
 
 
 def block_key(messages: list[dict[str, str]]) -> str:
-    """Names a block of code by all that was said up to it, the block included."""
+    """The key of a block of code: a hash of all messages up to it and of the block."""
     return _hash(messages)
 
 

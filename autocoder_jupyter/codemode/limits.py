@@ -1,4 +1,4 @@
-"""What a program of code mode may use."""
+"""The limits of a program of code mode: memory, time, depth, calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of a conversation: litellm's, or a function of the person, behind the record of what was said."""
+"""The model of a conversation: litellm or a function of the user, with recorded answers replayed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
 
 
 class CalledModel:
-    """A `ConfiguredModel` that is a function of the person. Nobody knows its tokens and cost.
+    """A `ConfiguredModel` that is a function of the person. Its tokens and its cost are unknown.
 
     Args:
         call: the function.

@@ -1,4 +1,4 @@
-"""Values of tools as JSON for the record, types kept, and back again. What comes back may be a stranger's."""
+"""Values of tools as typed JSON for the record, and back. A record is checked, because others may have written it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of code mode gives: the answer, the code that led to it, and what was called on the way."""
+"""The result of a run of code mode: the answer, the code, and the calls of tools."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AgentResult:
         state: `ready`, or how else it ended.
         turns: how often the model was asked.
         history: the whole conversation, as messages; give it to the next `run` to go on.
-        exchanges: what was said to the model and by it.
+        exchanges: the requests to the model and its answers.
         run_id: names the record of this run beside the notebook; "" when nothing is recorded.
         seconds: wall clock of the run.
         notes: sentences for the person, such as a file that could not be written.

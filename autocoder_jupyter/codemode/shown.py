@@ -1,4 +1,4 @@
-"""Values, errors and output in words: for a person in little, for the model with beginning and end."""
+"""Values, errors and output as text: shortened for the user; for the model cut in the middle."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _resolved(annotation: Any, known: dict[str, Any]) -> Any:
         return annotation
     try:
         return typing.get_type_hints(types.SimpleNamespace(__annotations__={"it": annotation}), known)["it"]
-    except Exception:  # names that nobody knows any more, types that are no types: whatever a person wrote
+    except Exception:  # an annotation can name what no longer exists, or be no type at all
         return Any
 
 

@@ -1,4 +1,4 @@
-"""What a person gives as tools, and how the program of the model sees it: name, signature, docstring, marks."""
+"""The functions that a user gives as tools, as the model sees them: name, signature, docstring, marks."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _tool(given: Any, target: Any) -> Tool:
     except (TypeError, ValueError):
         raise InvalidRequest(
             f"tools: the signature of {name} cannot be read.",
-            why="The model is told how to call it, and nobody knows.",
+            why="The model must be told how to call it.",
             hint="Give a function of your own that calls it.",
         ) from None
     description = marks.description or _documentation(described, kind)

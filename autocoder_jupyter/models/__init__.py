@@ -1,1 +1,1 @@
-"""What the language model says: asking, structured answers, prompts' transport, cost, replay."""
+"""The language model: requests, structured answers, transport of prompts, cost, replay."""

@@ -1,4 +1,4 @@
-"""How far the beginning of a question is shared with others, told to providers that keep only what is marked.
+"""Marks for prompt caching: how much of the beginning of a question is shared with other questions.
 
 Most providers keep beginnings by themselves. Anthropic's models keep what ends with a mark (`cache_control`), for five
 minutes; to write it costs a quarter more than to read it anew, and to read it from there a tenth.
@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 SHARED = "shared"
-"""Key of a message beside `content`: so many characters of it, from its start, are those of other questions too."""
+"""Key of a message beside `content`: the number of characters at its start that other questions begin with too."""
 
 _MARK = {"type": "ephemeral"}
 
@@ -24,7 +24,7 @@ def wants_marks(model: str, litellm: ModuleType) -> bool:
     """Whether a model keeps beginnings, and only marked ones. Blocks like all of litellm's tables."""
     try:
         _, provider, _, _ = litellm.get_llm_provider(model)
-    except Exception:  # of many kinds; the call itself says that nobody knows the provider
+    except Exception:  # of many kinds; the call itself reports an unknown provider
         return False
     if provider in _ALWAYS:
         return True

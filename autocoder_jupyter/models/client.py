@@ -60,7 +60,7 @@ class _Session:
 
 
 class LiteLLMModel:
-    """A `LanguageModel` of any provider that litellm knows, or of any service that speaks OpenAI's protocol.
+    """A `LanguageModel` of any provider that litellm knows, or of any service with OpenAI's protocol.
 
     Args:
         config: which model, and how it is reached. `config.params` go to litellm and win over the question's own.
@@ -255,7 +255,7 @@ class LiteLLMModel:
         stream = await self._sent(session, arguments)
         try:
             await _read(stream, pieces, session.on_text)
-        except Exception:  # what was said before it broke off is paid for, though nobody counts it
+        except Exception:  # the text before the stream broke off is paid for, although no usage is reported
             if pieces:
                 guessed = _usage(stream, "".join(pieces), arguments["messages"]).model_copy(update={"cost": 0.0})
                 grant.spend(await self._priced(guessed, session.litellm))
@@ -272,14 +272,14 @@ class LiteLLMModel:
         return _Reply(text, finish_reason, usage)
 
     async def _priced(self, usage: Usage, litellm: ModuleType) -> Usage:
-        """With its cost; without, where nobody counted the tokens."""
+        """The usage with its cost; unchanged if the tokens were not counted."""
         if usage.cost is None:
             return usage
         cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
         return usage.model_copy(update={"cost": cost})
 
     async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
-        """The stream of an answer, its request told to whoever keeps a record of what goes out."""
+        """The stream of an answer; the request is reported to `on_send` first."""
         if self._on_send is None:
             return await session.litellm.acompletion(**arguments)
         announcer = Announcer(session.question.stage, session.content_key, self._on_send)

@@ -1,4 +1,4 @@
-"""Answers that are Python source: found in whatever a model wraps around it."""
+"""Python source in an answer, whatever text or fences surround it."""
 
 from __future__ import annotations
 

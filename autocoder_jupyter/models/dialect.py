@@ -1,4 +1,4 @@
-"""What one model understands of a request: known beforehand from litellm's tables, then learned from its refusals."""
+"""The request parameters that a model supports: from litellm's tables first, then from its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content key of a question: what the journal finds an answer by."""
+"""The content key of a question, by which the journal finds its answer."""
 
 from __future__ import annotations
 

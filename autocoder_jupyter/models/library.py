@@ -1,4 +1,4 @@
-"""The one door to litellm: imported late, off the event loop, and without leaving traces in the process.
+"""The only place that imports litellm: late, off the event loop, and without leaving traces in the process.
 
 Left alone, the import fetches a price list over the network, loads a `.env` file of the working folder into
 `os.environ`, points tiktoken elsewhere, and later prints advertisements on errors.
@@ -23,7 +23,7 @@ _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 _NEW_OBJECTS = 100_000
-"""After so many new ones Python looks for garbage while a large library is imported; 700 or 2,000 otherwise."""
+"""New objects between two garbage collections while a large library is imported; 700 or 2,000 otherwise."""
 
 _lock = threading.Lock()
 _litellm: Any = None
@@ -50,7 +50,7 @@ def load_client(model: str) -> None:
     openai's client, by which many providers are reached, brings more than 400 modules then.
 
     Args:
-        model: as litellm writes it. Of one that it does not know, nothing is imported; whoever asks it is told.
+        model: as litellm writes it. For an unknown model nothing is imported; its call reports the error.
     """
     litellm = load()
     try:
@@ -98,5 +98,5 @@ def _collecting_rarely() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_threshold() == rarely:  # nobody else has set it meanwhile
+        if gc.get_threshold() == rarely:  # no other code has changed it meanwhile
             gc.set_threshold(*before)

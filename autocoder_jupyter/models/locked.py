@@ -1,4 +1,4 @@
-"""A model that is not asked: what is not recorded already is refused, with the question by name."""
+"""A model that is never asked: a question without a recorded answer is refused, with its name."""
 
 from __future__ import annotations
 

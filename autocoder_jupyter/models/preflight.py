@@ -1,4 +1,4 @@
-"""What can be known to fail before litellm is imported, which takes seconds: said at once.
+"""Checks for failures that can be found before litellm is imported, which takes seconds.
 
 Only what is certain is refused here. Wherever litellm may find another way (a key among the parameters, a provider of
 one's own, a proxy), it decides.
@@ -53,7 +53,7 @@ def check(config: ModelConfig) -> None:
 
     Raises:
         AuthenticationFailed: the variable that must hold the key is not set.
-        UnknownModel: nobody is known who serves a model of this name.
+        UnknownModel: no provider of a model of this name is known.
         ModelUnavailable: nothing answers at the address.
     """
     require_provider(config)
@@ -80,10 +80,10 @@ def require_key(config: ModelConfig) -> None:
 
 
 def require_provider(config: ModelConfig) -> None:
-    """See to it that somebody may serve the model.
+    """Check that some provider may serve the model.
 
     Raises:
-        UnknownModel: nobody does for certain; the hint has names that look alike.
+        UnknownModel: certainly none does; the hint has similar names.
     """
     model = config.model
     if not catalogue.provider_names() or ":" in model or _may_have_another_way(config):

@@ -1,4 +1,4 @@
-"""What is known of models without asking them: prices, windows, keys. For the cost of a call and for the doctor."""
+"""Prices, context windows and keys of models, from litellm's tables: for the cost of a call and for the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language model is to the rest of the house."""
+"""The interface of a language model, as the rest of the package uses it."""
 
 from __future__ import annotations
 

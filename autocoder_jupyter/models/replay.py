@@ -1,4 +1,4 @@
-"""A model that remembers: an answer that is in the store is not asked for again."""
+"""A model with a store of answers: a question whose answer is stored is not sent again."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ class Patience:
     total: float = 300.0
 
     def pause(self, failures: int, elapsed: float, retry_after: float | None) -> float | None:
-        """Seconds to wait after so many failures and `elapsed` seconds, or None when it is enough.
+        """Seconds to wait after this many failures and `elapsed` seconds; None to give up.
 
-        `retry_after` is the service's own wish; it is at least honoured up to `longest`.
+        `retry_after` is the time that the service asks for; it is respected up to `longest`.
         """
         if failures >= self.tries:
             return None

@@ -1,4 +1,4 @@
-"""What goes over the wire to a model's service: the body of each request, told before it is sent.
+"""What goes over the wire to a model's service: the body of each request, reported before it is sent.
 
 litellm says for every provider what it is about to send (`logger_fn`), in that provider's own form. To some it then
 adds a flag; what was told is put right when the service has answered. Continuations, repairs and repeated tries are

@@ -1,4 +1,4 @@
-"""Answers that are records: asked for by schema, read with forgiveness, checked with pydantic."""
+"""Answers that are records: requested by schema, parsed tolerantly, checked with pydantic."""
 
 from __future__ import annotations
 

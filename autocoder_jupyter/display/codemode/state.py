@@ -1,4 +1,4 @@
-"""What that card shows, folded from the events of a run. Pure: no clock, no output, no lock."""
+"""The state of the card of code mode, folded from the events of a run. Pure: no clock, no output, no lock."""
 
 from __future__ import annotations
 

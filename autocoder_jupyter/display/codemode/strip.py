@@ -1,4 +1,4 @@
-"""The live part below that card: the clock, what the model writes or what runs, and the calls of tools."""
+"""The live part below the card of code mode: the clock, what the model writes or what runs, and the calls of tools."""
 
 from __future__ import annotations
 

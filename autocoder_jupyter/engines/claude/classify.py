@@ -1,4 +1,4 @@
-"""What kind of call an agent makes of its tools: safe, intercepted because it would run tests, or denied; and why.
+"""The class of a tool call of an agent: safe, intercepted because it would run tests, or denied; and why.
 
 Each command of a line counts, wherever it stands, and the worst of them is the line's. This is for the person who looks
 on, and tells the agent early what cannot work. It is no wall: whatever is taken for safe runs in a sandbox, where

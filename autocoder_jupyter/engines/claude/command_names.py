@@ -1,4 +1,4 @@
-"""What is known of commands by their names."""
+"""Shell commands by name: which are safe, which run tests, which are denied."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ class Gateway:
 
 
 def within(body: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """A request whose answer has so many tokens at most."""
+    """The request with `max_tokens` reduced to `room`."""
     asked = int(body.get("max_tokens") or 8000)
     shortened = {**body, "max_tokens": min(asked, room)}
     thinking = body.get("thinking")

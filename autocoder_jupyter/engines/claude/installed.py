@@ -52,7 +52,7 @@ def not_installed(why: str = "") -> ModelError:
 
 def _origin() -> str | None:
     """Where the SDK's package lies; None when there is none."""
-    with suppress(ImportError, ValueError):  # whoever hides a module does it in one of these ways
+    with suppress(ImportError, ValueError):  # what a hidden or broken module raises
         spec = importlib.util.find_spec("claude_agent_sdk")
         return spec.origin if spec is not None else None
     return None

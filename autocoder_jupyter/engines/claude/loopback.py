@@ -21,7 +21,7 @@ Answer = Callable[[dict[str, Any], Mapping[str, str]], Awaitable[wire.Message]]
 
 
 class Loopback:
-    """Answers questions (`POST …/v1/messages`) of whoever shows the token.
+    """Answers requests (`POST …/v1/messages`) that carry the token.
 
     Args:
         answer: gets the question and its headers; what it raises is told as a refusal that no client repeats.

@@ -1,4 +1,4 @@
-"""Where the program of the Claude Agent SDK lives: folders of its own, and an environment that is not the notebook's.
+"""Where the program of the Claude Agent SDK runs: folders of its own, and an environment that is not the notebook's.
 
 The SDK hands the whole environment of the kernel on to its program; its option `env` adds to that and removes nothing.
 So the SDK starts a launcher of ours, which becomes the program with those variables alone that are on a list.

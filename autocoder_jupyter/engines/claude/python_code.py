@@ -1,4 +1,4 @@
-"""What kind of call it is to run a Python program, as far as its source tells."""
+"""The class of a call that runs a Python program, judged by its source."""
 
 from __future__ import annotations
 

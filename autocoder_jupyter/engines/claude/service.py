@@ -1,4 +1,4 @@
-"""The way to a service that speaks Anthropic's messages: its address, its key, and what its refusals mean."""
+"""The client of a service with Anthropic's Messages API: its address, its key, and what its errors mean."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Refusal(Exception):
     """What a service said in place of an answer.
 
     Args:
-        said: its words.
+        said: the text of the refusal.
         status: of HTTP; None where it was not reached.
         headers: of its answer.
     """

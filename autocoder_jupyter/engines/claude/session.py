@@ -28,7 +28,7 @@ _VARIABLES = {
     "CLAUDE_CODE_MAX_RETRIES": "0",  # the gateway waits passing faults out
     "API_TIMEOUT_MS": _HOURS,
     "MCP_TOOL_TIMEOUT": _HOURS,
-    "DISABLE_AUTO_COMPACT": "1",  # a summary would be a question that nobody asked
+    "DISABLE_AUTO_COMPACT": "1",  # a summary would be a request that we did not make
     "NO_PROXY": "127.0.0.1,localhost",
     "no_proxy": "127.0.0.1,localhost",
 }
@@ -67,7 +67,7 @@ async def preload() -> None:
 
 
 class Session:
-    """One conversation with the agent. `ask` may be called again and again; the workspace and what was said stay.
+    """One conversation with the agent. `ask` may be called many times; the workspace and the messages stay.
 
     Args:
         gateway: answers the program.

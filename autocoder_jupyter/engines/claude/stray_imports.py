@@ -1,4 +1,4 @@
-"""Modules of the workspace that would be missed: of its Python files, two alone go on."""
+"""Imports of workspace modules that will be missing, because only two of its Python files are kept."""
 
 from __future__ import annotations
 

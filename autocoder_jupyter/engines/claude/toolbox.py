@@ -76,7 +76,7 @@ class Hands:
         test: runs the agent's tests by the runner that counts.
         changed: is told after each call that may have changed files.
         failed: is told of what keeps any further call from being of use.
-        failure_seen: is told when the agent has seen a test of it fail, whoever ran it.
+        failure_seen: is told when the agent has seen one of its tests fail, in a run of its own or of ours.
     """
 
     ready: Callable[[], Awaitable[str]]
@@ -162,7 +162,7 @@ class Toolbox:
         return observation
 
     async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
-        """Do what is asked; what cannot be done is said, and what nobody can help ends the session."""
+        """Execute a call. A failure is told to the agent; one that no further call can mend ends the session."""
         if use.kind == "denied":
             return Observation(f"Denied: {use.reason}.", ok=False)
         try:

@@ -31,7 +31,7 @@ def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_the_programs(message: Any) -> bool:
-    """To newer models the program speaks in a role of its own, between the person's and the model's."""
+    """Whether a message is the program's own: for newer models it has the role `system`."""
     return isinstance(message, dict) and message.get("role") == "system"
 
 
@@ -135,7 +135,7 @@ class Message:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens that were counted; None when nobody counted."""
+        """The counted tokens; None if they were not counted."""
         if "output_tokens" not in self.counts:
             return None
         cached, fresh = self.counts.get("cache_read_input_tokens", 0), self.counts.get("input_tokens", 0)
@@ -222,7 +222,7 @@ def event_bytes(event: Mapping[str, Any]) -> bytes:
 
 
 def whole_message(message: Message, model: str) -> dict[str, Any]:
-    """An answer as a service gives it to whoever does not want a stream."""
+    """An answer in the form of a service for a request without streaming."""
     counts = {"input_tokens": 0, "output_tokens": 0, **message.counts}
     head = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     said = {"content": message.blocks, "stop_reason": message.stop_reason, "stop_sequence": None}
