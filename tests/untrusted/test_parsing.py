@@ -108,7 +108,7 @@ def test_trees_that_are_too_deep_to_be_compared_are_compared_as_texts() -> None:
 def test_all_of_ours_goes_through_this_door() -> None:
     """What runs inside a sandbox has one thread and needs nothing of ours."""
     package = Path(autocoder_jupyter.__file__).parent
-    inside = (package / "sandbox" / "worker", package / "data" / "codec")
+    inside = (package / "sandbox" / "worker", package / "codec")
     others = {
         path.relative_to(package)
         for path in package.rglob("*.py")
