@@ -45,26 +45,26 @@ class Violation:
         is_known: whether the contract names this column, so that its name is not a value of the data.
         check: the rule.
         rows: how many rows fail; 0 if the rule is not about rows.
-        first: the first of them, as index label and value; for a rule that is not about rows, what pandera reports.
-        is_plain: whether `first` contains only names of the contract.
+        shown: the worst of them, as index label and value; for a rule that is not about rows, what pandera reports.
+        is_plain: whether `shown` contains only names of the contract.
     """
 
     column: str
     is_known: bool
     check: str
     rows: int
-    first: tuple[tuple[str, str], ...] = ()
+    shown: tuple[tuple[str, str], ...] = ()
     is_plain: bool = False
 
     def line(self, of: int, *, values: bool) -> str:
-        """`revenue: greater_than_or_equal_to(min_value=0): 2 of 12 rows, first 3: -1.0, 7: -3.5`."""
+        """`revenue: greater_than_or_equal_to(min_value=0): 2 of 12 rows (row 7: -3.5, row 3: -1.0)`."""
         place = self.column if values or self.is_known else "a column that it does not name"
         told = f"{place}: {self.check}" if place else self.check
         if self.rows:
             told += f": {self.rows:,} of {of:,} rows"
-            shown = ", ".join(f"{index}: {value}" for index, value in self.first)
-            return f"{told}, first {shown}" if values and shown else told
-        found = ", ".join(value for _, value in self.first if value not in ("missing", "False", self.column))
+            shown = ", ".join(f"row {index}: {value}" for index, value in self.shown)
+            return f"{told} ({shown})" if values and shown else told
+        found = ", ".join(value for _, value in self.shown if value not in ("missing", "False", self.column))
         return f"{told}: {found}" if found and (values or self.is_plain or _DTYPE.fullmatch(found)) else told
 
 
@@ -155,17 +155,28 @@ def _violations(schema: Any, cases: pd.DataFrame, contract: Contract) -> tuple[V
         of_rows = group[group["index"].notna()]
         labels = of_rows["index"].map(str)
         rows = int(labels.nunique()) if len(labels) else 0
-        shown = of_rows.drop_duplicates("index").head(_MOST_ROWS) if rows else group.head(_MOST_ROWS)
-        first = tuple(
-            (_cell(index), _cell(case)) for index, case in zip(shown["index"], shown["failure_case"], strict=True)
+        few = _worst(of_rows.drop_duplicates("index"), str(check)) if rows else group.head(_MOST_ROWS)
+        shown = tuple(
+            (_cell(index), _cell(case)) for index, case in zip(few["index"], few["failure_case"], strict=True)
         )
         is_named = is_about_a_column and not _is_missing(column) and column != schema.name
         literal = label_literal(column) if is_named else ""
         told = str(column) if is_named else ""
         rule = f"the {context} is another one" if _is_missing(check) else _rule(str(check), named)
         is_plain = not rows and all(label_literal(case) in known for case in group["failure_case"])
-        found.append(Violation(told, not literal or literal in known, rule, rows, first, is_plain))
+        found.append(Violation(told, not literal or literal in known, rule, rows, shown, is_plain))
     return tuple(sorted(found, key=lambda violation: (violation.rows > 0, -violation.rows)))
+
+
+def _worst(cases: pd.DataFrame, check: str) -> pd.DataFrame:
+    """The rows that are farthest beyond a bound; the first ones where the check is no bound."""
+    cells = cases["failure_case"].infer_objects()
+    if cells.dtype.kind in "iufmM" and not cells.hasnans:
+        if check.startswith("greater_than"):
+            return cases.loc[cells.nsmallest(_MOST_ROWS).index]
+        if check.startswith("less_than"):
+            return cases.loc[cells.nlargest(_MOST_ROWS).index]
+    return cases.head(_MOST_ROWS)
 
 
 def _rule(check: str, named: Mapping[str, str]) -> str:

@@ -47,7 +47,7 @@ def test_a_broken_contract_is_one_readable_error_with_the_worst_rows(notebook: O
         said = output.inner_text()
         assert said.count(broken) == 1
         reason = said[said.index(broken) :]
-        assert all(re.search(rf"{re.escape(rule)}: 5 of 12 rows, first \d+: \S+, ", reason) for rule in rules)
+        assert all(re.search(rf"{re.escape(rule)}: 5 of 12 rows \(row \d+: \S+, row ", reason) for rule in rules)
         assert "Traceback" not in said and "SchemaError" not in said
 
 

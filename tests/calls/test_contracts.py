@@ -59,8 +59,8 @@ def test_new_data_that_break_the_schema_of_the_input_never_reach_the_function(po
         growth.run(day_two)
     assert raised.value.what == "The input sales does not satisfy Bought; nothing was run."
     assert raised.value.why.splitlines() == [
-        "shop: not_nullable: 1 of 3 rows, first 2: missing",
-        "price: greater_than_or_equal_to(min_value=0): 1 of 3 rows, first 2: -1",
+        "shop: not_nullable: 1 of 3 rows (row 2: missing)",
+        "price: greater_than_or_equal_to(min_value=0): 1 of 3 rows (row 2: -1)",
     ]
     with pytest.raises(ContractBroken, match="column_in_dataframe: shop"):
         growth.run(SALES.rename(columns={"shop": "store"}))
@@ -72,7 +72,7 @@ def test_an_output_that_breaks_its_schema_is_one_error_and_not_a_value(pool: Sta
     growth = built(totals=Totals)
     with pytest.raises(ContractBroken, match=r"growth ran, and its output totals does not satisfy Totals") as raised:
         growth.run(SALES.assign(price=[1000, 5]))
-    assert "price: less_than_or_equal_to(max_value=100): 1 of 2 rows, first 0: 1000" in raised.value.why
+    assert "price: less_than_or_equal_to(max_value=100): 1 of 2 rows (row 0: 1000)" in raised.value.why
     assert growth.run()["price"].dtype == "float64"  # coerced, as pandera gives it back
 
 

@@ -60,18 +60,36 @@ def words(table: Any, value: Any = Monthly, *, values: bool = True) -> str:
 def test_all_rules_that_fail_are_told_at_once_the_worst_first() -> None:
     assert words(BAD).splitlines() == [
         "column_in_schema: secret",
-        "region: isin(allowed_values=['north', 'south']): 3 of 3 rows, first 0: x@example.org, 1: y, 2: y",
-        "month: field_uniqueness: 2 of 3 rows, first 0: a, 1: a",
-        "month: not_nullable: 1 of 3 rows, first 2: missing",
-        "revenue: greater_than_or_equal_to(min_value=0): 1 of 3 rows, first 0: -1",
-        "revenue: is_small: 1 of 3 rows, first 1: 5000",
+        "region: isin(allowed_values=['north', 'south']): 3 of 3 rows (row 0: x@example.org, row 1: y, row 2: y)",
+        "month: field_uniqueness: 2 of 3 rows (row 0: a, row 1: a)",
+        "month: not_nullable: 1 of 3 rows (row 2: missing)",
+        "revenue: greater_than_or_equal_to(min_value=0): 1 of 3 rows (row 0: -1)",
+        "revenue: is_small: 1 of 3 rows (row 1: 5000)",
     ]
 
 
 def test_without_leave_no_value_of_the_data_is_told() -> None:
     told = words(BAD, values=False)
     assert "month: field_uniqueness: 2 of 3 rows" in told
-    assert not any(value in told for value in ("example.org", "5000", "-1", "secret", "first"))
+    assert not any(value in told for value in ("example.org", "5000", "-1", "secret", "row "))
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "shown"),
+    [
+        (pa.Column(float, pa.Check.ge(0)), [-1.0, 2.0, -9.5, -3.0, -2.0], "row 2: -9.5, row 3: -3, row 4: -2"),
+        (pa.Column(int, pa.Check.lt(10)), [10, 99, 5, 11, 40], "row 1: 99, row 4: 40, row 3: 11"),
+        (
+            pa.Column("datetime64[ns]", pa.Check.le(pd.Timestamp("2026-01-31"))),
+            pd.to_datetime(["2026-02-01", "2027-01-01", "2026-01-01"]).astype("datetime64[ns]"),
+            "row 1: 2027-01-01",
+        ),
+        (pa.Column(int, pa.Check.isin([1])), [7, 1, 3], "row 0: 7, row 2: 3"),
+    ],
+)
+def test_rows_farthest_beyond_a_bound_are_shown_first(schema: Any, values: Any, shown: str) -> None:
+    told = words(pd.DataFrame({"v": values}), pa.DataFrameSchema({"v": schema}))
+    assert f"({shown}" in told
 
 
 def test_what_a_regular_expression_found_is_not_named_without_leave() -> None:

@@ -325,10 +325,10 @@ def test_rows_that_break_a_contract_are_shown_to_the_person_and_not_saved(read: 
         name="monthly satisfies Monthly on the sample",
         passed=False,
         message="growth: not_nullable: 1 of 12 rows\nrevenue: ge: 1 of 12 rows",
-        in_full="growth: not_nullable: 1 of 12 rows, first 0: missing\nrevenue: ge: 1 of 12 rows, first 3: -7",
+        in_full="growth: not_nullable: 1 of 12 rows (row 0: missing)\nrevenue: ge: 1 of 12 rows (row 3: -7)",
     )
     report = changed(evidence=Evidence(acceptance=(broken,)))
     saved, live = read(evidence_section(report)).text, read(evidence_section(report, in_full=True)).text
     assert "revenue: ge: 1 of 12 rows" in saved and "-7" not in saved
-    assert "revenue: ge: 1 of 12 rows, first 3: -7" in live
+    assert "revenue: ge: 1 of 12 rows (row 3: -7)" in live
     assert "in_full" not in report.model_dump_json()

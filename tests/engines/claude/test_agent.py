@@ -339,7 +339,7 @@ def test_a_broken_contract_is_told_to_the_agent_and_to_the_person(play: Play, me
         ]
     stages = {"plan": json.dumps(plan), "tests": fenced(SUM_TESTS.replace("test_sums", "test_other_sums"))}
     played = play.play(turns, request, stages=stages, max_iterations=2 if mended else 1)
-    broken = "v: less_than(max_value=2): 1 of 2 rows, first 1: 2"
+    broken = "v: less_than(max_value=2): 1 of 2 rows (row 1: 2)"
     assert played.report.success == mended, played.report.error
     if mended:
         assert broken in json.dumps(played.asked_as_agent[2]["messages"][-1])
