@@ -240,7 +240,7 @@ def test_what_is_not_understood_is_ignored_and_nobody_sees_it(kernel: Kernel, pa
 
 
 IMPOSSIBLE: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"kind": "dance"}, "does not know the request"),
+    ({"kind": "dance"}, "does not know this request"),
     ({"kind": "request"}, "There is no action None."),
     ({"kind": "request", "action": "cancl", "name": "x"}, "Did you mean cancel?"),
     ({"kind": "request", "action": ["code"], "name": "x"}, "There is no action"),
