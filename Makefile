@@ -56,13 +56,13 @@ test-kernels: $(STAMP)
 
 # All that needs neither a kernel nor a sandbox nor a browser.
 quick: $(STAMP)
-	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
+	$(PYTEST) -n 4 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
 
 # The same tests, with the lines and branches that they reach: a table of the files, the total last. It is also written to
 # artifacts/coverage, as text and as pages. The tests with a kernel, a sandbox or a browser reach more; they are not counted.
 coverage: $(STAMP)
 	mkdir -p artifacts/coverage
-	$(PYTEST) -n 2 -m "not (kernel or docker or local_sandbox or browser or slow)" --cov --cov-report= $(PYTEST_ARGS)
+	$(PYTEST) -n 4 -m "not (kernel or docker or local_sandbox or browser or slow)" --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/python -m coverage html --quiet --directory artifacts/coverage/html
 	$(BIN)/python -m coverage report >artifacts/coverage/report.txt
 	tail -n 3 artifacts/coverage/report.txt
