@@ -100,7 +100,7 @@ async def test_a_broken_contract_fails_the_attempt_and_is_told_to_who_mends(
     assert "total: greater_than_or_equal_to(min_value=0): 1 of 2 rows" in on_sample.message
     assert ("-30" in on_sample.message) == shown
     mending = json.dumps(played.model.requests[played.asked.index("fix_code")])
-    assert "greater_than_or_equal_to(min_value=0): 1 of 2 rows" in mending and ("first 1: -30" in mending) == shown
+    assert "greater_than_or_equal_to(min_value=0): 1 of 2 rows" in mending and ("row 1: -30" in mending) == shown
     assert held(played.report) == {
         "totals satisfies Totals in the calls of the tests": True,
         "totals satisfies Totals on the sample": True,
@@ -112,9 +112,9 @@ async def test_the_person_reads_values_that_no_file_holds(theatre: Theatre) -> N
     report = played.report
     assert not report.success and "This does not hold: totals satisfies Totals" in (report.error or "")
     on_sample = report.evidence.acceptance[0]
-    assert "first 1: -30" in on_sample.in_full and "-30" not in on_sample.message
+    assert "row 1: -30" in on_sample.in_full and "-30" not in on_sample.message
     folder = theatre.root / "growth" / report.run_id
-    assert "first 1: -30" not in (folder / "report.json").read_text()
+    assert "row 1: -30" not in (folder / "report.json").read_text()
 
 
 async def test_only_the_request_with_a_contract_tells_of_one(theatre: Theatre) -> None:
