@@ -244,7 +244,7 @@ def test_cancel_and_consent_are_given_in_the_panel(notebook: Open, play: Play) -
     running = wait_for(page, "growth", "Writing code and tests")
     running.get_by_role("button", name="Cancel growth").click()
     wait_for(page, "growth", "Cancelled")
-    assert model.hung_up.wait(10)
+    assert model.hung_up.wait(60)
     release.set()
     page.run(2)
     waiting = wait_for(page, "asking", "Waiting for approval")

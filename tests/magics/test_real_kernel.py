@@ -186,7 +186,7 @@ def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, play: Play) 
     kernel.wait_for_card("Writing code")
     assert "is being cancelled" in kernel.run("%autocode cancel growth").text
     kernel.wait_for_card("Cancelled")
-    assert model.hung_up.wait(10)
+    assert model.hung_up.wait(60)
     failed = kernel.run("growth.run()")
     assert "Cancelled" in failed.error and "Traceback" not in failed.error
     release.set()
