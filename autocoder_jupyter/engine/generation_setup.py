@@ -76,7 +76,7 @@ class GenerationSetup:
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         """All exchanges with models; those about the second opinion come last."""
-        return (*self.talk.exchanges, *self.second_talk.exchanges)
+        return tuple(self.stages.exchanges())
 
     @property
     def told_samples(self) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ class StageRunner:
 
     def __init__(self, emit: Emit, exchanges: Callable[[], Sequence[Exchange]], attempts_allowed: int) -> None:
         self._emit = emit
-        self._exchanges = exchanges
+        self.exchanges = exchanges
         self.attempt = 1
         self.attempts_allowed = attempts_allowed
         self.answers_at_fault: Sequence[Exchange] = ()
@@ -59,7 +59,7 @@ class StageRunner:
         return outcome
 
     def _exchanges_of(self, stage: Stage) -> list[Exchange]:
-        return [exchange for exchange in self._exchanges() if exchange.stage == stage]
+        return [exchange for exchange in self.exchanges() if exchange.stage == stage]
 
 
 def innermost(error: Exception) -> Exception:

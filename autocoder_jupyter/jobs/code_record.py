@@ -62,15 +62,6 @@ def load_record(root: Path, name: str) -> CodeRecord | None:
         return None
 
 
-def forget_record(root: Path, name: str) -> None:
-    """Remove the record of a name, and the folder when nothing else is in it.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    Folder(root.parent).remove(f"{root.name}/{name}/{FILE}")
-
-
 def _checked(record: dict[str, Any]) -> CodeRecord:
     history, tools = record["history"], record["tools"]
     if len(history) > MOST_MESSAGES or not all(message["role"] in ("user", "assistant") for message in history):

@@ -20,12 +20,11 @@ from io import FileIO
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.host.bundle import bundle
-from autocoder_jupyter.sandbox.host.process import ExitReason
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.forked_worker import Share
-from autocoder_jupyter.sandbox.local.process import END_SECONDS, read_line, reason_of, start_supervisor, widen
+from autocoder_jupyter.sandbox.local.process import SupervisedProcess, read_line, start_supervisor, widen
 from autocoder_jupyter.sandbox.local.shared_supervisor import Loading
-from autocoder_jupyter.sandbox.local.supervisor import AT_REST, AT_WORK, Ending, Policy
+from autocoder_jupyter.sandbox.local.supervisor import Policy
 from autocoder_jupyter.sandbox.local.worker_folder import WorkerFolder
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.sandbox.worker.frames import pack
@@ -133,8 +132,8 @@ class LoadingProcess:
         socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
 
 
-class ForkedProcess:
-    """A worker that is forked; satisfies `sandbox.process.Process`."""
+class ForkedProcess(SupervisedProcess):
+    """A worker that is forked; satisfies `sandbox.host.process.Process`."""
 
     def __init__(self, loading: LoadingProcess, name: str, ends: Sequence[int]) -> None:
         """Wait until it is there.
@@ -143,12 +142,10 @@ class ForkedProcess:
             NotForked: it did not come.
             NoRoom: it was refused.
         """
-        requests, data, control, self._lifeline, self._report = ends
+        requests, data, control, lifeline, report = ends
+        super().__init__(lifeline, report)
         self.name = name
         self._loading = loading
-        self._lock = threading.Lock()
-        self._reason: ExitReason | None = None
-        self._killed = False
         self.requests, self.data, self.control = FileIO(requests, "wb"), FileIO(data, "rb"), FileIO(control, "rb")
         for stream in (self.requests, self.data):
             widen(stream)
@@ -158,33 +155,11 @@ class ForkedProcess:
             self._let_go()
             raise NoRoom if line else NotForked
 
-    def watch(self, at_work: bool) -> None:
-        """Tell the supervisor how closely to look."""
-        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
-            if not self._killed:
-                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
-
-    def kill(self) -> None:
-        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
-        with self._lock:
-            if not self._killed:
-                self._killed = True
-                os.close(self._lifeline)
-                self._reason = self._reason or self._last_words()
-
-    def exit_reason(self) -> ExitReason:
-        """Why the tree ended."""
-        with self._lock:
-            self._reason = self._reason or self._last_words()
-            return self._reason
-
-    def _last_words(self) -> ExitReason:
-        line = read_line(self._report, END_SECONDS)
-        os.close(self._report)
-        if line:
-            return reason_of(Ending(**json.loads(line)))
+    def _end_without_report(self) -> None:
         self._loading.kill()
-        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
+
+    def _reap(self) -> None:
+        """Nothing: its parent is the loading process."""
 
     def _let_go(self) -> None:
         for stream in (self.requests, self.data, self.control):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import fcntl
 import json
@@ -65,8 +66,60 @@ def start_supervisor(module: str, descriptors: Sequence[int], output: int) -> su
     )
 
 
-class LocalProcess:
-    """A supervisor and the worker below it; satisfies `sandbox.process.Process`."""
+class SupervisedProcess(abc.ABC):
+    """A worker as its supervisor reports it: what is the same for every `sandbox.host.process.Process` here.
+
+    Args:
+        lifeline: the descriptor that the supervisor reads; closing it ends the worker.
+        report: the descriptor to which the supervisor writes one line when the worker has ended.
+    """
+
+    def __init__(self, lifeline: int, report: int) -> None:
+        self._lifeline, self._report = lifeline, report
+        self._lock = threading.Lock()
+        self._reason: ExitReason | None = None
+        self._killed = False
+
+    def watch(self, at_work: bool) -> None:
+        """Tell the supervisor how closely to look."""
+        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
+            if not self._killed:
+                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
+
+    def kill(self) -> None:
+        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
+        with self._lock:
+            if not self._killed:
+                self._killed = True
+                os.close(self._lifeline)
+                self._reason = self._reason or self._last_words()
+                self._reap()
+
+    def exit_reason(self) -> ExitReason:
+        """Why the tree ended."""
+        with self._lock:
+            self._reason = self._reason or self._last_words()
+            return self._reason
+
+    def _last_words(self) -> ExitReason:
+        line = read_line(self._report, END_SECONDS)
+        os.close(self._report)
+        if line:
+            return reason_of(Ending(**json.loads(line)))
+        self._end_without_report()
+        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
+
+    @abc.abstractmethod
+    def _end_without_report(self) -> None:
+        """End the whole tree, because its supervisor has ended or does not answer."""
+
+    @abc.abstractmethod
+    def _reap(self) -> None:
+        """Have the exit status of what this worker alone had started collected. Returns at once."""
+
+
+class LocalProcess(SupervisedProcess):
+    """A supervisor and the worker below it; satisfies `sandbox.host.process.Process`."""
 
     def __init__(self, policy: Policy, lock: int) -> None:
         """Start the supervisor.
@@ -77,18 +130,16 @@ class LocalProcess:
         """
         theirs = [lock]
         try:
-            their_lifeline, self._lifeline = os.pipe()
-            self._report, their_report = os.pipe()
+            their_lifeline, lifeline = os.pipe()
+            report, their_report = os.pipe()
             theirs = [their_lifeline, their_report, lock]
             self._supervisor = start_supervisor("supervisor", theirs, subprocess.PIPE)
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
+        super().__init__(lifeline, report)
         self.folder = policy.folder
         self._group = policy.control_group()
-        self._lock = threading.Lock()
-        self._reason: ExitReason | None = None
-        self._killed = False
         for stream in (self.requests, self.data):
             widen(stream)
         with contextlib.suppress(BrokenPipeError):
@@ -109,39 +160,15 @@ class LocalProcess:
         """The worker's standard error."""
         return _raw(self._supervisor.stderr)
 
-    def watch(self, at_work: bool) -> None:
-        """Tell the supervisor how closely to look."""
-        with self._lock, contextlib.suppress(BrokenPipeError):  # a supervisor that ended says so by the streams
-            if not self._killed:
-                os.write(self._lifeline, AT_WORK if at_work else AT_REST)
+    def _reap(self) -> None:
+        # The supervisor may still be removing files.
+        threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
 
-    def kill(self) -> None:
-        """End the whole tree. Idempotent, from any thread; when it returns, no process of the worker lives."""
-        with self._lock:
-            if self._killed:
-                return
-            self._killed = True
-            os.close(self._lifeline)
-            self._reason = self._reason or self._last_words()
-            # The supervisor may still be removing files.
-            threading.Thread(target=self._supervisor.wait, name="autocode-reap", daemon=True).start()
-
-    def exit_reason(self) -> ExitReason:
-        """Why the tree ended."""
-        with self._lock:
-            self._reason = self._reason or self._last_words()
-            return self._reason
-
-    def _last_words(self) -> ExitReason:
-        line = read_line(self._report, END_SECONDS)
-        os.close(self._report)
-        if line:
-            return reason_of(Ending(**json.loads(line)))
+    def _end_without_report(self) -> None:
         process_tree.kill_descendants(self._supervisor.pid)
         self._supervisor.kill()
         if self._group is not None:
             self._group.end()
-        return ExitReason(engine_gone=True, text="The supervisor of the worker ended or does not answer.")
 
 
 def reason_of(ending: Ending) -> ExitReason:
