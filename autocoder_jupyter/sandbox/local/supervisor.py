@@ -192,16 +192,25 @@ def broken_limit(bounds: Bounds, root: int, *, with_disk: bool) -> Ending | None
         return out_of_memory(bounds.memory)
     if not with_disk:
         return None
-    use = usage.disk(Path(bounds.folder), processes, held, MOST_FILES)
-    if use.moved:
+    folder = Path(bounds.folder)
+    use = usage.disk(folder, processes, held, MOST_FILES)
+    if use.moved or _broken_by_files(use, bounds.disk):
+        # Descriptors, folders and mappings are read in turn, so what comes, goes or moves meanwhile is counted wrongly.
         with process_tree.stopped(root):
-            use = usage.disk(Path(bounds.folder), processes, held, MOST_FILES)
-    if use.bytes + use.unmeasured * bounds.disk // 2 > bounds.disk:
-        return Ending("disk", text=f"It wrote more than {_megabytes(bounds.disk)} of files.")
-    if use.entries > MOST_FILES:
-        return Ending("files", text=f"It made more than {MOST_FILES} files.")
+            processes = process_tree.views(process_tree.tree(root))
+            use = usage.disk(folder, processes, usage.descriptors(processes), MOST_FILES)
+    if broken := _broken_by_files(use, bounds.disk):
+        return broken
     if usage.locks(processes) > MOST_LOCKS:
         return Ending("files", text=f"It held more than {MOST_LOCKS} locks on files.")
+    return None
+
+
+def _broken_by_files(use: usage.DiskUse, most: int) -> Ending | None:
+    if use.bytes + use.unmeasured * most // 2 > most:
+        return Ending("disk", text=f"It wrote more than {_megabytes(most)} of files.")
+    if use.entries > MOST_FILES:
+        return Ending("files", text=f"It made more than {MOST_FILES} files.")
     if use.hidden:
         return Ending("files", text="It made folders that are closed, or deeper than any path reaches.")
     return None

@@ -10,7 +10,7 @@ from subprocess import DEVNULL
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import process_tree, usage
+from autocoder_jupyter.sandbox.local import process_tree, supervisor, usage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads Linux's /proc")
 
@@ -91,6 +91,33 @@ def test_files_that_are_moved_around_are_counted_while_their_processes_stand_sti
         assert still.bytes >= MIB
     assert process_tree.kill_descendants(parent.pid)
     parent.wait()
+
+
+_MAKES_SHARED_MEMORY = """
+import mmap, os, tempfile
+kept = []
+for _ in range(4):
+    descriptor, name = tempfile.mkstemp(dir=".")
+    os.unlink(name)
+    os.ftruncate(descriptor, 4096)
+    kept.append(mmap.mmap(descriptor, 4096))
+    os.close(descriptor)
+print("ready", flush=True)
+input()
+"""
+
+
+def test_files_that_come_while_it_is_counted_break_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the locks of `multiprocessing`: their descriptors were not there yet, and their mappings already are."""
+    command = [sys.executable, "-c", _MAKES_SHARED_MEMORY]
+    program = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert program.stdout and program.stdout.readline() == b"ready\n"
+    count, counts = usage.descriptors, [usage.Descriptors()]
+    monkeypatch.setattr(usage, "descriptors", lambda processes: counts.pop() if counts else count(processes))
+    bounds = supervisor.Bounds(None, MIB, str(tmp_path))
+    assert supervisor.broken_limit(bounds, program.pid, with_disk=True) is None
+    assert not counts
+    program.communicate(b"\n")
 
 
 def test_a_process_whose_first_thread_has_ended_is_seen_and_killed() -> None:
