@@ -97,7 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sysctl", default=[], action="append", help="a setting, such as user.max_user_namespaces=0")
     parser.add_argument("--env", default=[], action="append", help="a variable, such as AUTOCODE_TEST_TIER=landlock")
     parser.add_argument("--program", action="store_true", help="the arguments of --as are a command")
-    parser.add_argument("--minutes", type=float, default=15, help="when it is given up")
+    parser.add_argument("--minutes", type=float, default=40, help="when it is given up")
     return parser.parse_args()
 
 
