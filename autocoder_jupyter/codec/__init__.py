@@ -1,9 +1,12 @@
-"""Encode values that cross the border of a sandbox: as Arrow and JSON, never as pickle. What would change is refused.
+"""Encode the values that cross the border of a sandbox, as Arrow and JSON. Pickle is never used.
 
-The source of this package also travels into the sandbox, where it is called `autocoder_codec`. It therefore imports
-the standard library, numpy, pandas and pyarrow only, and keeps to what Python 3.10 and pandas 2.2 know.
+A value that would be changed on the way is refused.
 
-Between two versions of pandas a dtype that one lacks comes back as the nearest: `str` is object before pandas 2.3.
+The source of this package is also copied into the sandbox, where its name is `autocoder_codec`. Therefore it imports
+only the standard library, numpy, pandas and pyarrow, and must run with Python 3.10 and pandas 2.2.
+
+Both sides may have different versions of pandas. A dtype that the reader lacks becomes the nearest one: `str` becomes
+object before pandas 2.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One array of pandas or numpy of any kind: a categorical one as codes and categories, all others by `columns`.
+"""Encode one array of pandas or numpy. Categorical arrays are written as codes and categories, others by `columns`.
 
-pandas allows no categorical and no multi-level categories, so nothing here calls itself.
+pandas does not allow categories that are categorical or have several levels, so no recursion is needed here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .labels import read_labels, require_unique, write_labels
 
 
 def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
-    """As `columns.write_column`, categorical arrays included.
+    """Like `columns.write_column`, and also for categorical arrays.
 
     Raises:
-        Unencodable: the dtype, or a cell, cannot cross.
+        Unencodable: the dtype or a cell cannot cross.
     """
     if isinstance(values, pd.Categorical):
         return _write_categorical(values, out, path)
@@ -30,10 +30,10 @@ def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
 
 
 def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    """The array that `write_array` was given: an ndarray for numpy dtypes, else an extension array.
+    """Rebuild the array that was given to `write_array`: an ndarray for numpy dtypes, else an extension array.
 
     Raises:
-        Corrupt: the note is not one of ours, or does not fit the arrays.
+        Corrupt: the note was not written by `write_array`, or does not fit the arrays.
     """
     return _read_categorical(note, source) if note["kind"] == "category" else read_column(note, source)
 
@@ -58,5 +58,5 @@ def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
     if levels.hasnans:
         raise Corrupt("categories that cannot be categories")
     known: Any = pd.CategoricalDtype
-    dtype = known._from_fastpath(levels, bool(note["ordered"]))  # the public way looks in a hash table
+    dtype = known._from_fastpath(levels, bool(note["ordered"]))  # the public constructor uses a hash table
     return pd.Categorical.from_codes(codes, dtype=dtype)

@@ -1,7 +1,7 @@
-"""Parse untrusted JSON: its values are counted before they are built, and they are built in parts.
+"""Parse untrusted JSON. The values are counted before they are built, and a long text is parsed in parts.
 
-Three bytes of JSON make a list of eighty, so the length of a text bounds neither time nor memory. And the parser of
-the standard library keeps the interpreter to itself until a text is read; here it is given one part after the other.
+Three bytes of JSON can become an object of eighty bytes, so the length of a text limits neither time nor memory. The
+parser of the standard library holds the GIL until it has read a text, so it gets one part after the other here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from .errors import Corrupt
 
 MAX_CONTAINERS = 250_000
-"""Lists and dicts that one value may hold: each costs some hundred bytes, and the garbage collector walks them."""
+"""Most lists and dicts in one value. Each takes about a hundred bytes, and the garbage collector visits all of them."""
 
 MAX_ITEMS = 4_000_000
-"""Entries of all lists and dicts of one value."""
+"""Most entries of all lists and dicts in one value."""
 
 MAX_NESTING = 256
 
@@ -33,10 +33,14 @@ class Allowance:
         self.items = MAX_ITEMS
 
     def take(self, containers: int, items: int) -> None:
-        """Count what will be built from a text.
+        """Subtract what will be built from a text.
+
+        Args:
+            containers: number of lists and dicts.
+            items: number of their entries.
 
         Raises:
-            Corrupt: it is too much.
+            Corrupt: the budget is used up.
         """
         self.containers -= containers
         self.items -= items
@@ -55,8 +59,8 @@ def parse(text: bytes | memoryview, allowance: Allowance) -> Any:
         ValueError: it is not JSON.
     """
     data = bytes(text)
-    if len(data) <= 64:  # most cells of a column: not even as many commas would be too much
-        allowance.take(*_most(data))
+    if len(data) <= 64:  # most cells of a column are short; counting brackets and commas is enough for them
+        allowance.take(*_upper_bound(data))
         return json.loads(data)
     places, depths = _structure(data, allowance)
     if len(data) <= _PART:
@@ -64,12 +68,13 @@ def parse(text: bytes | memoryview, allowance: Allowance) -> Any:
     return _Builder(data, places, depths).build(0, len(data), 0, len(places), 0)
 
 
-def _most(data: bytes) -> tuple[int, int]:
+def _upper_bound(data: bytes) -> tuple[int, int]:
+    """The most containers and entries that a text can have. Signs inside of strings are counted, too."""
     return sum(map(data.count, (b"[", b"{"))), data.count(b",") + 1
 
 
 def _structure(data: bytes, allowance: Allowance) -> tuple[Any, Any]:
-    """Where brackets, braces and commas outside of strings are, and how deep it is behind each."""
+    """The positions of brackets, braces and commas outside of strings, and the nesting depth after each of them."""
     places, depths = [], []
     inside = escaped = False
     depth = 0
@@ -94,13 +99,13 @@ def _structure(data: bytes, allowance: Allowance) -> tuple[Any, Any]:
 
 
 def _quotes(signs: Any, escaped: bool) -> tuple[Any, bool]:
-    """Which characters begin or end a string, and whether the character behind these is escaped."""
+    """Which characters begin or end a string, and whether the first character of the next part is escaped."""
     quotes = signs == _QUOTE
     backslashes = np.flatnonzero(signs == _BACKSLASH)
     if not len(backslashes):
         quotes[0] &= not escaped
         return quotes, False
-    # Of a run of backslashes every second is escaped by the one before it.
+    # In a run of backslashes, every second one is escaped by the one before it.
     if escaped:
         quotes[0] = False
         backslashes = backslashes[1:] if backslashes[0] == 0 else backslashes
@@ -115,7 +120,7 @@ def _quotes(signs: Any, escaped: bool) -> tuple[Any, bool]:
 
 
 class _Builder:
-    """Builds a value out of parts that are small enough to be read in one go."""
+    """Builds a value from parts of its text. Each part is small enough for one call of the parser."""
 
     def __init__(self, data: bytes, places: Any, depths: Any) -> None:
         self._data = data
@@ -123,7 +128,15 @@ class _Builder:
         self._depths = depths
 
     def build(self, start: int, end: int, first: int, last: int, depth: int) -> Any:
-        """The value between two places of the text, whose structure is between two places of the list."""
+        """Build one value.
+
+        Args:
+            start: where its text begins.
+            end: where its text ends.
+            first: index of its first bracket or comma in the list of positions.
+            last: index after its last bracket or comma.
+            depth: nesting depth of the value.
+        """
         text = self._data[start:end]
         if end - start <= _PART or text.lstrip()[:1] not in (b"[", b"{"):
             return json.loads(text)
@@ -131,7 +144,7 @@ class _Builder:
         if last - first < 2 or text.rstrip()[-1:] != (b"]" if listed else b"}"):
             raise Corrupt("brackets that do not fit")
         commas = first + np.flatnonzero(self._is_comma(first, last, depth + 1))
-        # An opening bracket, the commas behind the entries, and the closing bracket.
+        # The opening bracket, the commas between the entries, and the closing bracket.
         edges = [first, *commas.tolist(), last - 1]
         value: Any = [] if listed else {}
         begin = 0
@@ -151,7 +164,7 @@ class _Builder:
         return int(self._places[right] - self._places[left])
 
     def _add(self, value: Any, left: int, right: int, depth: int) -> None:
-        """Read the entries between two edges."""
+        """Parse the entries between two edges and add them to `value`."""
         start, end = int(self._places[left]) + 1, int(self._places[right])
         text = self._data[start:end]
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""`encode` and `decode`: values to headers and bytes, and back."""
+"""`encode` turns a value into a header and bytes; `decode` turns them back into the value."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ KINDS = (*SCALARS, *_WRITERS)
 
 
 def encode(value: Any, type_name: str) -> Encoded:
-    """Encode `value`, which is declared as `type_name` (one of `types.TYPE_NAMES`).
+    """Encode `value`, which is declared as `type_name` (one of `KINDS`).
 
     Raises:
-        TypeMismatch: it is not of that type.
-        Unencodable: it is, but cannot cross unchanged; `path` names the part at fault.
+        TypeMismatch: the value does not have that type.
+        Unencodable: the type is right, but the value cannot cross unchanged; `path` names the refused part.
+        KeyError: `type_name` is not one of `KINDS`.
     """
     if type_name in SCALARS:
         return write_scalar(value, type_name)
@@ -52,16 +53,18 @@ def decode(
     """Decode what `encode` wrote.
 
     Args:
-        header: `Encoded.header`, perhaps after a trip through JSON.
-        payload: the bytes of all buffers, joined. It belongs to the value from now on: numeric columns are writable
-            views of it, without a copy if it is writable and starts at a multiple of 8.
-        folder: where `File` and `Dir` are written; nothing of the names in it needs to be free.
-        wrap_path: makes what stands for a written `File` or `Dir` from its type name and path; by default the path.
-        trusted: False if the writer may be hostile: full validation, caps, no extension types, no shared bytes.
+        header: `Encoded.header`; it may have been written as JSON and read again.
+        payload: the bytes of all buffers, joined. The caller must not use it afterwards: numeric columns are writable
+            views of it. It is copied only if it is read-only or does not start at a multiple of 8.
+        folder: `File` and `Dir` are written into new subfolders of it. It may already hold files.
+        wrap_path: called with the type name and the path of a written `File` or `Dir`; its result is returned. By
+            default the path itself is returned.
+        trusted: False if the writer may be hostile. Then everything is validated, and extension types and arrays
+            that share bytes are refused.
 
     Raises:
-        Corrupt: anything about header or payload is wrong. No other exception, but OSError when this machine cannot
-            write to `folder`.
+        Corrupt: header or payload is invalid.
+        OSError: this machine cannot write to `folder`.
     """
     try:
         type_name = header["type"]
@@ -82,6 +85,6 @@ def decode(
         raise
     except HostFault as fault:
         raise fault.error from None
-    except Exception as error:  # hostile bytes can make the libraries below raise anything
+    except Exception as error:  # hostile bytes can make the libraries raise any exception
         raise Corrupt(f"{type(error).__name__}: {str(error)[:200]}") from error
     raise Corrupt(f"unknown type {str(type_name)[:50]!r}")

@@ -1,7 +1,7 @@
-"""One array of pandas or numpy, but a categorical one, ↔ plain Arrow arrays and a JSON note of its dtype.
+"""Encode one array of pandas or numpy as plain Arrow arrays and a JSON note of its dtype, and decode it.
 
-Arrow carries the bytes, the note carries what Arrow lacks: codes and levels, closed sides, frequencies, storage kinds,
-which of the missing markers it was. The note's `kind` picks the reader.
+Categorical arrays are in `arrays`. The note has what Arrow lacks: closed sides of intervals, frequencies, kinds of
+storage, and which missing values were used. The note's `kind` selects the reader.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from .zones import zone_from_json, zone_to_json
 Note = dict[str, Any]
 
 MAX_WEIGHTLESS = 2**31
-"""Rows of what takes no bytes, such as a range: nothing else bounds how many of them a stranger may claim."""
+"""Most rows that take no bytes, such as those of a range. The size of the payload does not limit them."""
 
 _MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
 _UNITS = ("s", "ms", "us", "ns")
 
 
 def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
-    """Hand the parts of `values` to `out` and return the note that puts them together again.
+    """Add the parts of `values` to `out`, and return the note from which `read_column` rebuilds the array.
 
     Args:
-        values: an ndarray or an extension array, one-dimensional.
-        out: takes the Arrow arrays.
-        path: what to call it when it has to be refused.
+        values: a one-dimensional ndarray or extension array.
+        out: collects the Arrow arrays.
+        path: the name of the array in an error.
 
     Raises:
-        Unencodable: the dtype, or a cell, cannot cross.
+        Unencodable: the dtype or a cell cannot cross.
     """
     if isinstance(values, pd.arrays.NumpyExtensionArray) and not isinstance(values.dtype, pd.StringDtype):
         values = values.to_numpy()
@@ -62,17 +62,17 @@ def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
     if isinstance(dtype, pd.ArrowDtype):
         return _write_arrow(values, out, path)
     if dtype.name in _MASKED and hasattr(values, "_mask"):
-        # The public conversions copy, and some turn NaN into NA; these two arrays are the value itself.
+        # The public conversions copy, and some turn NaN into NA. These two private arrays are the stored values.
         array = pa.array(_native(values._data), mask=values._mask, from_pandas=False)
         return {"kind": "masked", "dtype": dtype.name, "at": out.add(array, path)}
     raise Unencodable(path, f"has the dtype {dtype}, which cannot cross", "convert it to a dtype of pandas itself")
 
 
 def read_column(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    """The array that `write_column` was given: an ndarray for numpy dtypes, else an extension array.
+    """Rebuild the array that was given to `write_column`: an ndarray for numpy dtypes, else an extension array.
 
     Raises:
-        Corrupt: the note is not one of ours, or does not fit the arrays.
+        Corrupt: the note was not written by `write_column`, or does not fit the arrays.
     """
     reader = _READERS.get(note["kind"])
     if reader is None:
@@ -120,7 +120,7 @@ def _read_numpy(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def _native(values: Any) -> Any:
-    """`values` contiguous and in the machine's byte order, copied only if they are not."""
+    """`values` as a contiguous array in the machine's byte order. Copied only if necessary."""
     return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
 
 
@@ -195,7 +195,7 @@ def _read_sparse(note: Mapping[str, Any], source: ArrowReader) -> Any:
     make: Any = getattr(pd.arrays.SparseArray, "from_indices", None)
     if make is not None:
         return make(values, positions, length=length, fill_value=dtype.fill_value, kind=kind)
-    from pandas._libs import sparse  # before pandas 3.1 there is no public way
+    from pandas._libs import sparse  # before pandas 3.1 there is no public constructor
 
     make_index: Any = sparse.IntIndex
     index = make_index(length, positions)
@@ -217,7 +217,7 @@ def _write_string(values: Any, out: ArrowWriter, path: str) -> Note:
             path, f"holds text that is not valid Unicode ({error})", "replace the lone surrogates"
         ) from None
     missing = "NA" if dtype.na_value is pd.NA else "nan"
-    storage = "python" if dtype.storage == "python" else "pyarrow"  # pandas 2.2 knows a third name, of the same bytes
+    storage = "python" if dtype.storage == "python" else "pyarrow"  # pandas 2.2 has a third one with the same bytes
     return {"kind": "string", "storage": storage, "missing": missing, "at": out.add(array, path)}
 
 
@@ -231,7 +231,7 @@ def _read_string(note: Mapping[str, Any], source: ArrowReader) -> Any:
         return make(storage).__from_arrow__(array)
     try:
         dtype = make(storage, na_value=np.nan)
-    except TypeError:  # before pandas 2.3 there is no `str` dtype; text with NaN was object then
+    except TypeError:  # before pandas 2.3 there is no `str` dtype; text with NaN is an object column there
         cells = array.to_numpy(zero_copy_only=False)
         cells[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
         return cells

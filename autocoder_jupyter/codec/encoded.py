@@ -1,4 +1,4 @@
-"""`Encoded`, which `encode` returns, and its digest."""
+"""`Encoded`, the result of `encode`, and its digest."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from .plain import canonical_nan
 
-_ABOUT_BYTES = ("size", "streams")
+_LAYOUT_KEYS = ("size", "streams")
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A value, ready to be written.
+    """An encoded value.
 
     Args:
-        header: JSON-able; says what the bytes are. `header["size"]` is their number.
-        buffers: the bytes in pieces, to be written one after the other. They may be views of the value itself, so
-            the value must not change before they are written, nor before the digest is taken.
-        arrays: the Arrow arrays behind the bytes, if there are any; the digest is taken from them.
+        header: describes the bytes; made of JSON values. `header["size"]` is the number of bytes.
+        buffers: the bytes in pieces, to be written one after the other. They may be views of the value. Do not
+            change the value before they are written and before the digest is computed.
+        arrays: the Arrow arrays that the bytes hold, if any. The digest is computed from them.
     """
 
     header: dict[str, Any]
@@ -32,60 +32,61 @@ class Encoded:
 
     @property
     def size(self) -> int:
-        """Bytes of all buffers."""
+        """Number of bytes in all buffers."""
         return int(self.header["size"])
 
     def digest(self) -> str:
-        """A hash of the content: equal for equal values, whatever lies under nulls or between slices in memory.
+        """A hash of the content, as 64 hexadecimal digits. Equal values have equal hashes.
 
-        Equal means equal in all that crosses: dtypes, labels, order, levels, attrs; 0.0 and -0.0 differ, NaNs do not.
+        Values are equal if all of this is equal: dtypes, labels, order, levels, attrs, cells. 0.0 and -0.0 differ; all
+        NaNs are equal. The undefined bytes of nulls and of memory between slices do not count.
         """
-        content = hashlib.blake2b(digest_size=32)
-        about = {key: value for key, value in self.header.items() if key not in _ABOUT_BYTES}
-        content.update(json.dumps(about, sort_keys=True).encode())
+        digest = hashlib.blake2b(digest_size=32)
+        described = {key: value for key, value in self.header.items() if key not in _LAYOUT_KEYS}
+        digest.update(json.dumps(described, sort_keys=True).encode())
         if self.arrays:
             for array in self.arrays:
-                _hash_array(content, array)
+                _hash_array(digest, array)
         else:
             for buffer in self.buffers:
-                content.update(buffer)
-        return content.hexdigest()
+                digest.update(buffer)
+        return digest.hexdigest()
 
 
-def _hash_array(content: Any, array: Any) -> None:
-    """Hash what `array` means. Dropping nulls first leaves no slot whose bytes are undefined."""
+def _hash_array(digest: Any, array: Any) -> None:
+    """Hash the values of `array`. Nulls are dropped first, because the bytes of their slots are undefined."""
     kind = array.type
-    content.update(f"|{kind}:{len(array)}:{array.null_count}|".encode())
+    digest.update(f"|{kind}:{len(array)}:{array.null_count}|".encode())
     if array.null_count:
-        content.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)))
+        digest.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)))
         array = array.drop_null()
     types = pa.types
     if types.is_struct(kind):
         for part in array.flatten():
-            _hash_array(content, part)
+            _hash_array(digest, part)
     elif types.is_map(kind):
-        _hash_lengths(content, array)
+        _hash_lengths(digest, array)
         start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        _hash_array(content, array.keys.slice(start, end - start))
-        _hash_array(content, array.items.slice(start, end - start))
+        _hash_array(digest, array.keys.slice(start, end - start))
+        _hash_array(digest, array.items.slice(start, end - start))
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         if not types.is_fixed_size_list(kind):
-            _hash_lengths(content, array)
-        _hash_array(content, array.flatten())
+            _hash_lengths(digest, array)
+        _hash_array(digest, array.flatten())
     elif types.is_boolean(kind):
-        content.update(np.packbits(array.to_numpy(zero_copy_only=False)))
+        digest.update(np.packbits(array.to_numpy(zero_copy_only=False)))
     elif types.is_floating(kind):
-        content.update(canonical_nan(array.to_numpy()))
+        digest.update(canonical_nan(array.to_numpy()))
     else:
-        _hash_bytes(content, array)
+        _hash_bytes(digest, array)
 
 
-def _hash_lengths(content: Any, array: Any) -> None:
-    content.update(np.diff(array.offsets.to_numpy()))
+def _hash_lengths(digest: Any, array: Any) -> None:
+    digest.update(np.diff(array.offsets.to_numpy()))
 
 
-def _hash_bytes(content: Any, array: Any) -> None:
-    """Hash the bytes of an array without nulls whose values are bytes and nothing else."""
+def _hash_bytes(digest: Any, array: Any) -> None:
+    """Hash the bytes of an array of numbers, times, text or bytes. It must have no nulls."""
     kind = array.type
     *_, values = array.buffers()
     if values is None or not len(array):
@@ -95,8 +96,8 @@ def _hash_bytes(content: Any, array: Any) -> None:
     if types.is_large_string(kind) or types.is_large_binary(kind) or types.is_string(kind) or types.is_binary(kind):
         width = "i8" if types.is_large_string(kind) or types.is_large_binary(kind) else "i4"
         offsets = np.frombuffer(array.buffers()[1], dtype=width)[array.offset : array.offset + len(array) + 1]
-        content.update(np.diff(offsets))
-        content.update(view[int(offsets[0]) : int(offsets[-1])])
+        digest.update(np.diff(offsets))
+        digest.update(view[int(offsets[0]) : int(offsets[-1])])
         return
     width_in_bytes = kind.bit_width // 8
-    content.update(view[array.offset * width_in_bytes : (array.offset + len(array)) * width_in_bytes])
+    digest.update(view[array.offset * width_in_bytes : (array.offset + len(array)) * width_in_bytes])

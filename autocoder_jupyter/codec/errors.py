@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class Unencodable(ValueError):
-    """A value cannot cross without being changed. Raised before anything is sent.
+    """A value cannot cross the border without being changed. Raised before anything is sent.
 
     Args:
-        path: what is at fault, as a person would say it: `"column 'price'"`, `"key 'a'"`.
+        path: the part of the value that is refused, in words: `"column 'price'"`, `"key 'a'"`.
         reason: why it cannot cross.
         hint: what to do instead.
     """
@@ -24,7 +24,7 @@ class TypeMismatch(ValueError):
 
     Args:
         wanted: the declared type.
-        got: what the value is.
+        got: the type of the value, with a detail where that helps.
     """
 
     def __init__(self, wanted: str, got: str) -> None:
@@ -34,4 +34,4 @@ class TypeMismatch(ValueError):
 
 
 class Corrupt(ValueError):
-    """What was received is not something that `encode` wrote."""
+    """The received bytes were not written by `encode`, or they were damaged."""

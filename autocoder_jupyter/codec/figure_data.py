@@ -1,6 +1,6 @@
-"""What a figure shows, as plain data: the series of matplotlib, the specifications of Plotly and Altair.
+"""Read the content of a figure as plain data: matplotlib's series, or the specification of Plotly and Altair.
 
-It is read where the figure was made, so that tests can look at more than a picture.
+It is read in the process that made the figure. With it, tests can check more than a picture.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 
 MAX_POINTS = 200_000
-"""Numbers and texts of one figure; more are left out, and that is said."""
+"""Most points of one matplotlib figure. A series beyond the limit has no points, and `left_out` is True."""
 
 
 def specification(value: Any) -> tuple[str, dict[str, Any]]:
-    """The kind of a figure and what it shows, as JSON values; `""` for what is no figure.
+    """The kind of a figure (`matplotlib`, `plotly`, `altair`) and its content as JSON values.
 
-    `{"axes": [{"title", "xlabel", "ylabel", "series": [{"type", "name", "x", "y"}]}]}` for matplotlib.
+    The content of a matplotlib figure is
+    `{"axes": [{"title", "xlabel", "ylabel", "series": [{"type", "name", "x", "y"}]}]}`. That of Plotly and Altair is
+    their own specification. A value that is not a figure gives `("", {})`.
     """
     library = type(value).__module__.partition(".")[0]
     if library == "plotly" and callable(getattr(value, "to_plotly_json", None)):
@@ -36,10 +38,14 @@ def specification(value: Any) -> tuple[str, dict[str, Any]]:
 
 
 def data_of(kind: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is drawn: a dict a series for matplotlib and Plotly, the rows of its tables for Altair.
+    """The data of a figure: one dict for each series (matplotlib, Plotly) or for each row of a table (Altair).
+
+    Args:
+        kind: `matplotlib`, `plotly` or `altair`.
+        spec: the content from `specification`.
 
     Raises:
-        KeyError, TypeError, AttributeError: the specification is not of that kind.
+        KeyError, TypeError, AttributeError, ValueError: the specification does not have that kind.
     """
     if kind == "matplotlib":
         return [series for axes in spec.get("axes", []) for series in axes["series"]]
@@ -64,7 +70,7 @@ def _axes(figure: Any) -> list[dict[str, Any]]:
             for one in _series(axes):
                 left -= len(one["y"])
                 series.append(one if left >= 0 else {**one, "x": [], "y": [], "left_out": True})
-        except Exception:  # an artist of another library, of which nothing is known
+        except Exception:  # the artist of another library may have any interface
             series.append({"type": "unknown", "name": "", "x": [], "y": []})
         labels = {"title": axes.get_title(), "xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
         found.append({**labels, "series": series})
@@ -91,16 +97,16 @@ def _series(axes: Any) -> Iterator[dict[str, Any]]:
 
 
 def _bars(container: Any, axes: Any) -> dict[str, Any]:
-    lying = getattr(container, "orientation", "vertical") == "horizontal"
-    places = [bar.get_y() + bar.get_height() / 2 if lying else bar.get_x() + bar.get_width() / 2 for bar in container]
-    lengths = [bar.get_width() if lying else bar.get_height() for bar in container]
-    axis = axes.yaxis if lying else axes.xaxis
-    names = {
-        round(float(place), 9): label.get_text()
-        for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
+    flat = getattr(container, "orientation", "vertical") == "horizontal"
+    centers = [bar.get_y() + bar.get_height() / 2 if flat else bar.get_x() + bar.get_width() / 2 for bar in container]
+    lengths = [bar.get_width() if flat else bar.get_height() for bar in container]
+    axis = axes.yaxis if flat else axes.xaxis
+    tick_labels = {
+        round(float(position), 9): label.get_text()
+        for position, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
     }
-    labels = [names.get(round(float(place), 9)) or place for place in places]
-    return _one("barh" if lying else "bar", container.get_label(), labels, lengths)
+    labels = [tick_labels.get(round(float(center), 9)) or center for center in centers]
+    return _one("barh" if flat else "bar", container.get_label(), labels, lengths)
 
 
 def _one(kind: str, name: Any, x: Any, y: Any) -> dict[str, Any]:
@@ -109,7 +115,7 @@ def _one(kind: str, name: Any, x: Any, y: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON values: times as ISO text, what is no number as None, arrays as lists."""
+    """`value` as JSON values: times as ISO text, NaN and infinity as None, arrays as lists."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, float):
@@ -132,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(value: dict[str, Any]) -> Any:
-    """How Plotly writes an array: its bytes and their type."""
+    """Decode an array as Plotly writes it: its bytes in base64 and their dtype."""
     array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
     shape = value.get("shape")
     return array if shape is None else array.reshape([int(side) for side in str(shape).split(",")])

@@ -1,4 +1,4 @@
-"""Files and folders: their bytes and a manifest of names. No archive format, no links, no modes."""
+"""Encode files and folders: their bytes and a list of names. No archive format, links or permissions are used."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MAX_BYTES = 2**31
 _MAX_NAME = 255
 _MAX_PATH = 1024
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-# A FIFO in the place of a file must not block the reader.
+# O_NONBLOCK: opening a FIFO would otherwise block the reader.
 _READ = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
 
 
 class HostFault(Exception):
-    """A folder of the host could not be written. Wraps the OSError, so that it is not taken for a corrupt payload."""
+    """A folder of the host could not be written. Wraps the OSError, which `decode` would else turn into `Corrupt`."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -35,8 +35,8 @@ def write_file(value: Any) -> Encoded:
     """Encode the file at a path.
 
     Raises:
-        TypeMismatch: not a path, or nothing is there.
-        Unencodable: it is not a regular file, or too large.
+        TypeMismatch: it is not a path, or the file does not exist.
+        Unencodable: it is not a regular file, cannot be read, or is larger than `MAX_BYTES`.
     """
     path = _as_path(value, "File")
     content = _read_regular(path, MAX_BYTES)
@@ -44,7 +44,12 @@ def write_file(value: Any) -> Encoded:
 
 
 def write_dir(value: Any) -> Encoded:
-    """Encode a folder and all in it, empty folders too. Raises as `write_file` does."""
+    """Encode a folder with its files and subfolders, also empty ones.
+
+    Raises:
+        TypeMismatch: it is not a path of a folder.
+        Unencodable: an entry is a link, not a regular file or unreadable, or there are too many or too large files.
+    """
     root = _as_path(value, "Dir")
     if root.is_symlink() or not root.is_dir():
         raise TypeMismatch("Dir", f"{root.name!r}, which is not a folder")
@@ -69,11 +74,11 @@ def write_dir(value: Any) -> Encoded:
 
 
 def read_path(header: Mapping[str, Any], payload: memoryview, folder: Path) -> Path:
-    """Write a received file or folder into a new place under `folder` and return its path.
+    """Write a received file or folder into a new subfolder of `folder`, and return its path.
 
     Raises:
-        Corrupt: a name that could lead elsewhere, or sizes that do not fit the payload.
-        HostFault: this machine cannot write there.
+        Corrupt: a name is not a plain file name, or the sizes do not fit the payload.
+        HostFault: this machine cannot write to `folder`.
     """
     entries: Sequence[Sequence[Any]] = header["files"]
     folders: Sequence[Sequence[str]] = header["folders"]
@@ -123,8 +128,8 @@ def _read_regular(path: Path, limit: int) -> bytes:
     try:
         descriptor = os.open(path, _READ)
     except OSError as error:
-        way_out = "links are not followed" if error.errno == errno.ELOOP else "make it readable"
-        raise Unencodable(path.name, f"cannot be read ({error.strerror})", way_out) from None
+        hint = "links are not followed" if error.errno == errno.ELOOP else "make it readable"
+        raise Unencodable(path.name, f"cannot be read ({error.strerror})", hint) from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -161,7 +166,7 @@ def _checked_parts(parts: Sequence[Any]) -> tuple[str, ...]:
 def _plan(
     entries: Sequence[Sequence[Any]], folders: Sequence[Sequence[str]], payload: memoryview, single: bool
 ) -> list[tuple[tuple[str, ...], memoryview]]:
-    """What to write where. Everything is checked before the first byte is written."""
+    """The path parts and the bytes of every file. Everything is checked before the first byte is written."""
     plan = []
     taken = {_checked_parts(parts) for parts in folders}
     if len(taken) != len(folders):
@@ -191,7 +196,7 @@ def _write(
     single: bool,
     folder: Path,
 ) -> Path:
-    root = _new_place(folder) / name
+    root = _new_subfolder(folder) / name
     if not single:
         root.mkdir(mode=0o700)
     for parts in sorted(folders, key=len):
@@ -203,15 +208,15 @@ def _write(
     return root
 
 
-def _new_place(folder: Path) -> Path:
-    """A new folder for every value, so that two values with one name do not collide."""
+def _new_subfolder(folder: Path) -> Path:
+    """Create a new subfolder. Each value gets its own, so that two values may have the same name."""
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     while True:
-        place = folder / f"{number:04d}"
+        subfolder = folder / f"{number:04d}"
         try:
-            place.mkdir(mode=0o700)
+            subfolder.mkdir(mode=0o700)
         except FileExistsError:
             number += 1
             continue
-        return place
+        return subfolder

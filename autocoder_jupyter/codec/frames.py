@@ -1,4 +1,4 @@
-"""DataFrame and Series ↔ a JSON header and Arrow bytes."""
+"""Encode a DataFrame or a Series as a JSON header and Arrow bytes, and decode it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .labels import require_unique
 from .plain import from_json, to_json
 
 MAX_COLUMNS = 100_000
-_MANY_BLOCKS = 100  # pandas warns of fragmentation beyond
+_MANY_BLOCKS = 100  # with more blocks pandas warns of fragmentation
 
 
 def write_frame(frame: Any) -> Encoded:
     """Encode a DataFrame.
 
     Raises:
-        TypeMismatch: it is none.
-        Unencodable: a part of it cannot cross.
+        TypeMismatch: it is not a DataFrame.
+        Unencodable: a part of it cannot cross, or it has more than 100 000 columns.
     """
     _require(frame, pd.DataFrame)
     if frame.shape[1] > MAX_COLUMNS:
@@ -43,7 +43,7 @@ def write_frame(frame: Any) -> Encoded:
 
 
 def write_series(series: Any) -> Encoded:
-    """Encode a Series. Raises as `write_frame` does."""
+    """Encode a Series. It raises the same errors as `write_frame`."""
     _require(series, pd.Series)
     out = ArrowWriter()
     header = {
@@ -58,7 +58,7 @@ def write_series(series: Any) -> Encoded:
 
 
 def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
-    """The DataFrame that was written. Its numeric columns are views of `payload`, which is theirs from now on."""
+    """The DataFrame that was written. Its numeric columns are writable views of `payload`: do not use it afterwards."""
     if len(header["values"]) > MAX_COLUMNS:
         raise Corrupt(f"{len(header['values'])} columns")
     index, source = _open(header, payload, trusted)
@@ -72,7 +72,7 @@ def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool)
 
 
 def read_series(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
-    """The Series that was written."""
+    """The Series that was written. Numeric values are a writable view of `payload`: do not use it afterwards."""
     index, source = _open(header, payload, trusted)
     (note,) = header["values"]
     series = pd.Series(_column(note, source, index), index=index, copy=False)
@@ -103,7 +103,7 @@ def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
     if header.get("unique_labels"):
         for labels in value.axes:
             require_unique(labels)
-        value.flags._allows_duplicate_labels = False  # the public way looks in a hash table
+        value.flags._allows_duplicate_labels = False  # the public setter uses a hash table; see `require_unique`
     return value
 
 
@@ -115,7 +115,7 @@ def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
 
 def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool) -> tuple[Any, ArrowReader]:
     source = ArrowReader(header["streams"], payload, trusted=trusted)
-    # A row of the narrowest column, of truth values, is one bit of what came.
+    # The narrowest column, of type bool, takes one bit of the payload per row.
     index = read_index(header["index"], source, backed=8 * payload.nbytes)
     if len(index) != header["rows"]:
         raise Corrupt(f"an index of {len(index)} labels for {header['rows']} rows")
@@ -127,6 +127,6 @@ def _column(note: Mapping[str, Any], source: ArrowReader, index: Any) -> Any:
     if len(values) != len(index):
         raise Corrupt(f"{len(values)} values for {len(index)} rows")
     if values.dtype.kind == "O" and isinstance(values, np.ndarray):
-        # Naming the dtype keeps pandas 3 from guessing `str` for objects that happen to be text.
+        # Without an explicit dtype pandas 3 would turn an object column of texts into `str`.
         return pd.Series(values, index=index, dtype=object, copy=False)
     return values

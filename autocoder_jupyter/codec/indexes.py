@@ -18,7 +18,7 @@ from .plain import from_json, to_json
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
-    """The note that rebuilds `index`; its arrays go to `out`.
+    """Add the arrays of `index` to `out`, and return the note from which `read_index` rebuilds it.
 
     Raises:
         Unencodable: a label, a name or the dtype cannot cross.
@@ -36,12 +36,13 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
 
 
 def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0) -> Any:
-    """The Index that `write_index` was given.
+    """Rebuild the Index that was given to `write_index`.
 
     Args:
-        note: what `write_index` returned.
-        source: gives the arrays.
-        backed: labels of a range that need no memory of their own, because columns of as many rows came with bytes.
+        note: the result of `write_index`.
+        source: has the arrays.
+        backed: number of labels of a range that are not counted by `source.make_weightless`, because columns with
+            as many rows came with bytes.
 
     Raises:
         Corrupt: the note does not fit its arrays.
@@ -58,4 +59,4 @@ def _read_multi(note: Mapping[str, Any], source: ArrowReader) -> Any:
         if len(places) != len(codes[0]) or (len(places) and not -1 <= places.min() <= places.max() < len(level)):
             raise Corrupt("codes that do not fit their level")
     names = [from_json(name) for name in note["names"]]
-    return pd.MultiIndex(levels=levels, codes=codes, names=names, verify_integrity=False)  # which has just been done
+    return pd.MultiIndex(levels=levels, codes=codes, names=names, verify_integrity=False)  # verified above

@@ -1,9 +1,9 @@
-"""Arrow arrays to pieces of bytes and back, by Arrow's own stream format.
+"""Write Arrow arrays as bytes and read them, in Arrow's stream format.
 
-Arrays of one length make one stream. Nothing is copied on the way out: Arrow hands its buffers to `_Pieces` as they
-are. On the way in numpy views point into the received bytes, which is why those must be private to the reader, and
-why an untrusted stream must not have two arrays that share bytes: writing to one would change the other, and if
-that other held the offsets of a text column, pandas would read outside of it.
+Arrays of equal length go into one stream. Writing copies no large buffer: Arrow passes its buffers to `_Pieces`.
+After reading, numpy views point into the received bytes, so no other code may use these bytes. In an untrusted stream
+no two arrays may share bytes: writing to one would change the other. If the other held the offsets of a text column,
+pandas would read outside of the column.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .bounded_json import Allowance
 from .errors import Corrupt, Unencodable
 
 Reference = list[int]
-"""Where an array is: [its length, its place among the arrays of that length]."""
+"""The position of an array: [its length, its index among the arrays of that length]."""
 
 MAX_ARRAYS = 200_000
 MAX_STREAMS = 50_000
 MAX_TYPE_DEPTH = 16
 WEIGHTLESS_BYTES = 64 * 2**20
-"""Memory that columns without bytes, such as those of one missing value, may take beside as much as was received."""
+"""Most memory of columns and labels that came without bytes, such as a range. The size of the payload is added."""
 
 _SMALL = 1 << 12
 _ALIGNMENT = 8
 
 
 class _Pieces:
-    """A file object for Arrow that collects what is written: small pieces joined, large ones by reference."""
+    """A file object that collects what Arrow writes. Small pieces are joined; large ones are kept without a copy."""
 
     closed = False
 
@@ -64,14 +64,22 @@ class _Pieces:
 
 
 class ArrowWriter:
-    """Takes arrays one by one, then gives all of them as bytes."""
+    """Collects arrays, then returns all of them as bytes."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self._streams: dict[int, list[Any]] = {}
 
     def add(self, array: Any, path: str) -> Reference:
-        """Keep `array`, and return its future position."""
+        """Add an array and return its position.
+
+        Args:
+            array: an Arrow array, chunked or not.
+            path: the name of the array in an error.
+
+        Raises:
+            Unencodable: its Arrow type cannot cross, or it is too large for one chunk.
+        """
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
             if isinstance(array, pa.ChunkedArray):
@@ -85,7 +93,7 @@ class ArrowWriter:
         return [len(array), len(stream) - 1]
 
     def finish(self) -> tuple[list[list[int]], tuple[memoryview, ...]]:
-        """A list of [length of the arrays, bytes of their stream], and those bytes in pieces."""
+        """For each stream [length of its arrays, its size in bytes], and the bytes of all streams in pieces."""
         sink = _Pieces()
         sizes = []
         for rows, arrays in self._streams.items():
@@ -99,15 +107,15 @@ class ArrowWriter:
 
 
 class ArrowReader:
-    """Gives the arrays of a payload, each of them once.
+    """Reads the arrays of a payload. Each can be taken once.
 
     Args:
-        streams: what `ArrowWriter.finish` said.
-        payload: the bytes; private to us from now on.
-        trusted: False checks everything that a hostile writer could have made up.
+        streams: the first result of `ArrowWriter.finish`.
+        payload: the bytes. The caller must not use them afterwards.
+        trusted: False if the writer may be hostile. Then types, structure and memory are checked completely.
 
     Raises:
-        Corrupt: the bytes are not what the header says.
+        Corrupt: the bytes do not fit `streams`, or a check failed.
     """
 
     def __init__(self, streams: Sequence[Sequence[int]], payload: memoryview, *, trusted: bool) -> None:
@@ -132,7 +140,11 @@ class ArrowReader:
             self._refuse_shared_bytes()
 
     def take(self, reference: Sequence[int]) -> Any:
-        """The Arrow array at `reference`; a second time it is an error, because views of it are handed out."""
+        """Take the Arrow array at `reference`. It cannot be taken twice, because two views would share its bytes.
+
+        Raises:
+            Corrupt: there is no such array, or it was already taken.
+        """
         rows, place = reference
         try:
             return self._arrays.pop((rows, place))
@@ -140,14 +152,22 @@ class ArrowReader:
             raise Corrupt(f"no array at {rows, place}, or used twice") from None
 
     def numpy(self, reference: Sequence[int], dtype: str) -> Any:
-        """The array at `reference`, which must be of that numeric dtype and without nulls, as a writable view."""
+        """Take the array at `reference` as a writable numpy view.
+
+        Raises:
+            Corrupt: there is no such array, it has another dtype, or it has nulls.
+        """
         array = self.take(reference)
         if array.type != pa.from_numpy_dtype(np.dtype(dtype)) or array.null_count:
             raise Corrupt(f"{array.type} where {dtype} without nulls belongs")
         return self.view(array, dtype)
 
     def view(self, array: Any, dtype: str) -> Any:
-        """A writable numpy view of the values of a fixed-width Arrow array that was read here."""
+        """A writable numpy view of the values of a fixed-width Arrow array of this payload.
+
+        Raises:
+            Corrupt: the array reaches outside of the payload.
+        """
         width = np.dtype(dtype).itemsize
         if not len(array):
             return np.empty(0, dtype=dtype)
@@ -157,13 +177,13 @@ class ArrowReader:
         return np.frombuffer(self._payload, dtype=dtype, count=len(array), offset=start)
 
     def make_weightless(self, size: int) -> None:
-        """Count memory that is made here without bytes that were received for it.
+        """Count memory that will be allocated for values that came without bytes.
 
         Args:
             size: in bytes.
 
         Raises:
-            Corrupt: too much memory would be made from few received bytes.
+            Corrupt: an untrusted payload would use more memory than its own size plus `WEIGHTLESS_BYTES`.
         """
         self._weightless -= size
         if self._weightless < 0 and not self.trusted:
@@ -202,13 +222,19 @@ class ArrowReader:
 
 
 def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -> None:
-    """Let only plain Arrow types pass.
+    """Refuse all Arrow types that are not plain.
 
-    Not extension types (reading one may run code that the type chooses), not dictionaries, runs, views and unions,
-    and none that take no bytes, which could claim any length.
+    Refused are extension types (reading one may run its code), dictionaries, run-end encodings, views, unions, and
+    types without bytes, whose arrays could have any length.
+
+    Args:
+        kind: the Arrow type.
+        path: the name of the array in an error.
+        fault: the error to raise, `Unencodable` or `Corrupt`.
+        depth: how many types this one is nested in.
 
     Raises:
-        Unencodable: or the given `fault`, with a sentence about the type.
+        Unencodable, Corrupt: the type is refused.
     """
     types = pa.types
     children: list[Any] = []
@@ -254,7 +280,7 @@ def _refuse_type(kind: Any, path: str, fault: Any) -> None:
 
 
 def _writable(payload: memoryview) -> tuple[memoryview, int]:
-    """The payload as bytes that may be written to and start at a multiple of 8, copied only if need be; its address."""
+    """The payload as writable bytes that start at a multiple of 8, and their address. Copied only if necessary."""
     payload = payload.cast("B") if payload.nbytes else memoryview(bytearray())
     address = pa.py_buffer(payload).address if payload.nbytes else 0
     if payload.readonly or address % _ALIGNMENT:
@@ -267,10 +293,10 @@ def _writable(payload: memoryview) -> tuple[memoryview, int]:
 
 
 def _inspect_messages(buffer: Any) -> None:
-    """Look at a stream's messages before Arrow interprets them.
+    """Check the messages of a stream before Arrow interprets them.
 
-    Refused are extension types, found by the key that names them in the schema, before their class is asked to read
-    anything; compressed bodies, which could grow without bound; and messages that are not schema, batch.
+    Refused are extension types, because their class would run code; compressed batches, because they could become
+    very large; and any other sequence of messages than one schema and one batch.
     """
     kinds = []
     for message in pa.ipc.MessageReader.open_stream(buffer):
@@ -287,9 +313,10 @@ def _inspect_messages(buffer: Any) -> None:
 
 
 def _is_compressed(metadata: bytes) -> bool:
-    """Whether a RecordBatch message names a compression, by the flatbuffers layout of Arrow's Message.fbs.
+    """Whether a RecordBatch message names a compression. The layout is flatbuffers, as in Arrow's Message.fbs.
 
-    Message has version, header_type, header (field 2); RecordBatch has length, nodes, buffers, compression (field 3).
+    The fields of Message are version, header_type, header (2); those of RecordBatch are length, nodes, buffers,
+    compression (3).
     """
     message = struct.unpack_from("<I", metadata, 0)[0]
     header_at = _field(metadata, message, 2)
@@ -300,7 +327,7 @@ def _is_compressed(metadata: bytes) -> bool:
 
 
 def _field(metadata: bytes, table: int, number: int) -> int:
-    """Where field `number` of the flatbuffers table at `table` lies, 0 if it is absent."""
+    """The position of field `number` of the flatbuffers table at `table`; 0 if the field is absent."""
     vtable = table - struct.unpack_from("<i", metadata, table)[0]
     size = struct.unpack_from("<H", metadata, vtable)[0]
     slot = 4 + 2 * number

@@ -1,4 +1,4 @@
-"""The labels of an Index with one level: a range, or an array with a name and a frequency."""
+"""Encode the labels of an Index with one level: a range, or an array with a name and a frequency."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ ReadArray = Callable[[Mapping[str, Any], ArrowReader], Any]
 
 
 def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> Note:
-    """The note that rebuilds `index`, which has one level; its array goes to `out` by `write`.
+    """Write an Index with one level, and return the note from which `read_labels` rebuilds it.
 
-    A frequency that its name does not fully describe (a custom holiday calendar) is left out: pandas infers nothing
-    from it about the values.
+    A frequency that is not fully described by its name (one with custom holidays) is left out. The values do not
+    depend on it.
+
+    Args:
+        index: the Index.
+        out: collects the Arrow arrays.
+        path: the name of the Index in an error.
+        write: adds an array to `out` and returns its note.
 
     Raises:
         Unencodable: a label, a name or the dtype cannot cross.
@@ -39,13 +45,14 @@ def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> 
 
 
 def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *, backed: int = 0) -> Any:
-    """The Index that `write_labels` was given; its array comes by `read`.
+    """Rebuild the Index that was given to `write_labels`.
 
     Args:
-        note: what `write_labels` returned.
-        source: gives the arrays.
-        read: makes the array.
-        backed: labels of a range that need no memory of their own, because columns of as many rows came with bytes.
+        note: the result of `write_labels`.
+        source: has the arrays.
+        read: rebuilds an array from its note.
+        backed: number of labels of a range that are not counted by `source.make_weightless`, because columns with
+            as many rows came with bytes.
 
     Raises:
         Corrupt: the note does not fit its arrays.
@@ -68,10 +75,10 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
 
 
 def require_unique(labels: Any) -> Any:
-    """`labels`, an Index, if each of them is there once, as pandas wants it of levels and categories.
+    """Return `labels`, an Index, if no label is there twice. pandas requires this of levels and categories.
 
-    pandas looks for that in a hash table, and its hash of a number is one that anybody can invert: labels can be made
-    that fall into one place of the table, where each is compared with all others. Here they are sorted instead.
+    pandas checks it with a hash table. Its hash of a number can be inverted, so hostile code can make labels that all
+    have the same hash, and the check takes quadratic time. Here the labels are sorted instead.
 
     Raises:
         Corrupt: a label is there twice.
@@ -91,7 +98,7 @@ def _are_unique(labels: Any) -> bool:
     if labels.dtype == object:
         return len(set(without_collisions(labels.tolist()))) == len(labels)
     if isinstance(labels.dtype, pd.StringDtype):
-        return bool(labels.is_unique)  # Python's hash of text is another one in each process
+        return bool(labels.is_unique)  # Python's hash of text differs from process to process and cannot be predicted
     ordered = labels.sort_values()
     return not (ordered[1:] == ordered[:-1]).any()
 

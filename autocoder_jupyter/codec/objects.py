@@ -1,7 +1,6 @@
-"""Columns of Python objects: text, bytes, dates and vectors as Arrow, everything else cell by cell as tagged JSON.
+"""Encode columns of Python objects. Text, bytes, dates and vectors become Arrow; other cells become tagged JSON.
 
-An object column has four ways to say "missing" (None, NaN, NA, NaT) and programs tell them apart, so they come back
-as they were.
+A missing cell is None, NaN, NA or NaT. Programs distinguish these four values, so each comes back as it was.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _NAMES = {str: "text", bytes: "bytes", dt.date: "dates"}
 
 
 def write_objects(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
-    """The note of an object array; see `columns.write_array`."""
+    """Add an object array to `out` and return its note. Arguments and errors are those of `columns.write_column`."""
     kinds: set[Any] = set(map(type, values))
     content = kinds.difference(_MARKER_TYPES)
     if float in kinds and not all(cell != cell for cell in values if type(cell) is float):
@@ -43,7 +42,7 @@ def write_objects(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
 
 
 def _write_uniform(values: Any, kind: Any, out: ArrowWriter, path: str) -> dict[str, Any] | None:
-    """All cells are missing or of one kind that Arrow knows; None if Arrow does not take one of them after all."""
+    """Write cells that are missing or of one type that Arrow has. Returns None if Arrow cannot convert a cell."""
     try:
         array = pa.array(values, type=_ARROW[kind], from_pandas=True)
     except (UnicodeError, pa.ArrowInvalid):  # lone surrogates

@@ -1,6 +1,7 @@
-"""Figures cross as a picture and as what they show: PNG, SVG and plain data, made where the figure was made.
+"""Encode figures as PNG, SVG and plain data. This is done in the process that made the figure.
 
-A picture comes of matplotlib and what draws with it. Plotly's and Altair's figures are data, drawn by a page.
+Only figures of matplotlib, and of libraries that draw with it, have a PNG and an SVG. Figures of Plotly and Altair are
+data, and the notebook page draws them.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _KINDS = ("matplotlib", "plotly", "altair")
 
 @dataclass(frozen=True)
 class Picture:
-    """What crossed of a figure.
+    """A figure that was received.
 
     Args:
-        png: the picture; b"" where a page draws it.
-        width: of the picture in pixels, 0 where there is none.
-        height: likewise.
-        svg: the picture as SVG; b"" where there is none, or it would be too large.
+        png: the picture as PNG; b"" for Plotly and Altair.
+        width: width of `png` in pixels, 0 without a PNG.
+        height: height of `png` in pixels, 0 without a PNG.
+        svg: the picture as SVG; b"" if there is none, or if it would be too large.
         kind: `matplotlib`, `plotly` or `altair`.
-        spec: what it shows, as JSON values.
-        data: the series, or the rows, of `spec`.
+        spec: the content of the figure, as JSON values; see `figure_data.specification`.
+        data: the series (matplotlib, Plotly) or the table rows (Altair) of `spec`.
     """
 
     png: bytes
@@ -52,8 +53,8 @@ def write_picture(value: Any) -> Encoded:
     """Draw `value`: a matplotlib figure, anything with `savefig`, or a figure of Plotly or Altair.
 
     Raises:
-        TypeMismatch: nothing about it can be drawn.
-        Unencodable: drawing gave no acceptable picture.
+        TypeMismatch: it is none of these.
+        Unencodable: it cannot be drawn, or it is too large.
     """
     try:
         kind, spec = specification(value)
@@ -72,7 +73,14 @@ def write_picture(value: Any) -> Encoded:
 
 
 def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
-    """A figure that is drawn already."""
+    """Encode a figure that is already drawn.
+
+    Args:
+        kind: `matplotlib`, `plotly` or `altair`.
+        png: the picture, or b"".
+        svg: the picture, or b"".
+        spec: the content of the figure as JSON text in ASCII.
+    """
     parts = (png, svg, spec)
     sizes = {name: len(part) for name, part in zip(_PARTS, parts, strict=True)}
     header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
@@ -80,10 +88,12 @@ def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes) -> Encoded:
 
 
 def read_picture(header: Mapping[str, Any], payload: memoryview) -> Picture:
-    """The figure: the structure of its PNG checked, its SVG written anew, its data counted before they are built.
+    """Read a figure that may come from hostile code.
+
+    The structure of the PNG is checked, the SVG is rewritten, and the size of the data is checked before it is built.
 
     Raises:
-        Corrupt: one of them is not acceptable.
+        Corrupt: one of these parts is invalid or too large.
     """
     kind, sizes = header["kind"], [header[name] for name in _PARTS]
     if kind not in _KINDS or not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(payload):
@@ -99,13 +109,13 @@ def read_picture(header: Mapping[str, Any], payload: memoryview) -> Picture:
 
 
 def _drawn_png(savefig: Any) -> bytes:
-    """As PNG, with all labels: cut to what is drawn, or as the figure is where that would be too large."""
+    """The figure as PNG, cropped to its content. The figure's own size is used if the cropped picture is too large."""
     problem = ""
-    for cut in ({"bbox_inches": "tight"}, {}):
+    for cropping in ({"bbox_inches": "tight"}, {}):
         drawn = io.BytesIO()
-        # Without the software's name and version, two runs of one program give the same bytes.
+        # The name and version of the software are left out, so that the same figure always gives the same bytes.
         try:
-            savefig(drawn, format="png", metadata={"Software": None}, **cut)
+            savefig(drawn, format="png", metadata={"Software": None}, **cropping)
         except Exception as error:
             raise Unencodable(
                 "the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig"
@@ -120,8 +130,8 @@ def _drawn_png(savefig: Any) -> bytes:
 
 
 def _drawn_svg(savefig: Any) -> bytes:
-    """As SVG, the same each time; b"" where that fails, or the picture is too large to be kept so."""
-    matplotlib: Any = sys.modules.get("matplotlib")  # it is loaded: the figure is one of its own
+    """The figure as SVG; b"" if drawing fails or the SVG is too large. The same figure always gives the same bytes."""
+    matplotlib: Any = sys.modules.get("matplotlib")  # already imported, because it made the figure
     drawn = io.BytesIO()
     with contextlib.suppress(Exception), matplotlib.rc_context({"svg.hashsalt": "figure"}):
         savefig(drawn, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})

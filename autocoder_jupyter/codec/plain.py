@@ -1,7 +1,7 @@
-"""Single Python values as JSON that keeps their type: cells of object columns, labels, dicts, lists, scalars.
+"""Write single Python values as JSON that keeps their type: cells of object columns, labels, dicts, lists, scalars.
 
-JSON's own kinds stand for themselves. Everything else is an object `{"$": kind, "v": ...}`. Reading one back
-constructs values of the kinds listed here and of no others, so hostile JSON can at worst be refused.
+Values of JSON's own types are written as they are. Every other value is an object `{"$": kind, "v": ...}`. Reading
+creates only the kinds that are listed here, so hostile JSON cannot create an object of another type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_DEPTH = 64
 _MOST_COLLISIONS = 1_000
 _ENCODER = json.JSONEncoder(
     separators=(",", ":"), allow_nan=False
-)  # one for all cells: making it costs more than using it
+)  # shared by all cells: creating an encoder costs more than using it
 
 _NUMBER = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|c8|c16)")
 _TIME = re.compile(r"[<>=]?[mM]8(\[\d{0,6}(Y|M|W|D|h|m|s|ms|us|ns)\])?")
@@ -39,13 +39,14 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
 
     Args:
         value: what to write.
-        path: what to call it when it has to be refused.
-        simplify: numpy scalars become Python's and subclasses of dict become dicts, as suits an output that is
-            declared as `dict` or `list`; otherwise they are kept (numpy) or refused (subclasses).
-        depth: how deep inside another value this one is.
+        path: the name of the value in an error.
+        simplify: True turns numpy scalars into Python scalars and subclasses of dict into dicts. It is used for
+            values that are declared as a single type such as `dict` or `list`. False keeps numpy scalars and refuses
+            subclasses of dict.
+        depth: how many values this one is nested in.
 
     Raises:
-        Unencodable: the value, or one inside it, is of a kind that does not cross.
+        Unencodable: the value, or a value inside it, has a type that cannot cross.
     """
     kind = type(value)
     if value is None or kind is str or kind is bool:
@@ -73,7 +74,7 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
     if kind is tuple:
         return {TAG: "tuple", "v": [inner(item, f"[{position}]") for position, item in enumerate(value)]}
     if kind in (set, frozenset):
-        # Sets have no order of their own; equal ones must give equal text.
+        # Sets have no order. They are sorted, so that equal sets give equal text.
         return {TAG: kind.__name__, "v": sorted((inner(item, "{}") for item in value), key=_text)}
     if kind is np.ndarray:
         return {TAG: "ndarray", **_array_to_json(value, path, inner)}
@@ -85,11 +86,11 @@ def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) ->
 
 
 def from_json(value: Any) -> Any:
-    """What `to_json` was given.
+    """The value that was given to `to_json`.
 
     Raises:
-        Corrupt: `to_json` did not write this. (Malformed parts may also raise ValueError, TypeError and their like;
-        `decode` turns all of them into `Corrupt`.)
+        Corrupt: `to_json` did not write this.
+        ValueError, TypeError, KeyError and others: a part is malformed. `decode` turns them into `Corrupt`.
     """
     if isinstance(value, list):
         return [from_json(item) for item in value]
@@ -104,7 +105,7 @@ def from_json(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Compact, pure-ASCII JSON text; lone surrogates survive in it as escapes."""
+    """Compact JSON text in ASCII. Lone surrogates are kept as escapes."""
     return _ENCODER.encode(value)
 
 
@@ -179,10 +180,10 @@ def _numpy_scalar_from_json(value: dict[str, Any]) -> Any:
 
 
 def plain_dtype(text: str) -> Any:
-    """The numpy dtype of that name, if it is one without objects or fields in it.
+    """The numpy dtype with that name.
 
     Raises:
-        Corrupt: it is not.
+        Corrupt: the text names no dtype, or a dtype with objects or fields.
     """
     if not any(pattern.fullmatch(text) for pattern in (_NUMBER, _TIME, _TEXT)):
         raise Corrupt(f"{text!r} is not a dtype that can cross")
@@ -209,7 +210,7 @@ def _complex_from_json(parts: Any) -> complex:
 
 def _datetime_to_json(value: dt.datetime, path: str) -> Any:
     zone = zone_to_json(value.tzinfo, path)
-    if zone is not None and zone.get("pytz"):  # pytz zones are bound to an instant, so the instant is what crosses
+    if zone is not None and zone.get("pytz"):  # such a zone object belongs to one instant, so the UTC time is sent
         return [value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat(), value.fold, zone]  # noqa: UP017
     return [value.replace(tzinfo=None).isoformat(), value.fold, zone]
 
@@ -262,12 +263,13 @@ def _dict_from_json(items: Any) -> dict[Any, Any]:
 
 
 def without_collisions(keys: list[Any]) -> list[Any]:
-    """`keys`, unless they are made to fall into one place of a hash table, where each is compared with all others.
+    """Return `keys` if few of them have the same hash.
 
-    The hash of a number is the number itself, modulo a prime, so anybody can make such keys.
+    Keys with the same hash are compared with each other, which takes quadratic time. The hash of a number is the
+    number modulo a prime, so hostile code can easily make such keys.
 
     Raises:
-        Corrupt: they are.
+        Corrupt: more than 1000 keys have the hash of another key.
     """
     if len(keys) - len(set(map(hash, keys))) > _MOST_COLLISIONS:
         raise Corrupt("keys that collide")
@@ -275,10 +277,12 @@ def without_collisions(keys: list[Any]) -> list[Any]:
 
 
 def frequency_name(text: Any) -> str:
-    """The name of a frequency, such as `W-SUN`, if it is short enough to be one: pandas tries what it may mean.
+    """Return `text` if it may be the name of a frequency, such as `W-SUN`.
+
+    The length is limited because pandas parses the name, and a long text would take long.
 
     Raises:
-        Corrupt: it is not.
+        Corrupt: it is not a text, or longer than 64 characters.
     """
     if not isinstance(text, str) or len(text) > 64:
         raise Corrupt("a frequency that is none")

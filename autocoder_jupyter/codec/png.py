@@ -1,4 +1,4 @@
-"""Check PNG pictures: complete, of known chunks, and of a size that can be shown."""
+"""Check that a PNG is complete, has only known chunks, and is not too large to be shown."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CHUNKS = (
 
 
 def size_of(png: bytes) -> tuple[int, int]:
-    """Width and height of a PNG whose chunks are whole, of known kinds and in place.
+    """Width and height of a PNG in pixels. The pixels themselves are not decoded.
 
     Raises:
-        Corrupt: it is none.
+        Corrupt: it is not a PNG, is too large, or has a chunk that is broken, unknown or missing.
     """
     if len(png) > MAX_BYTES:
         raise Corrupt(f"the picture has {len(png)} bytes, more than {MAX_BYTES}")

@@ -1,4 +1,4 @@
-"""Declared single values: text, numbers, times, dicts and lists. They cross as JSON text."""
+"""Encode declared single values as JSON text: text, numbers, times, dicts and lists."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
     """Encode a value that is declared as one of `SCALARS`.
 
     Raises:
-        TypeMismatch: it is of another type. numpy's and pandas' counterparts are taken; a bool is no int, an int is
-            a float, a missing value is nothing.
-        Unencodable: something inside a dict or list cannot cross.
+        TypeMismatch: the value has another type. The corresponding numpy and pandas types are accepted, and an int
+            for a float. A bool is not an int, and a missing value matches no type.
+        Unencodable: a value inside a dict or list cannot cross, or a time has nanoseconds.
     """
     _, convert = _KINDS[type_name]
     converted = convert(value)
@@ -32,7 +32,11 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
 
 
 def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
-    """The value that was written; it is of the declared type or `Corrupt` is raised."""
+    """The value that was written.
+
+    Raises:
+        Corrupt: it does not have the declared type.
+    """
     type_name = header["type"]
     kind, _ = _KINDS[type_name]
     value = from_json(parse(payload, Allowance()))
@@ -121,6 +125,6 @@ _KINDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "dict": (dict, _as_dict),
     "list": (list, _as_list),
 }
-"""By name, what comes out on the other side, and how a value becomes one of these."""
+"""For each type name, the Python type that the reader gets, and the function that converts a value to it."""
 
 SCALARS = tuple(_KINDS)

@@ -1,6 +1,7 @@
-"""Rewrite untrusted SVG: shapes, text and colours. What could run, fetch or link is left out.
+"""Rewrite untrusted SVG. Shapes, text and colours are kept; scripts, downloads and links are removed.
 
-Elements and attributes are those of a list; references lead to parts of the same picture, or to a PNG inside of it.
+Only listed elements and attributes are kept. A reference may lead only to a part of the same picture, or to a PNG that
+is embedded in it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ stroke-dashoffset stroke-opacity stop-color stop-opacity opacity color display v
 font-style font-weight font-variant text-anchor dominant-baseline letter-spacing
 """
 _ATTRIBUTES = frozenset(_ATTRIBUTE_NAMES.split())
-# As matplotlib's style sheet says, which is left out.
+# These lines replace matplotlib's style sheet, which is removed.
 _ROOT_LINES = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
 _TARGET = re.compile(r"#[\w.:-]{1,200}")
 _LOCAL_URL = re.compile(r"url\(\s*['\"]?#[\w.:-]{1,200}['\"]?\s*\)")
@@ -43,10 +44,10 @@ _PNG_ADDRESS = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=\s]+)")
 
 
 def rewritten(svg: bytes) -> bytes:
-    """The same picture, of harmless parts alone.
+    """The same picture with its allowed parts only.
 
     Raises:
-        Corrupt: it is no SVG, too large, or would grow when it is drawn.
+        Corrupt: it is not SVG, is too large, declares a document type, or multiplies its parts when it is drawn.
     """
     if len(svg) > MAX_BYTES:
         raise Corrupt(f"the SVG has {len(svg)} bytes, more than {MAX_BYTES}")
@@ -69,7 +70,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 class _Writer:
-    """Takes what a parser finds, and writes what is allowed of it."""
+    """Receives the events of the parser, and writes the allowed elements and attributes."""
 
     def __init__(self) -> None:
         self._out: list[str] = []
@@ -87,7 +88,7 @@ class _Writer:
         if self._count > _MAX_ELEMENTS or len(self._open) > _MAX_DEPTH:
             raise Corrupt("the SVG has too many parts")
         space, _, tag = name.rpartition(" ")
-        # A pattern that is painted with patterns would grow as copies of copies do.
+        # Patterns painted with patterns would multiply the work of drawing, as nested copies do.
         nested = tag == "pattern" and any(self._painted)
         if self._skipped or space != _SVG or tag not in _ELEMENTS or (not self._open and tag != "svg") or nested:
             if not self._open:
@@ -132,7 +133,7 @@ class _Writer:
             self._out.append(escape(content))
 
     def whole(self) -> bytes:
-        if self._using & self._used:  # copies of copies: a few lines would become millions of shapes
+        if self._using & self._used:  # copies of copies: a few lines could become millions of shapes
             raise Corrupt("the SVG uses parts that use others")
         return "".join(self._out).encode("utf-8")
 

@@ -1,4 +1,4 @@
-"""Time zones by name or by offset. A zone that is only an object in memory (dateutil's, a file's) is refused."""
+"""Encode time zones by name or by offset. A zone without a name (one of dateutil, or from a file) is refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ _KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 
 
 def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
-    """`zone` as JSON, None for no zone.
+    """`zone` as JSON; None if there is no zone.
+
+    Args:
+        zone: the time zone.
+        path: the name of the value in an error.
 
     Raises:
-        Unencodable: the zone has no name that another machine would know.
+        Unencodable: the zone has neither a fixed offset nor a standard name.
     """
     if zone is None:
         return None
@@ -33,10 +37,10 @@ def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
 
 
 def zone_from_json(value: Any) -> dt.tzinfo | None:
-    """The zone that was written. A pytz zone comes back as one where pytz is at hand, else as a `ZoneInfo`.
+    """The zone that was written. A pytz zone becomes a `ZoneInfo` if pytz is not loaded here.
 
     Raises:
-        Corrupt: no such zone.
+        Corrupt: it is not the name of a zone of this machine.
     """
     if value is None:
         return None
@@ -58,5 +62,5 @@ def zone_from_json(value: Any) -> dt.tzinfo | None:
 
 
 def _pytz() -> Any:
-    """The module, if somebody has loaded it: pandas before 3 always has."""
+    """The module pytz if it is loaded. pandas before 3 always loads it."""
     return sys.modules.get("pytz")
