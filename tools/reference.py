@@ -1,6 +1,6 @@
-"""Pages of the documentation that are made from records: options, settings, line commands.
+"""Pages of the documentation that are generated from records: options, settings, line commands.
 
-`docs/conf.py` writes them into `docs/generated/` whenever the site is built, so they are never out of date.
+`docs/conf.py` writes them into `docs/generated/` each time the site is built, so they are always current.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from autocoder_jupyter.magics.options import OPTIONS
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.option import Option
 from autocoder_jupyter.settings.setting import Record
+from autocoder_jupyter.settings.tiers import SandboxMinimum
 
 _ABOUT_CELLS = """\
-These say what one function is, or what its cell does. They stand in a `%%autocode` cell only, in its first line or in
-lines of options below it; [settings](settings.md) can stand there too."""
+These options describe one function, or what its cell does. Write them in a `%%autocode` cell, in the first line or in
+the lines of options below it. [Settings](settings.md) can be written there too."""
 
 _ABOUT_SETTINGS = """\
-These say how functions are made. The first place that has a value decides: the cell, `%config`, `[tool.autocode]` in
-`pyproject.toml`, JupyterLab's page of settings, the environment, the default. `%autocode config` shows every effective
-value and where it comes from. With each stands what a folder's `pyproject.toml` may do before you agreed to it with
-`%autocode trust`."""
+Settings define how functions are generated. The first place with a value is used: the cell, `%config`,
+`[tool.autocode]` in `pyproject.toml`, JupyterLab's settings page, the environment variable, the default. `%autocode
+config` shows every effective value and where it comes from. The last line of each setting says what the
+`pyproject.toml` of a folder can do with it before you agree to it with `%autocode trust`."""
 
 _FOLDERS = {
-    "free": "it may set this.",
-    "stricter": "it may make this stricter, and no looser, because then {risk}.",
-    "asks": "it may only ask for this, because then {risk}.",
+    "free": "it can set this.",
+    "stricter": "it can make this stricter, but not looser. Reason: {risk}.",
+    "asks": "it can only ask you for permission. Reason: {risk}.",
     None: "it cannot set this.",
 }
 
@@ -43,10 +44,10 @@ def pages() -> dict[str, str]:
 
 
 def value_of(option: Option) -> Any:
-    """The value that the example of an option stands for.
+    """The value of an option's example.
 
     Raises:
-        ValueError: the example is not one that the option takes.
+        ValueError: the example is not a valid value of the option.
     """
     if option.kind == "flag":
         return True
@@ -77,7 +78,7 @@ def _settings() -> str:
             parts += _setting(option, fields.get(option.name))
     parts += [
         "## Only in a program",
-        "Parameters of [`AutoCoderAgent`](../api.md) that have no place in a cell:",
+        "Parameters of [`AutoCoderAgent`](../api.md) that cannot be set in a cell:",
         *(f"`{each.name}`\n: {_sentence(each.help)}" for each in RECORDS.values() if not each.options),
     ]
     return "\n\n".join(parts) + "\n"
@@ -95,7 +96,7 @@ def _setting(option: Option, record: Record | None) -> Iterator[str]:
     yield _code("toml", toml)
     if option.kind != "mapping":
         yield _code("bash", f"export {option.variable}={shlex.quote(_word(value))}")
-    yield f"*A folder you did not agree to:* {_FOLDERS[option.rule].format(risk=option.risk)}"
+    yield f"*A folder without your permission:* {_FOLDERS[option.rule].format(risk=option.risk)}"
 
 
 def _facts(option: Option, record: Record | None = None) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _facts(option: Option, record: Record | None = None) -> Iterator[str]:
     if option.takes_value:
         said.append(f"takes {option.expects}")
     if option.repeatable:
-        said.append("may be given more than once")
+        said.append("can be given more than once")
     if record is not None and record.default not in (MISSING, None, (), "") and record.name == option.name:
         said.append(f"default `{_word(record.default)}`")
     if said:
@@ -148,6 +149,9 @@ def _toml(value: Any) -> str:
 
 
 def _word(value: Any) -> str:
+    """A value as an environment variable has it."""
+    if isinstance(value, SandboxMinimum):
+        return value.tier
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):

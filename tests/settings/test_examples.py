@@ -1,4 +1,4 @@
-"""The examples of the documentation are ones that the options take."""
+"""The reference pages of the documentation: examples are valid values, defaults are shown as a user writes them."""
 
 from __future__ import annotations
 
@@ -39,3 +39,9 @@ def test_every_option_has_a_heading() -> None:
     headings = {line for page in pages.values() for line in page.splitlines() if line.startswith("## ")}
     for option in OPTIONS:
         assert (f"## `{option.name}`" if option.is_setting else f"## `{option.flags[-1]}`") in headings
+
+
+def test_a_default_is_shown_as_a_user_writes_it() -> None:
+    page = reference.pages()["settings.md"]
+    part = page.partition("\n## `sandbox_minimum`\n")[2].partition("\n## ")[0]
+    assert "default `any`" in part and "SandboxMinimum" not in part
