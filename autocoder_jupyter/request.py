@@ -111,13 +111,13 @@ class Request:
         constraints: sentences that must hold.
         checks: Python expressions over inputs and outputs (and `pd`, `np`) that must be true on the sample.
         schema: free text about the data, handed to the model as it is.
-        own_tests: pytest functions of the person's own, one module; "" when there are none. They are run first, nobody
+        own_tests: pytest functions of the user, one module; "" when there are none. They are run first, nobody
             changes them, and whoever writes code or tests does not see them.
         examples: inputs and what must come out for them.
-        wishes: what the person said since, a line each; a later one wins over an earlier one, and over the prompt.
-        answers: what the person answered to questions of the plan, a line each.
+        wishes: what the user said since, a line each; a later one wins over an earlier one, and over the prompt.
+        answers: what the user answered to questions of the plan, a line each.
         earlier: the version in which all wishes but the last are granted; None when there is none to start from.
-        contracts: schemas of the person's own, by the input or output that must satisfy them.
+        contracts: schemas of the user, by the input or output that must satisfy them.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Request:
 
     @property
     def has_acceptance(self) -> bool:
-        """Whether the person gave tests or examples."""
+        """Whether the user gave tests or examples."""
         return bool(self.own_tests or self.examples)
 
 

@@ -27,7 +27,7 @@ from autocoder_jupyter.types import PlanQuestion
 
 @dataclass(frozen=True, init=False, repr=False)
 class AutoCoderAgent(Constructor):
-    """Writes, tests and mends functions. Immutable: it can be shared by threads and kept for many requests.
+    """Writes, tests and fixes functions. Immutable: it can be shared by threads and kept for many requests.
 
     Parameters are those of Flyte's `AutoCoderAgent`, plus limits in money, tokens and time, the choice of the
     sandbox and how much of the data is shared. Lists and dicts are copied; nothing process-global is set.
@@ -71,7 +71,7 @@ class AutoCoderAgent(Constructor):
             checks: Python expressions over inputs and outputs that must be true on the sample.
             own_tests: source of pytest functions that call `run(…)`; they are run first, and nobody changes them.
             examples: inputs by name and what must come out: a value, or a dict of outputs by name. Compared by values.
-            name: of the result and its folder in the journal; from the prompt by default.
+            name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
             answer: answers a question of the plan, where the agent has `ask`; "" leaves it to the plan, and so does
                 None. Called on another thread.

@@ -1,4 +1,4 @@
-"""The events of generations as JSON lines in a file that the person names: off by default, no value of the data in it.
+"""The events of generations as JSON lines in a file that the user names: off by default, no value of the data in it.
 
 Of each event the fields are chosen here, one by one. Words that somebody else wrote (a service, a program) are masked.
 """
@@ -24,9 +24,9 @@ class EventLog:
     """A listener that writes.
 
     Args:
-        path: of the file; it is made when it is missing, and never through a link.
-        name: of the result.
-        run_id: of the run, once it is known.
+        path: the path of the file; it is made when it is missing, and never through a link.
+        name: the name of the result.
+        run_id: the id of the run, once it is known.
         on_fault: is told once, in a sentence, that the file cannot be written; it is not tried again.
     """
 

@@ -43,8 +43,8 @@ async def generate_report(
         config: how.
         journal: where it is recorded.
         emit: is told every event.
-        approve: asks a person about packages.
-        ask: puts the questions of a plan to a person; None where no person can be asked.
+        approve: asks the user about packages.
+        ask: puts the questions of a plan to the user; None where no user can be asked.
         draft: what to start from in place of what is kept; one that is tested as it is needs no model.
 
     Raises:

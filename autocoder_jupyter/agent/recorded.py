@@ -28,7 +28,7 @@ def load(
     its time; the cell verifies it on today's.
 
     Args:
-        name: of the result.
+        name: the name of the result.
         version: its number in `%autocode history`, or its id; by default the version that counts.
         journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
         trusted: whether packages that are not well known may be installed for it: the folder may be a stranger's.

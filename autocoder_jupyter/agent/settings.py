@@ -27,7 +27,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def agent_config(**settings: Any) -> AgentConfig:
-    """An `AgentConfig` from settings in the forms that a person writes; the others have their defaults.
+    """An `AgentConfig` from settings in the forms that the user writes; the others have their defaults.
 
     Raises:
         InvalidRequest: see `checked_settings`.

@@ -31,7 +31,7 @@ def bind(
 
     Raises:
         InvalidRequest: too many, unknown, doubled or missing arguments, or a value of another type.
-        ContractBroken: a table does not satisfy the schema that the person demanded.
+        ContractBroken: a table does not satisfy the schema that the user demanded.
         DataDrift: a frame that was given is not like the one that the function was built on.
     """
     given = _by_name(function, positional, keywords)

@@ -51,7 +51,7 @@ async def call(
 
     Raises:
         InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
-        ContractBroken: an input, and nothing ran, or an output does not satisfy the schema that the person demanded.
+        ContractBroken: an input, and nothing ran, or an output does not satisfy the schema that the user demanded.
         UnsupportedData: an argument cannot cross.
         SandboxError: the program or its sandbox failed; a failed program never gives a value.
     """

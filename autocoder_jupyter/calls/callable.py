@@ -70,7 +70,7 @@ class Called:
     Args:
         name: its `__name__`.
         interface: how the function is called.
-        options: of its calls.
+        options: the options of its calls.
     """
 
     def __init__(self, name: str, interface: Interface, options: CallOptions) -> None:

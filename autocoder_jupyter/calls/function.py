@@ -21,7 +21,7 @@ class Function:
     """What to call.
 
     Args:
-        name: what the person called it.
+        name: what the user called it.
         code: source of the module.
         inputs: its arguments, in order.
         outputs: what it returns, in order.
@@ -31,7 +31,7 @@ class Function:
         samples: default arguments.
         shapes: what each frame looked like when the function was built, for noticing drift.
         root: the `.autocode` folder; `File` and `Dir` outputs go below it.
-        contracts: schemas that its inputs and outputs must satisfy; the person's own code.
+        contracts: schemas that its inputs and outputs must satisfy; the user's own code.
         caution: a sentence of which each call warns; "" for none.
         unchecked: the contracts that only its notebook has, in a sentence; likewise.
     """
@@ -57,7 +57,7 @@ class Function:
         """The function that a generation gave.
 
         Args:
-            report: of the generation.
+            report: the report of the generation.
             samples: default arguments.
             root: the `.autocode` folder.
             contracts: those that there are here. Of one that is only recorded each call says that it was not checked.

@@ -18,7 +18,7 @@ from autocoder_jupyter.untrusted.visible import visible_block
 
 @dataclass(frozen=True)
 class Interface:
-    """What a person sees of a function before they call it.
+    """What the user sees of a function before they call it.
 
     Args:
         description: what it does.

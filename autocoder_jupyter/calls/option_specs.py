@@ -29,7 +29,7 @@ class CallOption:
 
     Args:
         help: what it does.
-        check: gives the frozen value that a person means, or raises InvalidRequest.
+        check: gives the frozen value that the user means, or raises InvalidRequest.
     """
 
     help: str

@@ -20,7 +20,7 @@ from autocoder_jupyter.types import ImageConfig, Resources, Secret
 class CallOptions:
     """The options of `run()`, `as_task()` and `with_options()`.
 
-    Those that a person can set are described by `GivenOptions`.
+    Those that the user can set are described by `GivenOptions`.
 
     Args:
         network: whether the program has a network.

@@ -59,7 +59,7 @@ def runtime_for(
     """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
 
     Args:
-        choice: what the person wants.
+        choice: what the user wants.
         image_config: for Docker.
         minimum: what it must hold at least.
         built_in: the sandbox that the function was tested in; with `auto` it comes first.

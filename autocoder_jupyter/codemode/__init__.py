@@ -1,4 +1,4 @@
-"""Code mode: a model answers by writing code, which runs in a small sandbox and calls the tools that a person gave.
+"""Code mode: a model answers by writing code, which runs in a small sandbox and calls the tools that the user gave.
 
     agent = CodeModeAgent([fetch_prices, latest_fx], model="openai/gpt-4.1")
     result = agent.run("What is the dearest stock in euros?")       # await agent.run.aio(…) on your own loop

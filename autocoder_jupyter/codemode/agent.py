@@ -1,4 +1,4 @@
-"""`CodeModeAgent`: a model that answers by writing code, which calls the tools of a person from a sandbox."""
+"""`CodeModeAgent`: a model that answers by writing code, which calls the tools of the user from a sandbox."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ FOLDER_NAME = "tools"
 
 
 class CodeModeAgent:
-    """Answers requests by code of a model, which runs in a sandbox and calls the tools that a person gave.
+    """Answers requests by code of a model, which runs in a sandbox and calls the tools that the user gave.
 
     `tools`, `model`, `max_retries`, `skills`, `call_llm` and `system_prompt_prefix` are those of Flyte's
-    `CodeModeAgent`. Immutable but for what a person decided about calls in this session; runs can go on side by side.
+    `CodeModeAgent`. Immutable but for what the user decided about calls in this session; runs can go on side by side.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CodeModeAgent:
 
         Args:
             tools: functions that the code may call, or functions by the name that it calls them by: plain and async
-                ones, results of `as_task()` and of `%%autocode`, tasks of Flyte. `@tool(…)` marks what a person is
+                ones, results of `as_task()` and of `%%autocode`, tasks of Flyte. `@tool(…)` marks what the user is
                 asked for, and what has effects.
             model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`.
             max_retries: answers in a row that may fail after the first that failed.
@@ -87,11 +87,11 @@ class CodeModeAgent:
             name: folder of the record in `.autocode`.
             functions: generated functions by name, for `call("growth", frame)` in the code.
             max_turns: questions to the model, in one `run`.
-            limits: of the sandbox: memory, time, depth, calls, size of what the model is told.
+            limits: the limits of the sandbox: memory, time, depth, calls, size of what the model is told.
             share: `rows`, `stats` or `schema`: how much of the frames the code, and so the model, may see.
             hide: columns of frames that the code does not see; they are in the frames that tools get.
             mask: columns of frames of which the code sees no value.
-            approve: asks a person about a call of a tool marked with `ask`; without it such calls are denied.
+            approve: asks the user about a call of a tool marked with `ask`; without it such calls are denied.
             api_key: NAME of the environment variable that holds the key; the provider's usual one by default.
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model.
@@ -179,7 +179,7 @@ class CodeModeAgent:
 
         Args:
             message: what is wanted, in words.
-            history: of the result that the conversation goes on from. What its code defined is there again.
+            history: the history of the result that the conversation goes on from. What its code defined is there again.
             frames: DataFrames and Series by the name that the code has them by.
             on_event: is told what happens, on another thread; see `codemode.events`.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.

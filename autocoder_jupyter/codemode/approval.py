@@ -1,4 +1,4 @@
-"""Asking a person before a tool marked with `ask` is called; what they decide for the session is remembered."""
+"""Asking the user before a tool marked with `ask` is called; what they decide for the session is remembered."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Decision = Literal["allow", "always", "deny", "never"]
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """What a person is asked.
+    """What the user is asked.
 
     Args:
         call: names the call in the events.
         tool: its name.
         arguments: by name, as the tool will get them; frames are DataFrames.
         argument: the same in one short line, secrets masked.
-        line: of the block of code that calls it.
+        line: the line of the block of code that calls it.
         recorded: whether the code comes from a record and not from the model in this session.
     """
 
@@ -37,11 +37,11 @@ class ApprovalRequest:
 
 
 Approve = Callable[[ApprovalRequest], "Awaitable[Decision] | Decision"]
-"""Asks a person, async or blocking; a blocking one is called in a thread of its own."""
+"""Asks the user, async or blocking; a blocking one is called in a thread of its own."""
 
 
 class Consent:
-    """What a person decided in this session. One question at a time.
+    """What the user decided in this session. One question at a time.
 
     Args:
         approve: asks the user; None if no user can be asked, and then nothing is allowed.

@@ -58,7 +58,7 @@ class BlockScope:
     """The block of code whose calls are served.
 
     Args:
-        turn: of the conversation.
+        turn: the turn of the conversation.
         key: identifies the block and all messages before it.
         recorded: whether the code comes from a record and not from the model in this session.
         restoring: whether the block ran before, and only what it defined is wanted again.
@@ -105,7 +105,7 @@ class Calls:
         tools: by name.
         crossing: turns values over.
         journal: knows what was recorded, and records.
-        consent: asks a person.
+        consent: asks the user.
         emit: is told.
         shown: writes values in little.
         most: calls that the run may make.
@@ -209,7 +209,7 @@ class Calls:
             if outcome is None or outcome.error is None:
                 outcome = Outcome(error=(error.kind, str(error)))
             raise
-        except Exception as error:  # of `approve`, which is the person's
+        except Exception as error:  # of `approve`, which is the user's
             outcome = Outcome(error=_said(error))
             raise ToolFailed(*_said(error)) from error
         finally:

@@ -113,7 +113,7 @@ class Crossing:
         return str(value)
 
     def outward(self, value: Any, what: str) -> Any:
-        """What the program gave, as a person's function takes it: handles as their frames.
+        """What the program gave, as the user's function takes it: handles as their frames.
 
         Args:
             value: from the sandbox.

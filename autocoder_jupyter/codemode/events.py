@@ -82,7 +82,7 @@ class ToolCalled:
 
 @dataclass(frozen=True)
 class ApprovalNeeded:
-    """The call waits for a person."""
+    """The call waits for the user."""
 
     call: str
     tool: str
@@ -91,7 +91,7 @@ class ApprovalNeeded:
 
 @dataclass(frozen=True)
 class ApprovalGiven:
-    """A person decided, or it is known from an earlier decision of this session."""
+    """The user decided, or it is known from an earlier decision of this session."""
 
     call: str
     approved: bool

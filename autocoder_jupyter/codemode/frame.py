@@ -94,7 +94,7 @@ class Frame:
         sight: how much of it may be seen.
         smallest: the least number of rows that a figure in it stands for; 1 for a table of rows.
         room: for the tables that are made of it.
-        given: what the person or a tool gave, when that was no DataFrame; it is given back as it was.
+        given: what the user or a tool gave, when that was no DataFrame; it is given back as it was.
     """
 
     table: pd.DataFrame
@@ -251,7 +251,7 @@ METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "
 
 
 def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None) -> Frame:
-    """A handle for what a person or a tool gave; a Series becomes a frame of one column.
+    """A handle for what the user or a tool gave; a Series becomes a frame of one column.
 
     Raises:
         UnsupportedData: its columns cannot be named.

@@ -52,7 +52,7 @@ class Frames:
 
     Args:
         sight: how much of them may be seen.
-        limits: of values that go into the sandbox, and of tables that are made.
+        limits: the limits of values that go into the sandbox, and of tables that are made.
         tables: that the program has from the beginning, by name.
     """
 

@@ -54,7 +54,7 @@ class Ran:
     """How a block ended.
 
     Args:
-        value: of its last expression, as it came out of the sandbox.
+        value: the value of its last expression, as it came out of the sandbox.
         printed: bounded by `PRINTED`.
         error: type and message with the lines that led to it; "" when it ran to its end.
         lost: whether the sandbox is of no use any more, so that what was defined in it must be defined anew.

@@ -47,7 +47,7 @@ class Outcome:
     Args:
         value: what the tool returned.
         error: type and message of what it raised instead; the type is a built-in's name.
-        denied: whether a person did not allow it.
+        denied: whether the user did not allow it.
         known: False if the call was started and its end or its value is unknown.
     """
 
@@ -76,7 +76,7 @@ class ConversationJournal:
 
     Args:
         root: the `.autocode` folder.
-        name: of the conversation.
+        name: the name of the conversation.
         policy: `auto` looks first and records; `override` records; `disable` does neither, but for this process.
         memory: shared by the runs of an agent.
     """
@@ -142,7 +142,7 @@ class ConversationJournal:
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
 
     def reject(self, exchange: Exchange) -> None:
-        """Mark an answer that ended a run without one for the person: a later run asks this question anew."""
+        """Mark an answer that ended a run without one for the user: a later run asks this question anew."""
         if self._exchanges.pop(exchange.key, None):
             self._append({"kind": "rejected", "key": exchange.key})
 
@@ -168,7 +168,7 @@ class ConversationJournal:
         """How a call ended before, if that is known and wanted.
 
         Args:
-            key: of the call; see `call_key`.
+            key: the key of the call; see `call_key`.
             restoring: whether the block ran before and is only run again for what it defined.
         """
         if not restoring and self._policy != "auto" and key not in self._mine:
@@ -242,7 +242,7 @@ class ConversationJournal:
                 self._run.append(FILE, line)
 
     def take_notes(self) -> tuple[str, ...]:
-        """What was put right, or could not be written, since the last time: a sentence each, for the person."""
+        """What was put right, or could not be written, since the last time: a sentence each, for the user."""
         if self._run is None:
             return ()
         taken = tuple(self._run.notes)

@@ -15,7 +15,7 @@ class Limits:
     """The limits of one sandbox, and of one conversation turn with its program.
 
     Args:
-        memory: of the program's values, in bytes or as a quantity such as `"256Mi"`.
+        memory: the memory of the program's values, in bytes or as a quantity such as `"256Mi"`.
         seconds: of computing in one block. Time in which the program waits for tools does not count.
         depth: of calls of functions in each other.
         calls: of tools, in one `run`.

@@ -19,7 +19,7 @@ CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
 
 
 class CalledModel:
-    """A `ConfiguredModel` that is a function of the person. Its tokens and its cost are unknown.
+    """A `ConfiguredModel` that is a function of the user. Its tokens and its cost are unknown.
 
     Args:
         call: the function.

@@ -35,13 +35,13 @@ NO_TOOLS = "(There are none.)"
 
 
 def system_prompt(tools: Mapping[str, Tool], prefix: str | None, about: Iterable[str], skills: Iterable[str]) -> str:
-    """The whole of it. What a person wrote goes in as it is.
+    """The whole of it. What the user wrote goes in as it is.
 
     Args:
         tools: by name.
         prefix: who the model is, in place of our words.
         about: further sections on what the code can use; those that are "" are left out.
-        skills: instructions of the person.
+        skills: instructions of the user.
     """
     parts = [PERSONA if prefix is None else prefix.strip(), RULES]
     parts.append("# Tools\n" + ("\n\n".join(map(_tool, tools.values())) or NO_TOOLS))

@@ -14,10 +14,10 @@ class ToolCall:
     """One call of a tool.
 
     Args:
-        turn: of the conversation, from 1.
+        turn: the turn of the conversation, from 1.
         tool: as the program calls it.
         argument: the arguments in little, secrets masked.
-        line: of the block that called it; 0 when that is not known.
+        line: the line of the block that called it; 0 when that is not known.
         outcome: how it ended.
         observed: the beginning of the value, or the error, secrets masked.
         seconds: how long it took; 0 when it was not repeated.
@@ -42,7 +42,7 @@ class Block:
     """One block of code that the model wrote.
 
     Args:
-        turn: of the conversation, from 1.
+        turn: the turn of the conversation, from 1.
         code: as it was run.
         ok: whether it ran to its end.
         printed: all that it printed, bounded.
@@ -79,7 +79,7 @@ class AgentResult:
         exchanges: the requests to the model and its answers.
         run_id: names the record of this run beside the notebook; "" when nothing is recorded.
         seconds: wall clock of the run.
-        notes: sentences for the person, such as a file that could not be written.
+        notes: sentences for the user, such as a file that could not be written.
     """
 
     code: str = ""

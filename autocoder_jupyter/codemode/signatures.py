@@ -50,7 +50,7 @@ def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
 
     Args:
         tools: that it may call.
-        names: of its frames.
+        names: the names of its frames.
     """
     parts = [programs.text("names.pyi")]
     parts += [f"{name}: Frame" for name in names]

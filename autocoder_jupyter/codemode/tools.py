@@ -44,11 +44,11 @@ class Tool:
 
     Args:
         name: by which the program calls it.
-        target: what the person gave.
-        signature: of `target`.
+        target: what the user gave.
+        signature: the signature of `target`.
         description: its docstring, or what `tool` says in its place.
         kind: how it is called.
-        ask: whether a person is asked before each call.
+        ask: whether the user is asked before each call.
         effects: whether a call changes something outside, so that it is never repeated from a recording.
     """
 
@@ -115,7 +115,7 @@ def tool(
 
     Args:
         target: the function, when it is marked without any of the other arguments.
-        ask: a person is asked before each call.
+        ask: the user is asked before each call.
         effects: a call changes something outside. It is never repeated when a recorded run is replayed.
         name: by which the program calls it; the function's own by default.
         description: told to the model in place of the docstring.
@@ -213,7 +213,7 @@ def _tool(given: Any, target: Any) -> Tool:
 
 
 def _documentation(described: Any, kind: Kind) -> str:
-    """The docstring; of a generated function without what is for the person who calls it in a notebook."""
+    """The docstring; of a generated function without what is for the user who calls it in a notebook."""
     text = inspect.getdoc(described) or ""
     if kind != "generated":
         return text

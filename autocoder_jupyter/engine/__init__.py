@@ -1,7 +1,7 @@
 """The loop: plan, code and tests, packages, run, diagnose, fix, verify; one file a stage.
 
-`generate` and `preview` are reached through this package; they are loaded on first use, because `events` in the same
-package is also read by parts that must start fast.
+`generate` and `preview` are loaded on first use, because modules that must start fast import `events` from this
+package.
 """
 
 from __future__ import annotations

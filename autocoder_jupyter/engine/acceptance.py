@@ -1,4 +1,4 @@
-"""Runs what the person demands of the function, before all other tests: the examples and the own tests."""
+"""Runs the user's examples and the user's own tests, before all other tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from autocoder_jupyter.types import CheckOutcome, CodePlan, TestFailure
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What became of it.
+    """The results of the examples and the user's tests.
 
     Args:
-        outcomes: of each example and test.
-        failures: those that failed, as the function's faults.
-        broken: why the person's tests cannot be run, whatever the function does; "" when they can.
+        outcomes: the outcomes of each example and test.
+        failures: the failed ones, as failures of the function.
+        broken: why the user's tests cannot run with any function; "" if they can.
     """
 
     outcomes: tuple[CheckOutcome, ...] = ()
@@ -37,16 +37,16 @@ def run_acceptance(
     redaction: Redaction,
     on_call: OnCall | None = None,
 ) -> Acceptance:
-    """Run examples and own tests, each call in the function's own worker. Blocks.
+    """Run the examples and the user's tests. Each call runs in the function's own worker. Blocks.
 
     Args:
         worker: runs the tests.
         callee: runs the function.
         program: the function.
-        request: with what the person demands.
+        request: has the examples and the user's tests.
         plan: the interface.
-        redaction: what may be told of it.
-        on_call: hears of each call of a test.
+        redaction: decides what messages may contain.
+        on_call: called for each call that a test makes.
 
     Raises:
         InvalidRequest: an example does not fit the interface.

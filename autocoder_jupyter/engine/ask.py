@@ -1,8 +1,7 @@
-"""`--ask`: the plan puts up to three questions to the person before any code; answers become lines of the request.
+"""`--ask`: the plan asks the user up to three questions before code is written; answers become lines of the request.
 
-The questions come with a plan that has decided them already. So no second
-plan is needed when the person agrees with it or is not there. Answers are in the journal: the same questions are not
-asked twice.
+The questions come with a plan that already assumes an answer to each. So no second plan is needed if the user agrees
+or is absent. Answers are kept in the journal: the same questions are not asked twice.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ class _AskingPlan(PlanAnswer):
 
 
 async def briefed(setup: GenerationSetup, context: str) -> Brief:
-    """Have the plan made; where the person may be asked, the answers are part of the brief's request.
+    """Ask for the plan. If the user may be asked, the answers become part of the brief's request.
 
     Args:
-        setup: of the generation.
-        context: what is told about the data and the environment.
+        setup: the setup of the generation.
+        context: the text about the data and the environment.
 
     Raises:
         UnusableAnswer: no plan could be read.
@@ -84,20 +83,20 @@ async def _brief(setup: GenerationSetup, request: Request, context: str) -> Brie
 def first_question(
     request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
 ) -> tuple[Messages, type[PlanAnswer]]:
-    """What the model is asked first, and what it answers with: also what a preview shows.
+    """The first question to the model, and the type of its answer. A preview shows the same.
 
     Args:
         request: what was asked.
-        inputs: all that are given.
-        data_context: what is told about the data.
-        asks: whether the plan may ask the person.
+        inputs: all inputs of the function.
+        data_context: the text about the data.
+        asks: whether the plan may ask the user.
     """
     messages = plan_messages(request, inputs, data_context)
     return (extended(messages, _ASK), _AskingPlan) if asks else (messages, PlanAnswer)
 
 
 def questions_of(asked: Sequence[_Question]) -> tuple[PlanQuestion, ...]:
-    """The questions as they are shown: as many and as long as fit a card, without those that have nothing to choose."""
+    """The questions as they are shown: cut to fit a card, without those that have fewer than two options."""
     found = []
     for question in asked:
         options = tuple(dict.fromkeys(short for option in question.options if (short := _short(option))))[:MOST_OPTIONS]
@@ -114,7 +113,7 @@ def _short(text: object) -> str:
 
 
 async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
-    """What was answered before, or what the person says now; () where nobody can be asked."""
+    """The recorded answers, or those that the user gives now; () if there is nobody to ask."""
     journal = setup.services.journal
     key = content_key(setup.request.prompt, setup.request.wishes, [question.model_dump() for question in questions])
     recorded = journal.find_step(_STEP, key) if setup.config.cache == "auto" else None

@@ -1,4 +1,4 @@
-"""One attempt: runs tests, sample, the person's checks and the constraints on the present code."""
+"""One attempt: runs the tests, the sample, the user's checks and the constraints on the current code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from autocoder_jupyter.sandbox.protocol import Program, TestRun, Worker
 from autocoder_jupyter.types import CheckOutcome, TestOutcome
 
 _Runs = tuple[TestRun | None, TestRun | None]
-"""Of the tests, and of the blind ones."""
+"""The runs of the tests and of the blind tests."""
 
 _Outcomes = tuple[CheckOutcome, ...]
 
@@ -34,7 +34,7 @@ class Trials:
     """Runs attempts.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         packages: provides the environment.
     """
 
@@ -45,10 +45,10 @@ class Trials:
         self._passing_on_a_stub: dict[str, tuple[str, ...]] = {}
 
     async def attempt(self, tests_changed: tuple[str, ...]) -> Verdict:
-        """Run all tests and checks on the present code.
+        """Run all tests and checks on the current code.
 
         Args:
-            tests_changed: ids of tests that were changed on the way here; only passed on.
+            tests_changed: ids of tests that were changed before this attempt; only stored in the verdict.
         """
         state, setup, session = self._state, self._setup, self._setup.session
         providing = partial(self._packages.provide, state.brief.plan, state.sources)
@@ -57,7 +57,7 @@ class Trials:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
         environment = session.environment
         verdict = await self._tried(tests_changed)
-        # A fault of the environment must not cost a fix of the code.
+        # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
             self._passing_on_a_stub.clear()
             verdict = await self._tried(tests_changed)
@@ -71,7 +71,9 @@ class Trials:
         state, setup, program = self._state, self._setup, self._state.program()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
-            rest = group.create_task(self._sample_then_stub(program))  # one after the other: three workers do for all
+            rest = group.create_task(
+                self._sample_then_stub(program)
+            )  # one after the other, so that three workers are enough
         sample, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
         sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))
@@ -96,8 +98,8 @@ class Trials:
         return hidden_values(secret_values(config.secrets), config.env_vars)
 
     async def _run_tests(self, program: Program) -> tuple[Acceptance, _Runs, str, _Outcomes]:
-        """What the person's examples and tests gave, then the others, the id of the worker that they called, and
-        whether the outputs of all these calls satisfied their contracts.
+        """The results of the user's examples and tests, and of the other tests; the id of the worker that they called;
+        and whether the outputs of all these calls satisfied their contracts.
         """
         state, setup, suite, redaction = self._state, self._setup, self._state.suite, self._state.redaction
         brief = state.brief
@@ -150,7 +152,7 @@ class Trials:
     async def _verify(
         self, program: Program, first: SampleRun | None, callee: str
     ) -> tuple[SampleRun | None, tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
-        """The sample once more, the person's checks and contracts, and the constraints."""
+        """The sample once more, the user's checks and contracts, and the constraints."""
         state, session, request = self._state, self._setup.session, self._state.brief.request
         samples, redaction = request.samples, state.redaction
         seen_by = {callee, first.worker} if first else {callee}

@@ -1,4 +1,4 @@
-"""Decides what is at fault when a test fails, the function or the test, and remembers which mendings did not help."""
+"""Decides what is at fault when a test fails, the function or the test, and remembers which fixes did not help."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 
 FIXES_BEFORE_DOUBT = 2
-"""Mendings of the code for the same failing test after which the test itself is re-derived."""
+"""Fixes of the code for the same failing test after which the test itself is re-derived."""
 
 
 class Blame:
-    """Asks what is at fault, and has tests re-derived.
+    """Asks whether code or tests are at fault, and has tests re-derived.
 
     Args:
-        state: of the generation.
-        packages: learn what a diagnosis asks for.
+        state: the state of the generation.
+        packages: gets the packages that a diagnosis asks for.
     """
 
     def __init__(self, state: GenerationState, packages: Packages) -> None:
@@ -37,7 +37,7 @@ class Blame:
         self.unusable: list[UnusableAnswer] = []
 
     async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
-        """Why tests of a module fail, by a model's reading and what is known of earlier mendings."""
+        """Why tests of a module fail: the model's diagnosis, corrected by the results of earlier fixes."""
         state, setup = self._state, self._state.setup
         asking = partial(diagnose, setup.talk, state.judges_brief, state.code, suite.source, failing)
         diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
@@ -46,10 +46,10 @@ class Blame:
         return diagnosis
 
     def _reconsidered(self, diagnosis: ErrorDiagnosis) -> ErrorDiagnosis:
-        """Change what is at fault where mending it has not helped.
+        """Blame the test instead of the code, or the code instead of the test, if fixes did not help.
 
-        Guarded both ways: doubt in a test only has it re-derived, and a test that was re-derived once is not doubted
-        again, so that the code is at fault from then on.
+        A blamed test is only re-derived. A test that was re-derived once is not blamed again: from then on the code is
+        at fault.
         """
         failures = []
         for failure in diagnosis.failures:
@@ -63,7 +63,7 @@ class Blame:
         return diagnosis.model_copy(update={"failures": tuple(failures)})
 
     async def rederive(self, source: str, names: Sequence[str]) -> str:
-        """Have some tests of a module derived anew by a model that sees no code; gives the module as it is then."""
+        """Have some tests of a module re-derived by a model that sees no code. Returns the new module."""
         setup, variant = self._state.setup, len(self.unusable)
         fixing = partial(fix_tests, setup.talk, self._state.judges_brief, source, names, variant=variant)
         fix: TestFix | None = None
@@ -74,17 +74,17 @@ class Blame:
         return fix.source if fix is not None else source
 
     def mended(self, faults: Sequence[TestFailure]) -> None:
-        """The code was changed because of these."""
+        """Note that the code was changed because of these failures."""
         for fault in faults:
             self._mendings[fault.test_name, fault.error_message] += 1
 
     def tries(self, faults: Sequence[TestFailure]) -> int:
-        """How often the code was changed already because of one of these."""
+        """How often the code was already changed because of one of these failures."""
         return max((self._mendings[fault.test_name, fault.error_message] for fault in faults), default=0)
 
     @contextmanager
     def tolerating_unusable(self) -> Iterator[None]:
-        """Note an answer that cannot be used: it costs an attempt, and does not end the run."""
+        """Note an unusable answer: it costs an attempt, but does not end the run."""
         try:
             yield
         except UnusableAnswer as error:

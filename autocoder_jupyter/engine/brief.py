@@ -1,4 +1,4 @@
-"""What every stage after the plan is told: the request, the plan, and the description of the data."""
+"""What every stage after the plan gets: the request, the plan, and the description of the data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from autocoder_jupyter.types import CodePlan
 
 @dataclass(frozen=True)
 class Brief:
-    """The request, with the plan that says how it is read.
+    """The request with its plan.
 
     Args:
-        request: what was asked, with the person's answers to the questions of the plan.
+        request: the request, with the user's answers to the questions of the plan.
         plan: the fixed interface and the assumptions.
-        context: what is told about the data and the environment.
+        context: the text about the data and the environment.
     """
 
     request: Request
@@ -25,5 +25,5 @@ class Brief:
     context: str
 
     def question(self, *parts: str) -> Messages:
-        """The messages of a question: the shared beginning, the plan, then these parts; "" is left out."""
+        """The messages of a question: the shared beginning, the plan, then these parts. Empty parts are left out."""
         return question(self.request, self.context, plan_text(self.plan), *parts)

@@ -1,7 +1,7 @@
-"""What a generation may spend: tokens, money, seconds.
+"""The budget of a generation: tokens, money, seconds.
 
-Each request reserves the most that it can cost before it is sent, so that requests side by side cannot together spend
-what each of them alone had left.
+Before a request is sent, it reserves the most that it can cost. So concurrent requests cannot together exceed the
+budget.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from autocoder_jupyter.models.metering import Grant, Worst
 from autocoder_jupyter.types import Usage
 
 LEAST_ANSWER = 1000
-"""Tokens. With less room than that an answer is cut off more likely than not, and paid for in vain."""
+"""Tokens. With less room an answer would probably be cut off, and its cost wasted."""
 
 _REPLAYED = "and run the cell again; the answers so far are replayed at no cost."
 
 
 @dataclass
 class Budget:
-    """Limits, and what is used of them so far. None is no limit.
+    """The limits, and how much of each is used. None means no limit.
 
     Args:
-        tokens: in and out together.
+        tokens: input and output together.
         cost: US dollars.
         seconds: wall clock since the budget was made.
     """
@@ -42,32 +42,32 @@ class Budget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Wall-clock seconds left, never below zero; None without a limit. The loop keeps it, as one deadline."""
+        """Wall-clock seconds left, at least 0; None without a limit. The loop enforces it as one deadline."""
         if self.seconds is None:
             return None
         return max(0.0, self.seconds - (time.monotonic() - self.started))
 
     @property
     def overspent(self) -> str:
-        """In a sentence, by how much a service counted more than was reserved; "" when the limits were kept."""
+        """A sentence about an exceeded limit; "" if none was. A service may count more than was reserved."""
         tokens, cost = _tokens(self.used), self.used.cost
         if self.cost is not None and cost is not None and cost > self.cost:
             return f"It cost ${cost:.4f}, more than the budget of ${self.cost:g}."
         if self.cost is not None and cost is None:
-            return f"What it cost is unknown, so nobody can say whether the budget of ${self.cost:g} was kept."
+            return f"The cost is unknown, so it is unknown whether the budget of ${self.cost:g} was kept."
         if self.tokens is not None and tokens > self.tokens:
             return f"It took {tokens:,} tokens, more than the budget of {self.tokens:,}."
         return ""
 
     @asynccontextmanager
     async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
-        """Hold what a request can use at most until it is over.
+        """Reserve the most that a request can use until it ends.
 
-        What does not fit beside the requests under way waits for them. Alone it gets a shorter answer, if that still
-        can be of use.
+        A request that does not fit waits for those under way. If none is under way, it gets a lower limit for its
+        answer, if that is still useful.
 
         Raises:
-            BudgetSpent: the rest is too small, or money is limited and the price of the request is not known.
+            BudgetSpent: too little is left, or the cost is limited and the price of the request is unknown.
         """
         self._require_price(worst)
         while (room := self._room(worst)) < worst.answer.output_tokens and self._held:
@@ -87,7 +87,7 @@ class Budget:
         self.used = self.used + usage
 
     def _room(self, worst: Worst) -> int:
-        """Tokens that an answer may have, beside what is used and held; below zero when the question is too much."""
+        """Tokens left for an answer, after those used and reserved; below zero if the question alone is too long."""
         taken = sum(self._held, self.used)
         asked = worst.answer.output_tokens
         room = asked
@@ -106,11 +106,11 @@ class Budget:
             raise BudgetSpent(
                 "The cost is unknown, so the limit in dollars cannot be kept.",
                 why="The price of the model is not known, or its service does not say how many tokens it counted.",
-                hint="Limit tokens instead (max_tokens), or take another model.",
+                hint="Limit tokens instead (max_tokens), or use another model.",
             )
 
     def _spent(self, worst: Worst) -> BudgetSpent:
-        """Which limit it is, from the one that leaves less."""
+        """The error for the limit that leaves less."""
         least = _at_most(worst, min(LEAST_ANSWER, worst.answer.output_tokens))
         budget = "The rest of the budget" if _tokens(self.used) else "The budget"
         if self.tokens is not None and _tokens(self.used) + _tokens(least) > self.tokens:
@@ -133,7 +133,7 @@ def _tokens(usage: Usage) -> int:
 
 
 def _at_most(worst: Worst, room: int) -> Usage:
-    """A request whose answer has so much room."""
+    """The usage of a request whose answer has this many tokens."""
     asked = worst.answer.output_tokens
     cost = None if worst.answer.cost is None else worst.answer.cost * room / asked if asked else 0.0
     return worst.question + Usage(output_tokens=room, cost=cost)

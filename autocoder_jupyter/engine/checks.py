@@ -1,4 +1,4 @@
-"""The person's own checks: expressions over inputs and outputs that must be true on the sample."""
+"""The user's own checks: expressions over inputs and outputs that must be true on the sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TypeName
 
 _KEPT, _TOLD = 2_000, 500
-"""Characters of what a check says: those that leave the sandbox to be masked, and those that are told."""
+"""Characters of a check's message: those that leave the sandbox to be masked, and those that are shown."""
 
 
 async def run_checks(
@@ -24,10 +24,10 @@ async def run_checks(
     values: Mapping[str, Any],
     redaction: Redaction,
 ) -> tuple[CheckOutcome, ...]:
-    """Evaluate the person's expressions over inputs and outputs, in the sandbox, since outputs are not to be trusted.
+    """Evaluate the user's expressions over inputs and outputs, in the sandbox, because outputs are not trusted.
 
-    A name that is both an input and an output means the output. `redaction` decides what the messages, which the model
-    will see, may hold.
+    A name that is both an input and an output means the output. The model will see the messages; `redaction` decides
+    what they may contain.
     """
     if not checks:
         return ()

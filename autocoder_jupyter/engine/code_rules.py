@@ -1,4 +1,4 @@
-"""What a module must keep to because of the types of its inputs and outputs."""
+"""Rules for a module that depend on the types of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_TYPES: dict[tuple[str, ...], str] = {
 
 
 def code_rules(plan: CodePlan) -> str:
-    """What a module must keep to besides the rules of all, because of the types of its inputs and outputs."""
+    """The rules that apply because of the types of inputs and outputs, besides the general ones."""
     used = {spec.type for spec in plan.inputs} | {spec.type for spec in plan.outputs}
     rules: dict[tuple[str, ...], str] = {**_OF_TYPES, ("Figure",): how_to_draw(plan)}
     told = [rule for types, rule in rules.items() if not used.isdisjoint(types)]

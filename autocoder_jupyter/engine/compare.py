@@ -1,4 +1,4 @@
-"""How a version differs from the one that it was made from: in its outputs on the sample, and in its tests."""
+"""How a version differs from its parent version: in its outputs on the sample, and in its tests."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def changes_since(
     """Run the earlier version on the same sample, and compare.
 
     Args:
-        state: of the generation of the new version.
-        earlier: what it was made from.
-        values: the outputs of the new version on the sample; empty when it did not run on it.
-        tests: of the new version, as they are in the end.
-        choices: what became of the tests of the earlier version when the new one was planned.
+        state: the state of the generation of the new version.
+        earlier: its parent version.
+        values: the outputs of the new version on the sample; empty if it did not run on it.
+        tests: the final tests of the new version.
+        choices: which tests of the earlier version were kept or dropped when the new one was planned.
     """
     return Changes(
         plan=earlier.plan,
@@ -41,7 +41,7 @@ async def changes_since(
 
 
 def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
-    """What became of the tests; one that was to stay and was re-derived on the way did not."""
+    """The final choices: a test that was to be kept but was re-derived later counts as changed."""
     return tuple(
         choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
         for choice in choices

@@ -1,4 +1,4 @@
-"""Constraints as checks on the outputs: read by rules where they are certain, the rest by one question to the model."""
+"""Constraints as checks on the outputs: rules read the clear ones, one question to the model the rest."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _SYSTEM = f"You turn sentences about tables into exact checks, and only where a 
 
 
 _STEP = "constraints"
-"""What the journal calls the answer about constraints that no rule reads."""
+"""The journal's name for the answer about constraints that no rule can read."""
 
 
 class Constraints:
-    """The constraints of a request as checks. Every prompt has all of them as text, also those that cannot be read."""
+    """The constraints of a request as checks. Every prompt has all of them as text, even those that cannot be read."""
 
     def __init__(self, checks: Sequence[ColumnCheck], unread: Sequence[str], tables: Tables) -> None:
         self._checks = tuple(checks)
@@ -44,13 +44,13 @@ class Constraints:
 
     @classmethod
     def read(cls, sentences: Sequence[str], samples: Mapping[str, Any], plan: CodePlan) -> Constraints:
-        """Read what can be read without a model."""
+        """Read the constraints that need no model."""
         tables = tables_of(samples, plan.outputs)
         reading = read_constraints(sentences, tables)
         return cls(reading.checks, reading.unread, tables)
 
     async def ask_about_the_rest(self, talk: Conversation, journal: Journal) -> None:
-        """Ask the model once about the constraints that no rule can read. Runs while code and tests are written."""
+        """Ask the model once about constraints that no rule can read. Runs while code and tests are written."""
         if not self._unread or not self._tables.columns:
             return
         text = constraint_question_text(self._unread, self._tables)
@@ -58,12 +58,12 @@ class Constraints:
         try:
             answer = await talk.structured("plan", messages, ParsedConstraints)
         except UnusableAnswer:
-            return  # they stay words
+            return  # they stay text in the prompts
         journal.add_step(_STEP, self._key, answer.model_dump(mode="json"))
         self._take(answer)
 
     def recall(self, journal: Journal) -> None:
-        """Read the rest as recorded when the kept function was made. The journal may come from somebody else."""
+        """Read the rest from the journal of the kept function. The journal is untrusted."""
         with contextlib.suppress(ValueError):
             if (recorded := journal.find_step(_STEP, self._key)) is not None:
                 self._take(ParsedConstraints.model_validate(recorded))
@@ -84,13 +84,13 @@ class Constraints:
     async def evaluate(
         self, session: SandboxSession, values: Mapping[str, Any], samples: Mapping[str, Any], *, show_values: bool
     ) -> tuple[CheckOutcome, ...]:
-        """Evaluate the checks of outputs. A constraint on an input is not the function's fault.
+        """Evaluate the checks of outputs. The function is not responsible for constraints on inputs.
 
         Args:
-            session: where patterns are applied.
+            session: the sandbox where regular expressions are applied.
             values: the outputs by name.
             samples: the inputs by name.
-            show_values: whether messages, which the model will see, may hold values of the data.
+            show_values: whether messages may contain values of the data. The model will see the messages.
         """
         tables = {
             name: value for name, value in {**samples, **values}.items() if isinstance(value, pd.DataFrame | pd.Series)

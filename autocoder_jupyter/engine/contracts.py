@@ -1,4 +1,4 @@
-"""Whether the outputs satisfy the person's schemas: on the sample, and in each call that a test makes."""
+"""Checks that outputs satisfy the user's schemas: on the sample, and in each call that a test makes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from autocoder_jupyter.types import CheckOutcome
 
 
 class ContractWatch:
-    """Looks at the calls of tests. What a call gives for an input that breaks its own contract is not judged.
+    """Watches the calls of tests. A call whose input breaks its own contract is not checked.
 
     Args:
-        contracts: by the input or output that they are about.
-        secrets: values, by name, that a program may have returned and nobody may be told.
+        contracts: by the name of their input or output.
+        secrets: secret values by name. They are redacted from messages, because a program may have returned them.
     """
 
     def __init__(self, contracts: Mapping[str, Contract], secrets: Mapping[str, str]) -> None:
@@ -29,7 +29,7 @@ class ContractWatch:
         self._broken: dict[str, list[Breach]] = {}
 
     def __call__(self, given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        """Take note of one call: its arguments, and what it returned."""
+        """Note one call: its arguments, and what it returned."""
         agreed = (
             apply_contract(name, self._contracts[name], given[name])[1] for name in given if name in self._contracts
         )
@@ -43,7 +43,7 @@ class ContractWatch:
                     self._broken.setdefault(name, []).append(breach)
 
     def outcomes(self, redaction: Redaction) -> tuple[CheckOutcome, ...]:
-        """What became of it, for each output that a test has called for."""
+        """The outcome for each output that the calls of tests returned."""
         return tuple(self._outcome(name, calls, redaction) for name, calls in self._calls.items())
 
     def _outcome(self, name: str, calls: int, redaction: Redaction) -> CheckOutcome:
@@ -56,9 +56,9 @@ class ContractWatch:
 async def judged_on_sample(
     contracts: Mapping[str, Contract], sample: SampleRun, redaction: Redaction, secrets: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[CheckOutcome, ...]]:
-    """The outputs on the sample as their contracts give them back, which is what a person gets; and whether these hold.
+    """The outputs on the sample after their contracts were applied, as the user gets them; and whether these hold.
 
-    The sample run itself keeps what the function returned: that is what another version is compared with.
+    The sample run keeps the original outputs: these are compared with other versions.
     """
     values, outcomes = dict(sample.values), []
     for name in (name for name in sample.values if name in contracts):
@@ -86,5 +86,5 @@ def _outcome_of(
 def watch_of(
     contracts: Mapping[str, Contract], outputs: Sequence[str], secrets: Mapping[str, str]
 ) -> ContractWatch | None:
-    """A watch, where there is a contract of an output."""
+    """A watch, if an output has a contract."""
     return ContractWatch(contracts, secrets) if any(name in contracts for name in outputs) else None

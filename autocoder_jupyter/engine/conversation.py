@@ -1,4 +1,4 @@
-"""The conversation with a model: every exchange is checked against the budget, counted, told and kept."""
+"""The conversation with a model: every exchange is checked against the budget, counted, emitted and kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Conversation:
     Args:
         model: the one to ask.
         budget: allows each request, and is charged for it.
-        emit: is told of streamed text, retries and tokens.
+        emit: gets events for streamed text, retries and tokens.
     """
 
     def __init__(self, model: LanguageModel, budget: Budget, emit: Emit) -> None:
@@ -43,17 +43,17 @@ class Conversation:
         on_retry: Callable[[str, float], None] | None = None,
         meter: Meter | None = None,
     ) -> Exchange:
-        """One exchange; see `LanguageModel.ask`.
+        """Run one exchange; see `LanguageModel.ask`.
 
         Raises:
-            BudgetSpent: nothing is left for it.
+            BudgetSpent: too little of the budget is left.
         """
         exchange = await self._model.ask(question, on_text=on_text, on_retry=on_retry, meter=meter or self._budget)
         self.note(exchange)
         return exchange
 
     def note(self, exchange: Exchange) -> None:
-        """Keep an exchange and tell the listeners; also one that did not go through this object."""
+        """Keep an exchange and emit it; also used for exchanges that did not go through this object."""
         self.exchanges.append(exchange)
         stage, used = cast(Stage, exchange.stage), self._budget.used
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
@@ -72,9 +72,9 @@ class Conversation:
         require: Callable[[T], object] | None = None,
         variant: int = 0,
     ) -> T:
-        """A structured answer; one for which `require` raises `Unreadable` is asked again.
+        """A structured answer. If `require` raises `Unreadable`, the model is asked again.
 
-        Another `variant` asks the same anew.
+        Another `variant` asks the same question again.
         """
         question = Question(stage=stage, messages=messages, answer_type=answer_type, variant=variant)
         answer, _ = await ask_structured(
@@ -88,7 +88,7 @@ class Conversation:
         return answer
 
     async def code(self, stage: Stage, messages: Messages, *, must_define: str | None = None, variant: int = 0) -> str:
-        """A Python module. Another `variant` asks the same anew."""
+        """A Python module. Another `variant` asks the same question again."""
         question = Question(stage=stage, messages=messages, variant=variant)
         code, _ = await ask_code(
             self, question, must_define=must_define, on_text=self._on_text(stage), on_retry=self._on_retry(stage)

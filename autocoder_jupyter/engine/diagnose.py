@@ -1,4 +1,4 @@
-"""Why an attempt failed: what is known without a model, and the question to the model."""
+"""Why an attempt failed: failures that need no model, and the question to the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ return. `departures`: where else the function departs from a sentence of the pla
 line each, mostly none."""
 
 DEPARTURE = "departs from the plan"
-"""Begins the name of a failure that no test shows."""
+"""The start of the name of a failure that no test shows."""
 
 _MOST_DEPARTURES = 5
 _LONGEST_DEPARTURE = 500
@@ -45,7 +45,7 @@ LONGEST_MESSAGE = 3000
 
 
 def told_by_program(name: str, error: Exception, redaction: Redaction) -> TestFailure:
-    """A failure outside of any test (on the sample, in a check), which can only be the function's."""
+    """A failure outside of any test (on the sample, in a check). It is the function's."""
     said = redaction.error(error)
     return TestFailure(
         test_name=name,
@@ -58,7 +58,7 @@ def told_by_program(name: str, error: Exception, redaction: Redaction) -> TestFa
 
 
 def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]) -> Messages:
-    """The question: the code, the failing tests alone, and what pytest said of each."""
+    """The question: the code, only the failing tests, and pytest's message for each."""
     reports = "\n\n".join(f"## {outcome.id}: {outcome.outcome}\n{shortened(outcome.message)}" for outcome in failing)
     return brief.question(
         block("solution", code),
@@ -71,9 +71,9 @@ def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[Te
 async def diagnose(
     talk: Conversation, brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]
 ) -> ErrorDiagnosis:
-    """Ask why tests fail. Every failing test is in the answer, also when the model forgets it or cannot be understood.
+    """Ask why tests fail. The result has every failing test, even if the model's answer lacks it or is unusable.
 
-    An unusable answer must not stall the loop, so it counts as "the code is at fault", with pytest's own words.
+    An unusable answer must not stall the loop, so it counts as "the code is at fault", with pytest's own messages.
     """
     messages = diagnosis_messages(brief, code, tests, failing)
     try:
@@ -98,9 +98,9 @@ class DiagnosisAnswer(BaseModel):
 
 
 def complete(answer: DiagnosisAnswer, failing: Iterable[TestOutcome]) -> ErrorDiagnosis:
-    """The answer, with one failure per failing test, under the ids that pytest uses, and with pytest's messages.
+    """The diagnosis with one failure per failing test, with pytest's ids and pytest's messages.
 
-    Departures that no test shows come after these, as failures of their own.
+    Departures that no test shows follow as failures of their own.
     """
     by_name: dict[str, _Failure] = {}
     for failure in answer.failures:
@@ -133,7 +133,7 @@ def _departures(sentences: Iterable[str]) -> list[TestFailure]:
 
 
 def last_line(message: str) -> str:
-    """What went wrong, in one line: pytest's first `E` line, else the last line that says anything."""
+    """The error in one line: pytest's first `E` line, else the last line that is not blank."""
     lines = [line for line in message.splitlines() if line.strip()]
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]
     return errors[0] if errors else (lines[-1].strip() if lines else "")

@@ -13,13 +13,13 @@ from autocoder_jupyter.request import AgentConfig, Request
 
 
 def preview(request: Request, config: AgentConfig) -> str:
-    """The first question to the model, each message byte for byte under its role, the answer's schema, what was masked.
+    """The first question to the model: each message exactly as sent, the schema of the answer, and what was masked.
 
-    Every later question begins with the same request and data, and adds only what the model itself wrote and what
-    came out of running that.
+    Every later question begins with the same request and data. It adds only what the model itself wrote and the
+    results of running that.
 
     Raises:
-        AutocodeError: as a real run would before its first question.
+        AutocodeError: the same errors as a real run before its first question.
     """
     prepared = prepare(request, config)
     told = with_versions(prepared.context.text, versions(config, prepared.pinned))

@@ -1,4 +1,4 @@
-"""What the model is told of the version that a refinement starts from, before it plans the next one."""
+"""The part of a prompt about the version that a refinement starts from."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ adds comes after what is there. An assumption that the wish contradicts goes; wh
 
 
 def plan_addition(earlier: Earlier) -> str:
-    """What the question for the plan ends with."""
+    """The end of the question for the plan."""
     evidence = evidence_text(earlier.evidence)
     plan = earlier.plan
     return _PLAN.format(plan=plan_text(plan), approach=plan.approach, evidence=evidence, code=earlier.code.strip())
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """What a success rested on, for the model: the sentences that tests check, and what else held."""
+    """The evidence of a success, for the model: the sentences that tests check, and the checks that passed."""
     tested = [f"- {test.sentence or test.id} ({test.outcome})" for test in evidence.tests]
     checked = [f"- {check.name} ({'holds' if check.passed else 'does not hold'})" for check in evidence.checks]
     return "\n".join(["What is known to hold:", *tested, *checked]) if tested or checked else "It was not tested."

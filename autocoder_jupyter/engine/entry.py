@@ -1,4 +1,4 @@
-"""Removes what a module does only when it is run as a script: it is not tested, so a solution has none of it."""
+"""Removes what a module does only as a script. It would not be tested, so a solution must not have it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES = ("__name__", "__main__")
 
 
 def without_entry(code: str) -> str:
-    """The module without its `if __name__ == "__main__":` blocks: models like to end with one. Others stay."""
+    """The module without its `if __name__ == "__main__":` blocks, with which models often end a module."""
     try:
         module = parse(code)
     except SyntaxError:
@@ -24,7 +24,7 @@ def without_entry(code: str) -> str:
 
 
 def entry_problem(module: ast.Module) -> str:
-    """Why a module could behave otherwise as a script than as the module that is tested, in words for the model."""
+    """Why a module could behave differently as a script than as a module, as text for the model."""
     for node in ast.walk(module):
         by_name = isinstance(node, ast.Name) and node.id in _NAMES
         if by_name or (isinstance(node, ast.Constant) and node.value in _NAMES):

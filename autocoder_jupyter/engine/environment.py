@@ -24,13 +24,13 @@ from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
 
 class Packages:
-    """Provides the environment of the present code, and learns from failures.
+    """Provides the environment of the current code, and learns from failures.
 
-    Needs are read anew from the code each time. So a package that the model invented and then dropped is forgotten,
-    and one that cannot be had is refused before the resolver is asked again.
+    The needed packages are read from the code each time. So a package that the model invented and then dropped is
+    forgotten, and one that cannot be installed is refused before the resolver runs again.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
     """
 
     def __init__(self, setup: GenerationSetup) -> None:
@@ -41,10 +41,10 @@ class Packages:
         self._refused_system: dict[str, str] = {}
         self._approved: set[str] = set(setup.config.approved_packages)
         self._declined: set[str] = set()
-        self._unwanted: set[str] = set()  # of recorded locks, and of no code
+        self._unwanted: set[str] = set()  # packages that only recorded locks name
         self._declared: tuple[str, ...] = ()
         self._base_is_there = asyncio.Event()
-        self._base_is_there.set()  # none is in preparation
+        self._base_is_there.set()  # no base environment is being built
 
     def begin_base(self, group: asyncio.TaskGroup) -> None:
         """Provide the base environment in a task of this group; `base_is_there` waits for it."""
@@ -52,29 +52,29 @@ class Packages:
         group.create_task(self.provide_base())
 
     async def provide_base(self) -> None:
-        """The environment before there is code, with workers starting in it while the model thinks."""
+        """Build the environment that is used before there is code, and start workers in it while the model works."""
         await self._ask_consent(self._unknown_of_own_lock())
         await self._build(self.of_the_base(), ())
         self._base_is_there.set()
-        self._setup.session.warm(count=3)  # for the tests, for what they call, and for the sample
+        self._setup.session.warm(count=3)  # one for the tests, one for the function that they call, one for the sample
 
     async def base_is_there(self) -> None:
-        """Wait for the base environment while it is in preparation."""
+        """Wait until the base environment is built."""
         await self._base_is_there.wait()
 
     def declare(self, requirements: tuple[str, ...]) -> None:
-        """Set the packages that the writer of the code asks for; they replace those that it asked for before."""
+        """Set the packages that the writer asks for. They replace those that it asked for before."""
         self._declared = requirements
 
     async def provide(self, plan: CodePlan, sources: tuple[str, ...]) -> TestFailure | None:
-        """The environment for the present code and tests.
+        """Build the environment for the current code and tests.
 
         Args:
             plan: names packages that the code may need.
-            sources: of all modules that run in the sandbox.
+            sources: the sources of all modules that run in the sandbox.
 
         Returns:
-            What the code must do without, when a package cannot be had.
+            A failure that names a package that cannot be installed, else None.
         """
         needs = self._needs(sources, plan.packages)
         system_packages = await self._system_packages(plan)
@@ -92,11 +92,11 @@ class Packages:
         return None
 
     def of_the_base(self) -> tuple[str, ...]:
-        """The packages of the environment before there is code."""
+        """The packages of the base environment."""
         return self._needs((), ()).distributions
 
     def of_the_code(self, plan: CodePlan, code: str) -> tuple[str, ...]:
-        """What the solution alone needs beyond the base; () while there is no code."""
+        """The packages that the solution needs besides the base; () while there is no code."""
         return self._needs((code,), plan.packages).distributions if code else ()
 
     def learn(self, plan: CodePlan, code: str, verdict: Verdict) -> bool:
@@ -104,30 +104,30 @@ class Packages:
 
         Args:
             plan: names packages that the code may need.
-            code: the present solution.
-            verdict: with the messages of what failed.
+            code: the current solution.
+            verdict: has the messages of the failures.
 
         Returns:
-            Whether there is one that is neither installed nor noted already.
+            Whether one of them is neither installed nor already noted.
         """
         environment = self._setup.session.environment
         installed = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
         declared = plan.packages
         missing = missing_packages(verdict.complaints, declared)
-        # A cell in the place of a module's name must reach neither an index nor the model.
+        # A value of the data may stand where a module's name is expected. It must not reach an index or the model.
         missing |= missing_packages([verdict.complaint_on_sample], declared) & _plausible(declared, code)
         new = missing - installed - self._extra - set(self._refused)
         self._extra |= new
         return bool(new)
 
     def add(self, diagnosis: ErrorDiagnosis) -> None:
-        """Note what a diagnosis asks for."""
+        """Note the packages that a diagnosis asks for."""
         self._extra |= {requirement_name(name) for name in diagnosis.needs_language_packages} - {""}
         self._extra_system |= set(diagnosis.needs_system_packages)
 
     @property
     def way_out(self) -> str:
-        """How a person can allow or install what was declined or could not be installed; "" if there is nothing."""
+        """How the user can allow packages that were declined or could not be installed; "" if there are none."""
         lines = list(dict.fromkeys(self._refused_system.values()))
         if names := sorted(self._declined):
             flags = " ".join(f"-p {name}" for name in names)
@@ -136,11 +136,11 @@ class Packages:
 
     @property
     def snapshot(self) -> tuple[frozenset[str], ...]:
-        """All that was learned. If it is the same later, nothing has changed."""
+        """Everything learned so far. Equal snapshots mean that nothing has changed."""
         return frozenset(self._extra), frozenset(self._extra_system), frozenset(self._refused)
 
     def _unknown_of_own_lock(self) -> tuple[str, ...]:
-        """The packages of the person's lock that are neither well known nor agreed to; others may have written it."""
+        """The packages of the user's lock that are neither well known nor approved. The lock is untrusted."""
         agreed = {requirement_name(name) for name in (*self._approved, *self._setup.config.base_packages)}
         names = {requirement_name(pin_of(line)) for line in self._setup.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
@@ -160,7 +160,7 @@ class Packages:
                 raise PackageRefused(self._refused[name], package=name)
 
     def _require_no_lookalike(self, needs: PackageNeeds) -> None:
-        """Refuse a name that is one typing error away from a well-known one. Asking would invite a wrong yes."""
+        """Refuse a name that is one typing error away from a well-known one. The user could approve it by mistake."""
         for name in needs.unknown:
             if meant := likely_meant(name):
                 raise PackageRefused(
@@ -170,7 +170,7 @@ class Packages:
                 )
 
     async def _build(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> None:
-        """Build the environment; from the recorded lock, if that installs nothing that the person did not agree to."""
+        """Build the environment; from the recorded lock if it installs only packages that are allowed."""
         session = self._setup.session
         lock = session.recorded_lock(packages, system_packages)
         if lock and not await self._may_install(lock, packages):
@@ -178,9 +178,9 @@ class Packages:
         await session.provide(packages, system_packages, lock)
 
     async def _may_install(self, lock: tuple[str, ...], packages: tuple[str, ...]) -> bool:
-        """Whether each package of a recorded lock is well known, agreed to or needed by those that are.
+        """Whether each package of a recorded lock is well known, approved, or a dependency of such a package.
 
-        Who is asked and says no loses nothing: the versions are then resolved anew.
+        Else the user is asked. If the user declines, the versions are resolved again.
         """
         agreed = {requirement_name(requirement) for requirement in (*packages, *self._approved)}
         strange = {requirement_name(pin_of(line)) for line in lock} - KNOWN_DISTRIBUTIONS - agreed
@@ -195,12 +195,12 @@ class Packages:
     async def _ask_consent(self, unknown: tuple[str, ...]) -> None:
         if not await self._agrees(unknown):
             refusal = f"The package {', '.join(unknown)} may not be installed here."
-            self._refused |= dict.fromkeys(unknown, refusal)  # none of them is asked about again
+            self._refused |= dict.fromkeys(unknown, refusal)  # so that the user is not asked again
             self._declined.update(unknown)
             raise PackageRefused(refusal, package=unknown[0])
 
     async def _agrees(self, unknown: tuple[str, ...]) -> bool:
-        """Whether the person agrees to these packages; True without a question when there are none."""
+        """Whether the user approves these packages; True without a question if there are none."""
         if not unknown:
             return True
         self._setup.emit(ApprovalNeeded(unknown))
@@ -211,10 +211,9 @@ class Packages:
         return approved
 
     async def _system_packages(self, plan: CodePlan) -> tuple[str, ...]:
-        """The Debian packages that the plan and failures ask for; those not well known only if the person agrees.
+        """The Debian packages that the plan and failures ask for. Those not well known need the user's approval.
 
-        Their scripts run as root while an image is built, and the plan may come from somebody else. The local sandbox
-        has none.
+        Their scripts run as root while an image is built, and the plan may be untrusted. The local sandbox has none.
         """
         wanted = {*plan.system_packages, *self._extra_system} - self._refused_system.keys()
         if self._setup.services.sandbox.name == "docker":
@@ -230,7 +229,7 @@ class Packages:
         return tuple(sorted(wanted))
 
     def _can_go_without(self, system_packages: tuple[str, ...], error: PackageError | SandboxUnavailable) -> bool:
-        """Leave out system packages that cannot be installed. Models often name some; a run shows what is needed."""
+        """Leave out system packages that cannot be installed. Models name too many; a run shows what is needed."""
         at_fault = system_packages
         if isinstance(error, PackageError):
             at_fault = tuple(name for name in system_packages if name.partition("=")[0] == error.package)
@@ -238,10 +237,10 @@ class Packages:
         return bool(at_fault)
 
     def _refuse(self, error: PackageError) -> TestFailure:
-        """Remember that a package cannot be installed, so that it is not tried again.
+        """Note that a package cannot be installed, so that it is not tried again.
 
         Returns:
-            The failure that the code must mend.
+            The failure that the code must fix.
         """
         name = requirement_name(error.package or "")
         if not name:
@@ -260,6 +259,6 @@ class Packages:
 
 
 def _plausible(declared: tuple[str, ...], code: str) -> set[str]:
-    """Packages that a run may lack: well-known ones, declared ones, and those of the code's own imports."""
+    """Packages that may be missing in a run: well-known ones, declared ones, and those that the code imports."""
     imported = (distribution_of(module, declared) for module in imported_modules(code))
     return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}

@@ -129,14 +129,14 @@ class SourceWritten:
 
 @dataclass(frozen=True)
 class ApprovalNeeded:
-    """These distributions are not known to be harmless; the loop waits for a person."""
+    """These distributions are not known to be harmless; the loop waits for the user."""
 
     packages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ApprovalGiven:
-    """A person decided."""
+    """The user decided."""
 
     packages: tuple[str, ...]
     approved: bool
@@ -144,14 +144,14 @@ class ApprovalGiven:
 
 @dataclass(frozen=True)
 class QuestionsAsked:
-    """The plan asks; the loop waits for a person."""
+    """The plan asks; the loop waits for the user."""
 
     questions: tuple[PlanQuestion, ...]
 
 
 @dataclass(frozen=True)
 class QuestionsAnswered:
-    """A person answered, or it is known what was answered before; the lines that the request has now."""
+    """The user answered, or it is known what was answered before; the lines that the request has now."""
 
     lines: tuple[str, ...]
 
@@ -181,7 +181,7 @@ class EnvironmentReady:
 
 @dataclass(frozen=True)
 class Noticed:
-    """Something went wrong on this machine and was put right; `text` is one sentence for the person."""
+    """Something went wrong on this machine and was put right; `text` is one sentence for the user."""
 
     text: str
 

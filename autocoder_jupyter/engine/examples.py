@@ -1,4 +1,4 @@
-"""The person's examples: an input, and what the function must give for it."""
+"""The user's examples: an input, and what the function must give for it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class BoundExample:
     """An example with every value at its name.
 
     Args:
-        text: as the person wrote it.
-        arguments: of the call.
+        text: as the user wrote it.
+        arguments: the arguments of the call.
         expected: outputs by name; those that the example does not speak of may be anything.
     """
 

@@ -1,4 +1,4 @@
-"""Failures in words for a model that mends the code."""
+"""Failures in words for a model that fixes the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mending a test, only after an independent re-derivation.
+"""Fixing a test, only after an independent re-derivation.
 
 The model that re-derives a test sees neither the code nor what it returned, so a test cannot be bent to fit wrong code.
 (In Flyte's loop, a test that fails twice is rewritten to expect what the code gives.)

@@ -29,7 +29,7 @@ class GenerationSetup:
         services: model, sandbox, journal and listeners; its listener is the timeline.
         prepared: the inputs, the data context and the key of the request.
         timeline: notes when each step began and ended.
-        budget: of all questions to models.
+        budget: the budget of all questions to models.
         talk: the conversation with the model.
         second_talk: the conversation for the second opinion.
         session: the sandbox of this generation.

@@ -39,7 +39,7 @@ class GenerationState:
 
     @property
     def judges_brief(self) -> Brief:
-        """The brief for stages that decide between code and tests, with the person's own tests if they may be shown."""
+        """The brief for stages that decide between code and tests, with the user's own tests if they may be shown."""
         own = for_judges(self.brief.request.own_tests, self.setup.share_of_runs)
         told = (self.brief.context, own)
         return replace(self.brief, context="\n\n".join(text for text in told if text))

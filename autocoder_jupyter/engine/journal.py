@@ -38,7 +38,7 @@ class Journal:
 
     Args:
         root: the `.autocode` folder.
-        name: of the result.
+        name: the name of the result.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -92,7 +92,7 @@ class Journal:
                 del self._exchanges[key]
 
     def take_notes(self) -> tuple[str, ...]:
-        """What was put right, or could not be written, since the last time: a sentence each, for the person."""
+        """What was put right, or could not be written, since the last time: a sentence each, for the user."""
         taken = tuple(self._run.notes)
         self._run.notes.clear()
         return taken
@@ -162,7 +162,7 @@ class Journal:
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
     def write_draft(self, code: str, tests: str) -> None:
-        """Keep what a person wrote, before anything is done with it."""
+        """Keep what the user wrote, before anything is done with it."""
         for name, text in (("solution.py", code), ("test_solution.py", tests)):
             if text:
                 self._run.write(name, text)

@@ -1,7 +1,7 @@
 """Distributions that install without asking, and import names that differ from their distribution's name.
 
 Known means: old, widely used in data work, and the name is the real one. A model that invents a package, or a stranger
-who registered the invented name, does not get past this list without a person's consent.
+who registered the invented name, does not get past this list without the user's consent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Typosquatting: package names that are one typing error away from a well-known package.
 
-`pandsa`, `requets`, `matplotib`: a person who writes one of these means the other, and attackers register such names.
+`pandsa`, `requets`, `matplotib`: the user who writes one of these means the other, and attackers register such names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def likely_meant(name: str) -> str:
 
 
 def refuse_lookalikes(requirements: Iterable[str]) -> None:
-    """Refuse names that a person mistyped. One with an exact version was looked up, and is taken as it is.
+    """Refuse names that the user mistyped. One with an exact version was looked up, and is taken as it is.
 
     Raises:
         InvalidRequest: a requirement is one slip from a well-known one.

@@ -1,4 +1,4 @@
-"""The loop of a generation: plan, code and tests, packages, attempts in the sandbox, mending; until it ends."""
+"""The loop of a generation: plan, code and tests, packages, attempts in the sandbox, fixes; until it ends."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ class _Generation:
         return state, writer
 
     async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
-        """Attempt and mend. Returns the reason for giving up, or "" on success."""
+        """Attempt and fix. Returns the reason for giving up, or "" on success."""
         setup, stages, trials = self._setup, self._setup.stages, Trials(state, self._packages)
         number = 0
         while number < stages.attempts_allowed:
@@ -368,7 +368,7 @@ class _Generation:
         self._setup.emit(Compared(self._changes))
 
     def _made_from(self) -> Earlier | None:
-        """The version that this one is compared with: of a person's edit the one that was edited."""
+        """The version that this one is compared with: of the user's edit the one that was edited."""
         start = self._version.start
         if start.kept is not None or start.draft is None or start.draft.author != "you":
             return self._setup.request.earlier

@@ -1,4 +1,4 @@
-"""The person's own tests: a module that only the person changes, and what is told of those that fail."""
+"""The user's own tests: a module that only the user changes, and what is told of those that fail."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class PackageNeeds:
 
     Args:
         distributions: normalised names or requirements, sorted.
-        unknown: those among them that need a person's consent.
+        unknown: those among them that need the user's consent.
     """
 
     distributions: tuple[str, ...]
@@ -50,7 +50,7 @@ def distribution_of(module: str, declared: Iterable[str]) -> str:
 
     Args:
         module: top-level import name.
-        declared: requirements that the plan or a person named; one whose name fits is preferred.
+        declared: requirements that the plan or the user named; one whose name fits is preferred.
     """
     if module in DISTRIBUTION_OF:
         return DISTRIBUTION_OF[module]
@@ -85,9 +85,9 @@ def package_needs(
     Args:
         sources: the solution and its tests.
         declared: requirements of the plan: they help to name an import, and are installed only when imported.
-        always: requirements of the person (`base_packages`, `-p`): installed in any case, consent included.
+        always: requirements of the user (`base_packages`, `-p`): installed in any case, consent included.
         extra: distributions that a failure asked for, such as a missing optional dependency.
-        approved: names that a person consented to.
+        approved: names that the user consented to.
     """
     named = tuple(declared)
     wanted = {requirement_name(requirement): requirement for requirement in always if requirement_name(requirement)}

@@ -51,7 +51,7 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
 
 
 def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAnswer], CodePlan]:
-    """How an answer becomes a plan, in line with what the person declared; raises `Unreadable` where it cannot.
+    """How an answer becomes a plan, in line with what the user declared; raises `Unreadable` where it cannot.
 
     In a refinement other outputs may come besides those that were declared, because the wish may ask for them.
 
@@ -72,7 +72,7 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
 
 
 async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
-    """Ask for a plan until all of it can be understood, and bring it in line with what the person declared.
+    """Ask for a plan until all of it can be understood, and bring it in line with what the user declared.
 
     Raises:
         UnusableAnswer: it never could.

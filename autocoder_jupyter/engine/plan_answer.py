@@ -1,4 +1,4 @@
-"""Reads a model's answer for a plan and merges it with what the person declared. No part is dropped silently."""
+"""Reads a model's answer for a plan and merges it with what the user declared. No part is dropped silently."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Item = TypeVar("Item", _Output, _Parameter)
 
 
 def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> CodePlan:
-    """The plan, with what the person declared taking precedence over what the model answered.
+    """The plan, with what the user declared taking precedence over what the model answered.
 
     Raises:
         Unreadable: an output or a parameter that the plan proposes cannot be understood, or there is no output.

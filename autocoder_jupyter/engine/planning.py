@@ -31,7 +31,7 @@ async def make_brief(setup: GenerationSetup, context: str) -> Planned:
     """Have the plan made. Which earlier tests stay is asked at the same time, so without sight of the new plan.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
         context: what is told about the data and the environment.
 
     Raises:

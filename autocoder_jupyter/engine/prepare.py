@@ -29,7 +29,7 @@ class Prepared:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
         context: what the model is told about the data.
         key: names the request by its content and the schema of its samples, not by their rows.
-        pinned: the lines of a lock of the person's own.
+        pinned: the lines of a lock of the user.
     """
 
     inputs: tuple[InputSpec, ...]
@@ -83,14 +83,14 @@ def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
 
 
 def _own_lock(config: AgentConfig) -> tuple[str, ...]:
-    """The lines of the person's own lock. It is no part of the key: other versions ask for no other function."""
+    """The lines of the user lock. It is no part of the key: other versions ask for no other function."""
     if config.packages_from is None:
         return ()
     return read_pylock(Path(config.packages_from), config.image_config.python_version or sys.version_info[:2])
 
 
 def words_of(request: Request) -> str:
-    """All that the person wrote, to see which columns are meant."""
+    """All that the user wrote, to see which columns are meant."""
     inputs = (f"{spec.name} {spec.meaning}" for spec in request.inputs)
     outputs = (f"{spec.name} {spec.meaning}" for spec in request.outputs)
     return "\n".join((request.prompt, *request.constraints, *request.checks, request.schema or "", *inputs, *outputs))

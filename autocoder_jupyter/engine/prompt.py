@@ -100,7 +100,7 @@ def request_text(request: Request, data_context: str) -> str:
 
 
 def contracts_text(contracts: Mapping[str, Contract]) -> str:
-    """What the person's schemas demand, as the model sees it."""
+    """What the user's schemas demand, as the model sees it."""
     tables = (f"{name}, which must satisfy {contract.title}:\n{contract.text}" for name, contract in contracts.items())
     return "\n\n".join((_CONTRACTS, *tables))
 

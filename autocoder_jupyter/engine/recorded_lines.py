@@ -25,7 +25,7 @@ def recorded_lines(files: Folder, home: str, name: str, *, own: str) -> list[dic
     Args:
         files: the folder around `.autocode`.
         home: the folder of the runs, relative to it.
-        name: of the file in a run's folder.
+        name: the name of the file in a run's folder.
         own: the run whose lines come last.
     """
     ages = {run_id: _age(files, f"{home}/{run_id}/{name}") for run_id in {own, *files.names(home)}}

@@ -83,7 +83,7 @@ class Outcome:
         second_opinion: None where none was wanted.
         changes: what is otherwise than in the version that this one was made from; None where there is none.
         trace: what an agent did; None where none wrote.
-        schemas: of the samples, from `sample_schemas`.
+        schemas: the schemas of the samples, from `sample_schemas`.
     """
 
     reason: str
@@ -106,7 +106,7 @@ def build_report(
     """The report, from the best attempt; of equals, the later one.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
         start: where it started, and the version that it makes.
         context: what was told about the data and the environment.
         state: None when it ended before there was a plan.
@@ -181,7 +181,7 @@ def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> d
     """The schemas of the samples as data, with what the constraints say of them. Looks at all rows.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
         constraints: None when it ended before there was a plan.
     """
     return {

@@ -1,7 +1,7 @@
 """The files of one run beside the notebook: written atomically, and repaired where they are damaged.
 
 What is in the way of a file (a folder, half a file, what git leaves of two versions) gets another name beside it, so
-that nothing of the person's is lost; `notes` says so.
+that nothing of the user's is lost; `notes` says so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class RunFolder:
 
     Args:
         root: the `.autocode` folder.
-        name: of the result.
-        run_id: of the run.
+        name: the name of the result.
+        run_id: the id of the run.
     """
 
     def __init__(self, root: Path, name: str, run_id: str) -> None:
@@ -31,7 +31,7 @@ class RunFolder:
         self._files = Folder(root.parent)
         self._home = f"{root.name}/{name}/{run_id}"
         self.notes: list[str] = []
-        """What was damaged and put right, or could not be written; a sentence each, for the person."""
+        """What was damaged and put right, or could not be written; a sentence each, for the user."""
 
     def write(self, name: str, text: str) -> None:
         """Put a file in its place, unless just that is there.
@@ -81,11 +81,11 @@ class RunFolder:
         return False
 
     def lacks_source(self, name: str) -> bool:
-        """Whether a module is missing or damaged; one that a person edited is neither."""
+        """Whether a module is missing or damaged; one that the user edited is neither."""
         return not self.holds(name) or self._is_damaged(name)
 
     def _is_damaged(self, name: str) -> bool:
-        """Whether what is there is nothing that a run or a person would have written. A link just gives way."""
+        """Whether what is there is nothing that a run or the user would have written. A link just gives way."""
         if self._files.is_folder(self._path(name)):
             return True
         try:

@@ -88,7 +88,7 @@ async def run_again(
     *,
     other_than: Collection[str],
 ) -> SampleRun | None:
-    """Run it once more as a person will, in a worker that has not seen it, and compare.
+    """Run it once more as the user will, in a worker that has not seen it, and compare.
 
     The call has the options of `result.run()` and no others, and comes when the tests are over. Two interpreters differ
     in the hash seed and in what they draw, so an answer that hangs on chance or on the order of a set shows.

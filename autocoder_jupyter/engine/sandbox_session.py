@@ -40,7 +40,7 @@ class SandboxSession:
     Args:
         services: sandbox, pool and journal.
         config: limits, network, Python version, retries.
-        pinned: the lines of a lock of the person's own, which every environment keeps to.
+        pinned: the lines of a lock of the user, which every environment keeps to.
     """
 
     def __init__(self, services: Services, config: AgentConfig, pinned: tuple[str, ...] = ()) -> None:
@@ -85,7 +85,7 @@ class SandboxSession:
 
         Args:
             packages: requirements.
-            system_packages: of apt.
+            system_packages: the packages of apt.
             lock: the recorded lock, when it may be used.
 
         Raises:

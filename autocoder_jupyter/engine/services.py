@@ -21,7 +21,7 @@ Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
 
 async def ask_nobody(questions: tuple[PlanQuestion, ...]) -> None:
-    """The `ask` of a run where no person can be asked."""
+    """The `ask` of a run where no user can be asked."""
     return
 
 
@@ -32,14 +32,14 @@ class Services:
     Args:
         model: asks; replay, if wanted, is already inside and uses the same journal.
         sandbox: builds environments.
-        pool: of workers of that sandbox.
-        journal: of this result's name; the engine begins the run in it.
+        pool: a pool of workers of that sandbox.
+        journal: the journal of this result's name; the engine begins the run in it.
         emit: is told every event; returns at once.
-        approve: asks a person about distributions that are not known to be harmless; True is consent.
+        approve: asks the user about distributions that are not known to be harmless; True is consent.
         writer: makes the writer of code and tests, by stages or by an agent.
         second_model: asks for the second opinion; `model` does when there is none.
-        ask: puts the questions of a plan to a person; an answer for each, "" for what is left to the plan, or None
-            where no person can be asked.
+        ask: puts the questions of a plan to the user; an answer for each, "" for what is left to the plan, or None
+            where no user can be asked.
         tier: by what that sandbox holds; None where it is not known.
     """
 

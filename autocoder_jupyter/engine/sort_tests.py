@@ -50,7 +50,7 @@ def sorting_messages(brief: Brief, tests: str) -> Messages:
 
     Args:
         brief: the request, with the newest wish as its last, and the plan of the earlier version.
-        tests: of the earlier version.
+        tests: the tests of the earlier version.
     """
     *granted, wish = brief.request.wishes
     before = replace(brief, request=replace(brief.request, wishes=tuple(granted)))

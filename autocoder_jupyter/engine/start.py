@@ -1,6 +1,6 @@
 """Where a generation starts: from nothing, from the function that is kept for its request, or from a draft.
 
-What a draft has is not asked of the model. So the function that is kept, one that a person edited and one that is to be
+What a draft has is not asked of the model. So the function that is kept, one that the user edited and one that is to be
 refined come into the loop by the same door.
 """
 
@@ -41,7 +41,7 @@ class Draft:
         author: who wrote the code or tests last.
         parent: the version that it was made from; "" for none.
         change: why there is a new version, in one line.
-        as_is: whether it is only tested, and not mended.
+        as_is: whether it is only tested, and not fixed.
     """
 
     plan: CodePlan
@@ -55,11 +55,11 @@ class Draft:
 
 
 EDITED = "edited by you"
-"""Why there is a version that a person wrote."""
+"""Why there is a version that the user wrote."""
 
 
 def edited_draft(edit: Edit) -> Draft:
-    """A person's edit as a draft that is tested as it is: only the person changes it.
+    """The user's edit as a draft that is tested as it is: only the user changes it.
 
     Raises:
         InvalidRequest: it cannot be run at all; says what is wrong.
@@ -112,7 +112,7 @@ class Start:
 
     @property
     def as_is(self) -> bool:
-        """Whether a failure is only reported, and nothing mended."""
+        """Whether a failure is only reported, and nothing fixed."""
         return self.draft is not None and self.draft.as_is
 
     def failed(self, version: str, failure: str) -> Start:
@@ -131,7 +131,7 @@ def start_of(
         request: what was asked.
         config: how; its `cache` says whether what is there counts.
         prepared: the request's key.
-        versions: of the name.
+        versions: the versions of the name.
         given: a function to start from; it takes precedence over all that is kept.
     """
     known = versions.all()
@@ -170,7 +170,7 @@ def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: l
 
 
 def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:
-    """The start of a version that a person wrote into the files of another one. Each edit is taken up once.
+    """The start of a version that the user wrote into the files of another one. Each edit is taken up once.
 
     Without this, running the cell would pass over it, or write what the model says now in its place.
     """

@@ -23,11 +23,11 @@ _HARMLESS = re.compile(r"[A-Za-z0-9 ._,<>=!~\[\]-]{1,400}")
 
 
 def versions(config: AgentConfig, lock: Sequence[str]) -> str:
-    """`Python 3.11, pandas 3.1`, and the packages that the person wants in any case.
+    """`Python 3.11, pandas 3.1`, and the packages that the user wants in any case.
 
     Args:
         config: names the Python and the packages.
-        lock: of the environment, if one is known beforehand.
+        lock: the lock of the environment, if one is known beforehand.
     """
     python = config.image_config.python_version or sys.version_info[:2]
     pins = {name_of(line): _short(pin_of(line).partition("==")[2]) for line in lock}

@@ -28,7 +28,7 @@ class Verdict:
         failures: what is wrong outside of the tests, as the function's faults.
         tests_changed: ids of tests that were changed or dropped on the way here.
         error: why nothing could be run at all; "" when it could.
-        accepted: what the person demands: examples, own tests and checks.
+        accepted: what the user demands: examples, own tests and checks.
         blind: how the blind tests went, where there are some.
     """
 
@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def score(self) -> tuple[bool, int, int, int]:
-        """For choosing the best of several: success, what the person demands, tests passed, other conditions held."""
+        """For choosing the best of several: success, what the user demands, tests passed, other conditions held."""
         evidence = self.evidence
         accepted = sum(outcome.passed for outcome in evidence.acceptance)
         passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)

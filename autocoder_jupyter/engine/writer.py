@@ -1,4 +1,4 @@
-"""The writer of a function, which also mends it: by stages with one question each, or as an agent.
+"""The writer of a function, which also fixes it: by stages with one question each, or as an agent.
 
 The loop tries what was written, and alone decides whether it holds.
 """
@@ -25,7 +25,7 @@ class Writer(Protocol):
 
     @property
     def snapshot(self) -> object:
-        """All that the next attempt depends on. If it is the same after a mending, nothing has changed."""
+        """All that the next attempt depends on. If it is the same after a fix, nothing has changed."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class WriterFactory(Protocol):
         """The writer of one generation.
 
         Args:
-            state: of the generation; its plan stands.
+            state: the state of the generation; its plan stands.
             packages: its packages.
         """
         ...

@@ -38,7 +38,7 @@ class BackgroundJob(ABC, Generic[T, R]):
     `T` is what the work gives, `R` the record of how it ended. The events are records of whatever type.
 
     Args:
-        name: what the person calls it.
+        name: what the user calls it.
         listeners: are told every event, from the first on, on the background thread. At `Finished`, which is the
             last, the result can be read; before that, reading its fields there raises RuntimeError.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_ARGUMENT = 400
-"""Characters of an argument that are shown to the person who approves a call."""
+"""Characters of an argument that are shown to the user who approves a call."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Earlier:
     """The run that a conversation continues.
 
     Args:
-        name: of the cell before.
+        name: the name of the cell before.
         record: how it stood, as far as that is known before the run.
-        result: of the run before, when it was this kernel's; it is waited for.
+        result: the result of the run before, when it was this kernel's; it is waited for.
     """
 
     name: str
@@ -48,7 +48,7 @@ class CodeRequest:
     """What a cell asks of code mode.
 
     Args:
-        name: of the cell.
+        name: the name of the cell.
         message: what is wanted, in words.
         tools: functions by the name that the code calls them by.
         functions: results of this package by the name that `call` knows them by.
@@ -58,7 +58,7 @@ class CodeRequest:
         config: the settings of the notebook that these follow from.
         conversation: the name of the conversation's first cell.
         earlier: what it goes on with; None for a new one.
-        attended: whether a person is there to be asked.
+        attended: whether the user is there to be asked.
     """
 
     name: str
@@ -221,7 +221,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
         return False
 
     def obstacle(self) -> str:
-        """What the run waits for from the person, as a sentence; "" when it needs nothing."""
+        """What the run waits for from the user, as a sentence; "" when it needs nothing."""
         waiting = self.pending_approval
         if waiting is None:
             return ""
@@ -257,7 +257,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered]):
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call for the person who approves it: unmasked, long ones shortened."""
+    """The arguments of a call for the user who approves it: unmasked, long ones shortened."""
     return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
 
 
@@ -266,6 +266,6 @@ def _short(value: Any) -> str:
         return f"<{type(value).__name__} of {len(value):,} rows>"
     try:
         text = repr(value)
-    except Exception as error:  # whatever the person's own type does
+    except Exception as error:  # whatever the user's own type does
         return f"<{type(value).__name__}: {type(error).__name__}>"
     return text if len(text) <= LONGEST_ARGUMENT else f"{text[:LONGEST_ARGUMENT]}… (+{len(text) - LONGEST_ARGUMENT:,})"

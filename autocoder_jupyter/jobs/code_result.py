@@ -42,7 +42,7 @@ class CodeModeResult(Waited[Answered]):
     read after any ending.
 
     Args:
-        name: what the person calls it.
+        name: what the user calls it.
         pending: where the outcome will be.
         root: the `.autocode` folder.
     """

@@ -1,4 +1,4 @@
-"""One generation in the background: its request, its result, and its questions to the person."""
+"""One generation in the background: its request, its result, and its questions to the user."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Job(BackgroundJob[Report, Resolution]):
         return None if question is None else question.asked
 
     def obstacle(self) -> str:
-        """What the generation waits for from the person, as a sentence; "" when it needs nothing."""
+        """What the generation waits for from the user, as a sentence; "" when it needs nothing."""
         if self.pending_questions is not None:
             return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
         packages = self.pending_approval

@@ -1,4 +1,4 @@
-"""A question to a person that a job waits for."""
+"""A question to the user that a job waits for."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class LiteLLMModel:
             await asyncio.sleep(seconds)
 
     def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
-        """Our options: those that the model takes and that the person has not set."""
+        """Our options: those that the model takes and that the user has not set."""
         # A continuation under a schema would begin a new object instead of ending the old one.
         whole = len(messages) == len(session.question.messages)
         optional = session.dialect.optional(session.question, room, structured=whole)

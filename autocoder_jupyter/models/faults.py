@@ -1,4 +1,4 @@
-"""What an error of the service means: something to wait out, or something to tell a person."""
+"""What an error of the service means: something to wait out, or something to tell the user."""
 
 from __future__ import annotations
 

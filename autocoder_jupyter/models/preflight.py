@@ -49,7 +49,7 @@ _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 
 def check(config: ModelConfig) -> None:
-    """Refuse what cannot work. Blocks: it opens a connection to an address that a person named, and closes it.
+    """Refuse what cannot work. Blocks: it opens a connection to an address that the user named, and closes it.
 
     Raises:
         AuthenticationFailed: the variable that must hold the key is not set.
@@ -104,7 +104,7 @@ HOW_TO_NAME = "Models are named provider/model: -m openai/gpt-4.1, or %config Au
 
 
 def require_address(config: ModelConfig) -> None:
-    """See to it that something listens where the model is to be reached, as far as the person's own words tell where.
+    """See to it that something listens where the model is to be reached, as far as the user's own words tell where.
 
     Raises:
         ModelUnavailable: the connection is refused, or there is no machine of this name.
@@ -128,7 +128,7 @@ def _may_have_another_way(config: ModelConfig) -> bool:
 
 
 def _told_to_litellm() -> bool:
-    """Whether the person imported litellm and set one of its variables."""
+    """Whether the user imported litellm and set one of its variables."""
     litellm = sys.modules.get("litellm")
     return litellm is not None and any(vars(litellm).get(name) for name in _VARIABLES)
 

@@ -18,11 +18,11 @@ _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
 
 
 OWN_PRICES = ("input_cost_per_token", "output_cost_per_token")
-"""Parameters in which a person says what a token costs, in US dollars; named as litellm names them. Never sent."""
+"""Parameters in which the user says what a token costs, in US dollars; named as litellm names them. Never sent."""
 
 
 def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | None:
-    """US dollars of `usage`, or None when the price of the model is not known. The person's own prices come first.
+    """US dollars of `usage`, or None when the price of the model is not known. The user's own prices come first.
 
     Blocks: litellm looks some models up over HTTP (Ollama).
     """
@@ -69,7 +69,7 @@ def _is_price(value: Any) -> TypeGuard[float]:
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:
-    """Facts about a model for a person: never the key itself. Loads litellm, so it blocks for seconds at first.
+    """Facts about a model for the user: never the key itself. Loads litellm, so it blocks for seconds at first.
 
     Returns:
         `model`, `provider`, `api_base`, `key_variable`, `key_set`, `context_window` and `max_output` (tokens),

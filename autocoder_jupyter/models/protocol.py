@@ -34,7 +34,7 @@ class Question:
         messages: OpenAI-style messages. Their bytes, with the model's name, the parameters and `answer_type`, make
             the key.
         answer_type: pydantic model of a structured answer; None for text.
-        max_tokens: of the answer.
+        max_tokens: the maximum number of tokens of the answer.
         temperature: sampling temperature.
         variant: distinguishes an intentional second asking of the same question.
     """

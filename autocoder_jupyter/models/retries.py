@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 _jitter = random.Random()
-"""Our own: a person's seeded sequence of random numbers must not depend on how often a service was busy."""
+"""Our own: the user's seeded sequence of random numbers must not depend on how often a service was busy."""
 
 
 @dataclass(frozen=True)

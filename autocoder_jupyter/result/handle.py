@@ -47,7 +47,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     are the samples of this run, never those of the earlier one.
 
     Args:
-        name: what the person calls it.
+        name: what the user calls it.
         pending: where the outcome will be.
         samples: values by input name, captured; the defaults of `run()`.
         options: how the function is called.
@@ -104,7 +104,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @property
     def contracts(self) -> Mapping[str, Any]:
-        """The schemas that the person demanded, by the input or output that each call is held to."""
+        """The schemas that the user demanded, by the input or output that each call is held to."""
         return {name: contract.given for name, contract in self._contracts.items()}
 
     @property
@@ -191,7 +191,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         """Why a value cannot be an input of the function, in a sentence; "" when it can. Waits if pending.
 
         Args:
-            name: of the input.
+            name: the name of the input.
             value: what would be given to `run()`.
 
         Raises:

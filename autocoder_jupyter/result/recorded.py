@@ -29,7 +29,7 @@ def result_of(
     Args:
         version: that was read.
         root: the `.autocode` folder.
-        options: of calls.
+        options: the options of calls.
         samples: default arguments by name; those that are no inputs are passed over.
         contracts: schemas that its inputs and outputs must satisfy; the record holds a description only.
         trusted: whether packages that are not well known may be installed; the folder may be a stranger's.

@@ -16,9 +16,9 @@ class Run(Called):
     """Call it, or await its `.aio`, with the inputs by position or name. It pickles, as a task, when it is ready.
 
     Args:
-        name: of the result.
+        name: the name of the result.
         interface: as far as it is known.
-        options: of its calls.
+        options: the options of its calls.
         ready: gives the function when there is one.
         as_task: gives the task that it pickles as.
     """

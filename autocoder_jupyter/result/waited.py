@@ -16,7 +16,7 @@ class Waited(Generic[R]):
     """A result that is pending first. `state`, `done` and `on_done` never wait.
 
     Args:
-        name: what the person calls it.
+        name: what the user calls it.
         pending: where the outcome will be.
         root: the `.autocode` folder.
     """

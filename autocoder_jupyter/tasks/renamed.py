@@ -19,7 +19,7 @@ def renamed(code: str, name: str) -> str:
 
     Args:
         code: a solution.
-        name: of the result.
+        name: the name of the result.
     """
     for place in reversed(places(code, name)):
         code = code[:place] + name + code[place + len(ENTRY) :]

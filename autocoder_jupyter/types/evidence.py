@@ -60,7 +60,7 @@ class Evidence(Record):
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:
-        """All but the tests of the model; what the person demands comes first."""
+        """All but the tests of the model; what the user demands comes first."""
         return (*self.acceptance, *self.checks)
 
 

@@ -1,4 +1,4 @@
-"""How a table looks to a person: records that `data` makes and `display` draws. All texts are short and masked."""
+"""How a table looks to the user: records that `data` makes and `display` draws. All texts are short and masked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Overview:
         summary: its size and what else there is to say of the whole, in words.
         columns: the first of them.
         more_columns: how many are not among them.
-        rows: of the whole table.
+        rows: the number of rows of the whole table.
         looked_at: rows that the bars and the distinct values rest on.
     """
 
@@ -68,7 +68,7 @@ class Excerpt:
     """The first rows of a table as texts.
 
     Args:
-        headings: of the columns; the index first, where it says something.
+        headings: the headings of the columns; the index first, where it says something.
         rows: the cells.
         size: `1,000 rows × 20 columns`.
         numeric: of each column, whether it holds numbers.
@@ -87,7 +87,7 @@ class Glimpse:
     """What an output of a function is, in little: the first rows of a table, the beginning of anything else.
 
     Args:
-        name: of the output.
+        name: the name of the output.
         text: what stands for a value that is no table.
         table: the first rows of one; None for anything else.
     """

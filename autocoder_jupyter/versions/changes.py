@@ -1,4 +1,4 @@
-"""The differences between two requests, as one line that tells a person why the model is asked."""
+"""The differences between two requests, as one line that tells the user why the model is asked."""
 
 from __future__ import annotations
 

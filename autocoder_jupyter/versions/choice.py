@@ -1,4 +1,4 @@
-"""`choice.json`: which version of a function counts, if the person chose one; else the newest good version does."""
+"""`choice.json`: which version of a function counts, if the user chose one; else the newest good version does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class Choice:
-    """The choices that a person made for one function.
+    """The choices that the user made for one function.
 
     Args:
         pinned: the version that every request under this name gets; None when there is none.

@@ -1,4 +1,4 @@
-"""A person's edits in the files of a version: `solution.py` and `test_solution.py` in its folder."""
+"""The user's edits in the files of a version: `solution.py` and `test_solution.py` in its folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _changed(written: str, recorded: str) -> str:
 
 
 def file_of(versions: Versions, version: Version, name: str = CODE_FILE) -> Path:
-    """Where a person edits a version."""
+    """Where the user edits a version."""
     return versions.root / versions.name / version.id / name
 
 

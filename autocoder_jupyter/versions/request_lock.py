@@ -48,10 +48,10 @@ def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
     """The lock file of a request.
 
     Args:
-        cache: of this machine.
+        cache: the cache folder of this machine.
         root: the `.autocode` folder.
-        name: of the function.
-        request_key: of the request.
+        name: the name of the function.
+        request_key: the key of the request.
     """
     what = f"{root.resolve()}\n{name}\n{request_key}"
     return cache / "request_locks" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"

@@ -5,7 +5,7 @@
         <version>/        see `engine.journal`: request, journal, code, tests, report
 
 A version is called by the key of its request; `<key>-2`, `<key>-3` … when the model was asked anew, `<key>-` and six
-digits of a hash when a person edited it. People count them by the time they began: 1, 2, 3.
+digits of a hash when the user edited it. People count them by the time they began: 1, 2, 3.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Versions:
 
     Args:
         root: the `.autocode` folder.
-        name: of the function.
+        name: the name of the function.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -113,16 +113,16 @@ class Versions:
 
     @property
     def choice(self) -> Choice:
-        """The choices that the person made."""
+        """The choices that the user made."""
         return Choice.read(self._files, self._home)
 
     def pinned(self) -> Version | None:
-        """The version that the person has pinned: it counts for every request. None when none is pinned."""
+        """The version that the user has pinned: it counts for every request. None when none is pinned."""
         pinned = self.choice.pinned
         return None if pinned is None else self.get(pinned)
 
     def chosen(self, request_key: str) -> Version | None:
-        """The good version that counts for a request: the one that a person chose, else the newest."""
+        """The good version that counts for a request: the one that the user chose, else the newest."""
         good = [version for version in self.all() if version.is_good and _can_be_read(version.report)]
         wanted = self.choice.chosen.get(request_key)
         return next(
@@ -223,7 +223,7 @@ def numbered_id(request_key: str, number: int) -> str:
 
 
 def edited_id(request_key: str, code: str, tests: str) -> str:
-    """The folder of a version with code or tests that a person edited: the same sources, the same folder."""
+    """The folder of a version with code or tests that the user edited: the same sources, the same folder."""
     return f"{request_key}-{hashlib.sha256(json.dumps([code, tests]).encode()).hexdigest()[:6]}"
 
 

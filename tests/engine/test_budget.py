@@ -105,7 +105,7 @@ async def test_a_request_that_failed_gives_back_what_it_held() -> None:
     [
         (Budget(cost=0.5), {"cost": 0.62}, "It cost $0.6200, more than the budget of $0.5."),
         (Budget(tokens=9000), {"input_tokens": 9001}, "It took 9,001 tokens, more than the budget of 9,000."),
-        (Budget(cost=0.5), {"cost": None}, "What it cost is unknown, so nobody can say whether the budget of $0.5"),
+        (Budget(cost=0.5), {"cost": None}, "The cost is unknown, so it is unknown whether the budget of $0.5"),
         (Budget(cost=0.5), {"cost": 0.5}, ""),
     ],
 )

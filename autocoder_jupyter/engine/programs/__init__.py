@@ -14,7 +14,7 @@ def with_constants(source: str, **constants: object) -> str:
     """The source of a program, with some constants of its module set.
 
     Args:
-        source: of the program.
+        source: the source of the program.
         constants: values by name, made of literals; assigned below the source, for its functions to read.
     """
     lines = [f"{name} = {value!r}" for name, value in constants.items()]

@@ -1,4 +1,4 @@
-"""Evaluates the person's checks over inputs and outputs.
+"""Evaluates the user's checks over inputs and outputs.
 
 The constants are set where it is shipped (`engine.checks`).
 """

@@ -6,7 +6,7 @@ on variations of it. Where they differ, somebody reads the request otherwise, or
     writer      asks for the second solution
     trial       runs both in the sandbox; the part that runs there is `inside`
     derivation  asks what a small input that tells them apart must give, showing neither result
-    naming      asks how the second one reads the request, in words that a person can choose
+    naming      asks how the second one reads the request, in words that the user can choose
     findings    the record that card and report show
     opinion     one after the other
 """

@@ -18,8 +18,8 @@ class Findings:
     """What a trial showed.
 
     Args:
-        outcome: of the trial.
-        outputs: of the plan; their names and those of their columns may always be told.
+        outcome: the outcome of the trial.
+        outputs: the outputs of the plan; their names and those of their columns may always be told.
         shows_values: whether values may be, masked.
     """
 

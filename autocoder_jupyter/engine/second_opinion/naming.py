@@ -1,4 +1,4 @@
-"""How the second solution reads the request, in words that a person can choose instead of an assumption."""
+"""How the second solution reads the request, in words that the user can choose instead of an assumption."""
 
 from __future__ import annotations
 

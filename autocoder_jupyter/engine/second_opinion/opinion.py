@@ -30,14 +30,14 @@ PATIENCE = 60.0
 """Seconds that a verified function waits for the second solution, and for each question about it, at most."""
 
 ROUNDS = 2
-"""How often a small input is derived, and the code mended by it."""
+"""How often a small input is derived, and the code fixed by it."""
 
 
 class Adviser:
     """Seeks the second opinion of one generation. It can make a verdict worse and a report richer, and fails nothing.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
 
     Attributes:
         opinion: the opinion, or why there is none; None before either is known, and where none is wanted.
@@ -198,7 +198,7 @@ class Adviser:
 
 
 def _fault(name: str, smallest: Smallest, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
-    """What the code does wrong, for the stage that mends it."""
+    """What the code does wrong, for the stage that fixes it."""
     expected = "; ".join(f"{entry.place} is {entry.values}" for entry in derivation.values)
     actual = "; ".join(f"{place.where} is {list(place.ones) or place.first}" for place in places)
     return TestFailure(

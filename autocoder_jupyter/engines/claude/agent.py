@@ -40,7 +40,7 @@ class Agent:
     """An agent with files of its own. It begins with `begin`; `go_on` says more in the same session.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         packages: its packages.
         model: which model, and how it is reached.
         changed: is told when files may have changed.

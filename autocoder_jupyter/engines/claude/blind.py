@@ -18,7 +18,7 @@ class BlindTests:
     """The blind tests of a generation.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         blame: who is at fault where one fails.
     """
 

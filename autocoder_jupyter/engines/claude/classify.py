@@ -1,6 +1,6 @@
 """The class of a tool call of an agent: safe, intercepted because it would run tests, or denied; and why.
 
-Each command of a line counts, wherever it stands, and the worst of them is the line's. This is for the person who looks
+Each command of a line counts, wherever it stands, and the worst of them is the line's. This is for the user who looks
 on, and tells the agent early what cannot work. It is no wall: whatever is taken for safe runs in a sandbox, where
 nothing of what is denied here would succeed.
 """

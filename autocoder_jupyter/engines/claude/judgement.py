@@ -27,7 +27,7 @@ _HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/s
 
 @dataclass(frozen=True)
 class Judgement:
-    """The class of a call, and why it has it, in words for a person and the agent."""
+    """The class of a call, and why it has it, in words for the user and the agent."""
 
     kind: ToolClass
     reason: str

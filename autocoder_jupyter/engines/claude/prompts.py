@@ -74,7 +74,7 @@ def first_question(
     """The system text and the first question.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         files: that are given in the workspace.
         earlier: whether the files of an earlier version are in the workspace, which a wish is to change.
         failures: what is wrong with the files that are there already.

@@ -19,7 +19,7 @@ WAS_RUN = (
 def told_of(run: TestRun, suite: TestSuite) -> str:
     """How the tests went, in words.
 
-    They run on values that they make themselves, so nothing of the person's data is in them; what looks private is
+    They run on values that they make themselves, so nothing of the user's data is in them; what looks private is
     masked all the same.
     """
     if run.collection_error:

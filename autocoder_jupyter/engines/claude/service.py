@@ -56,8 +56,8 @@ class Refusal(Exception):
 
     Args:
         said: the text of the refusal.
-        status: of HTTP; None where it was not reached.
-        headers: of its answer.
+        status: the status of HTTP; None where it was not reached.
+        headers: the headers of its answer.
     """
 
     def __init__(self, said: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
@@ -106,7 +106,7 @@ class Service:
         return {"x-api-key": "not-needed"}
 
     def _own_headers(self) -> dict[str, str]:
-        """Headers that the person wants, as litellm takes them."""
+        """Headers that the user wants, as litellm takes them."""
         given = (self.config.params.get(name) for name in _HEADERS)
         return {str(name): str(value) for one in given if isinstance(one, Mapping) for name, value in one.items()}
 

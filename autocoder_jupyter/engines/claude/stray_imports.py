@@ -14,7 +14,7 @@ def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:
 
     Args:
         sources: the modules that go on, by path. One that does not parse imports nothing.
-        paths: of all files of the workspace.
+        paths: the paths of all files of the workspace.
     """
     there = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
     for path, source in sources.items():

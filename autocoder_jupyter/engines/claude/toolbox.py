@@ -90,7 +90,7 @@ class Toolbox:
     """The tools of one session.
 
     Args:
-        setup: of the generation.
+        setup: the setup of the generation.
         workspace: where the files are.
         hands: the rest.
         session: names the session by its beginning: recorded calls of another one are not of this one.
@@ -162,7 +162,7 @@ class Toolbox:
         return observation
 
     async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
-        """Execute a call. A failure is told to the agent; one that no further call can mend ends the session."""
+        """Execute a call. A failure is told to the agent; one that no further call can fix ends the session."""
         if use.kind == "denied":
             return Observation(f"Denied: {use.reason}.", ok=False)
         try:

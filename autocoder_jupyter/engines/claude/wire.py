@@ -160,14 +160,14 @@ def recorded_message(step: Mapping[str, Any] | None) -> Message | None:
 
 
 def readable_message(message: Any) -> dict[str, Any]:
-    """A message of a request, as a person reads it."""
+    """A message of a request, as the user reads it."""
     content = message.get("content") if isinstance(message, dict) else ""
     role = str(message.get("role")) if isinstance(message, dict) else ""
     return {"role": role, "content": readable(content) if isinstance(content, list) else str(content)}
 
 
 def readable(blocks: Sequence[Any]) -> str:
-    """Texts, calls of tools and what came of them, as a person reads them."""
+    """Texts, calls of tools and what came of them, as the user reads them."""
     return "\n\n".join(filter(None, map(_readable_block, blocks)))
 
 

@@ -51,7 +51,7 @@ class ClaudeWriter:
     """A `Writer` that is an agent.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         packages: its packages.
         model: which model, and how it is reached.
     """

@@ -1,1 +1,1 @@
-"""The writer by stages: code and tests each by one question, then diagnosis and mending."""
+"""The writer by stages: code and tests each by one question, then diagnosis and fixes."""

@@ -1,4 +1,4 @@
-"""Mending the code by edits. The model that does it cannot write tests, and is told of failures in words only."""
+"""Fixing the code by edits. The model that does it cannot write tests, and is told of failures in words only."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def verify_logic_fixes_applied(
     Args:
         old: the module before.
         new: and after.
-        failures: what had to be mended.
+        failures: what had to be fixed.
         mended: names of the failures that the applied edits name.
         plan: the interface to keep.
     """
@@ -112,13 +112,13 @@ async def fix_code(
     notes: str = "",
     variant: int = 0,
 ) -> str:
-    """Ask for a mended module, more forcefully each time; what comes last is taken if it has the interface.
+    """Ask for a fixed module, more forcefully each time; what comes last is taken if it has the interface.
 
     Args:
         talk: with the model.
         brief: the request, the plan and the data context.
         code: the module as it is.
-        failures: what to mend.
+        failures: what to fix.
         notes: what else it must know, such as an earlier fix of the same failure that did not help.
         variant: another one asks anew.
 

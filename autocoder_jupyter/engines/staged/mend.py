@@ -1,4 +1,4 @@
-"""After a failed attempt: decides whether environment, tests or code are at fault, and has just that mended."""
+"""After a failed attempt: decides whether environment, tests or code are at fault, and has only that fixed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mender:
     """Changes the environment, the tests or the code, and remembers what did not help.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         packages: its packages.
     """
 
@@ -44,7 +44,7 @@ class Mender:
 
     @property
     def snapshot(self) -> tuple[object, ...]:
-        """All that the next attempt depends on, to see whether a mending changed anything.
+        """All that the next attempt depends on, to see whether a fix changed anything.
 
         An unusable answer counts: the next attempt asks the question anew.
         """

@@ -40,7 +40,7 @@ class StagedWriter:
     """A `Writer` whose parts are stages.
 
     Args:
-        state: of the generation.
+        state: the state of the generation.
         packages: its packages.
     """
 
@@ -81,7 +81,7 @@ class StagedWriter:
         return await write_code(setup.talk, self._state.brief, setup.config.system_prompt, also)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Decide whether environment, tests or code are at fault, and mend just that."""
+        """Decide whether environment, tests or code are at fault, and fix only that."""
         return await self._mender.mend(verdict)
 
     async def close(self) -> None:

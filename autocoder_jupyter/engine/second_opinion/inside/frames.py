@@ -91,7 +91,7 @@ def labels(frame: Any, names: list[str]) -> Any:
 
 
 def told(frame: Any, names: list[str]) -> list[str]:
-    """The rows by their key columns, as a person reads them."""
+    """The rows by their key columns, as the user reads them."""
     return [", ".join(map(shown, values)) for values in zip(*(frame[name] for name in names), strict=True)]
 
 

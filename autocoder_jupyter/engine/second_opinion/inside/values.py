@@ -1,4 +1,4 @@
-"""Two single values: whether they say the same, how a person reads one, and how JSON holds it."""
+"""Two single values: whether they say the same, how the user reads one, and how JSON holds it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def decimals(numbers: Any) -> int:
 
 
 def shown(value: Any) -> str:
-    """A value as a person reads it, in one short line."""
+    """A value as the user reads it, in one short line."""
     if is_missing(value):
         return "nothing"
     if isinstance(value, float | np.floating):
