@@ -365,7 +365,7 @@ def test_examples_and_own_tests_are_taken_as_they_are_now() -> None:
     [
         ({"examples": [3]}, "examples must be pairs"),
         ({"examples": [({}, object())]}, "example 1 cannot be compared by values"),
-        ({"own_tests": "x = 1"}, "no test function among the tests of x"),
+        ({"own_tests": "x = 1"}, "The tests of x contain no test function"),
         ({"own_tests": "def test_x(): assert x(sales)"}, "use sales, which they do not define"),
     ],
 )

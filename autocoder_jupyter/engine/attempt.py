@@ -71,9 +71,8 @@ class Trials:
         state, setup, program = self._state, self._setup, self._state.program()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(setup.stages.run("run", lambda: self._run_tests(program)))
-            rest = group.create_task(
-                self._sample_then_stub(program)
-            )  # one after the other, so that three workers are enough
+            # One after the other, so that three workers are enough.
+            rest = group.create_task(self._sample_then_stub(program))
         sample, vacuous = rest.result()
         accepted, (tested, blind), callee, promised = run.result()
         sample, own, stated = await setup.stages.run("verify", lambda: self._verify(program, sample, callee))

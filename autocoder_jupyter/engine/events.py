@@ -1,4 +1,4 @@
-"""The events of a generation: plain frozen records. Cards, controls and tests only listen to them."""
+"""The events of a generation: plain frozen records for cards, controls and tests."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from autocoder_jupyter.types import (
 from autocoder_jupyter.types.overview import Glimpse
 
 Stage = Literal["plan", "code", "tests", "environment", "run", "verify", "second", "diagnose", "fix"]
-"""The steps of the loop, in the order in which a first attempt meets them. The second opinion begins with the plan."""
+"""The steps of the loop, in the order of a first attempt. The second opinion begins together with the plan."""
 
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget"]
-"""How a generation can end."""
+"""The ways in which a generation can end."""
 
 
 @dataclass(frozen=True)
 class StageStarted:
-    """A stage began. `attempt` counts from 1, `of` is the most there can be; `detail` is one short line."""
+    """A stage began. `attempt` counts from 1, `of` is the maximum number of attempts; `detail` is one short line."""
 
     stage: Stage
     attempt: int
@@ -42,7 +42,7 @@ class StageStarted:
 
 @dataclass(frozen=True)
 class StageFinished:
-    """A stage ended, well or not; `replayed` when its answer came from the journal."""
+    """A stage ended, with or without success; `replayed` if its answer came from the journal."""
 
     stage: Stage
     attempt: int
@@ -53,7 +53,7 @@ class StageFinished:
 
 @dataclass(frozen=True)
 class PlanReady:
-    """The interface is fixed and the assumptions are named."""
+    """The plan is complete: interface and assumptions."""
 
     plan: CodePlan
 
@@ -79,7 +79,7 @@ class TokensUsed:
 
 @dataclass(frozen=True)
 class Retrying:
-    """A passing fault of the model's service; the next try comes in `seconds`."""
+    """A transient fault of the model's service; the next try starts in `seconds`."""
 
     stage: Stage
     reason: str
@@ -88,16 +88,16 @@ class Retrying:
 
 @dataclass(frozen=True)
 class LoadingClient:
-    """What speaks to the model is imported, which takes seconds once in a kernel; `done` when that is over."""
+    """The client of the model (litellm) is imported, which takes seconds once per kernel; `done` when it is loaded."""
 
     done: bool = False
 
 
 @dataclass(frozen=True)
 class TestsCollected:
-    """The ids that must all be reported as passed."""
+    """The ids of the tests that must pass."""
 
-    __test__ = False  # not a test class, whatever pytest thinks of the name
+    __test__ = False  # pytest would take it for a test class because of its name
 
     ids: tuple[str, ...]
 
@@ -113,14 +113,14 @@ class TestReported:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """A failure was understood."""
+    """The cause of a failure was found."""
 
     diagnosis: ErrorDiagnosis
 
 
 @dataclass(frozen=True)
 class SourceWritten:
-    """The solution or the tests changed; `text` is the whole new source."""
+    """The solution or the tests changed; `text` is the complete new source."""
 
     which: Literal["solution", "tests"]
     attempt: int
@@ -129,14 +129,14 @@ class SourceWritten:
 
 @dataclass(frozen=True)
 class ApprovalNeeded:
-    """These distributions are not known to be harmless; the loop waits for the user."""
+    """These distributions are not well known; the loop waits for the user's approval."""
 
     packages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ApprovalGiven:
-    """The user decided."""
+    """The user approved or declined."""
 
     packages: tuple[str, ...]
     approved: bool
@@ -144,31 +144,31 @@ class ApprovalGiven:
 
 @dataclass(frozen=True)
 class QuestionsAsked:
-    """The plan asks; the loop waits for the user."""
+    """The plan has questions; the loop waits for the user."""
 
     questions: tuple[PlanQuestion, ...]
 
 
 @dataclass(frozen=True)
 class QuestionsAnswered:
-    """The user answered, or it is known what was answered before; the lines that the request has now."""
+    """The questions are answered, by the user or from the journal; has the lines that the request has now."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class EnvironmentProgress:
-    """The environment is being built; `text` is one short line that says what is done now."""
+    """The environment is being built; `text` is one short line about the current step."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class EnvironmentReady:
-    """The packages are there; `seconds` is what it took, `image` names the environment.
+    """The environment is built. `seconds` is how long it took, `image` names the environment.
 
-    `packages` is the lock, `requested` what was asked for beside the distributions that are always there. `sandbox`
-    and `tier` say where code runs and by what it is held.
+    `packages` is the lock, `requested` the packages that were asked for besides the base. `sandbox` and `tier` say
+    where code runs and how it is isolated.
     """
 
     image: str
@@ -181,7 +181,7 @@ class EnvironmentReady:
 
 @dataclass(frozen=True)
 class Noticed:
-    """Something went wrong on this machine and was put right; `text` is one sentence for the user."""
+    """A problem on this machine was repaired; `text` is one sentence for the user."""
 
     text: str
 
@@ -196,7 +196,7 @@ class EvidenceGathered:
 
 @dataclass(frozen=True)
 class SampleOutputs:
-    """What the function put out on the real sample, in little; `withheld` where rows may not be seen."""
+    """An overview of the function's outputs on the real sample; `withheld` if rows may not be shown."""
 
     glimpses: tuple[Glimpse, ...] = ()
     withheld: bool = False
@@ -204,7 +204,7 @@ class SampleOutputs:
 
 @dataclass(frozen=True)
 class Compared:
-    """What is otherwise than in the version that this one was made from."""
+    """How this version differs from the one that it was made from."""
 
     changes: Changes
 
@@ -218,12 +218,12 @@ class OpinionGiven:
 
 @dataclass(frozen=True)
 class VersionBegun:
-    """Which version is made, or verified anew, and why the model is asked for it; told again when that changes.
+    """Which version is made or verified again, and why the model is asked for it; emitted again if that changes.
 
-    `kept` is True for one that is there already: nothing is asked as long as it holds. `has_before` says that the name
-    had a good version, which stays callable. `author` wrote it last.
-    `is_new_request` says that a model writes from nothing because the request is another one than that of a version
-    before, from which one could start as well.
+    `kept` is True for an existing version: the model is asked only if it fails. `has_before` is True if the name has a
+    good version, which stays callable. `author` wrote the version last.
+    `is_new_request` is True if the model writes a new function although an earlier version exists, because the request
+    changed. The user could refine that version instead.
     """
 
     version: str
@@ -236,14 +236,14 @@ class VersionBegun:
 
 @dataclass(frozen=True)
 class KeptHolds:
-    """The version that was there already holds on today's samples; `verified_on` says what they are."""
+    """The existing version passed on today's samples; `verified_on` describes them."""
 
     verified_on: str
 
 
 @dataclass(frozen=True)
 class TurnBegun:
-    """An agent that writes on its own was asked what to do next; `of` is the most turns that it has."""
+    """A turn of a writing agent began; `of` is its maximum number of turns."""
 
     turn: int
     of: int
@@ -251,7 +251,7 @@ class TurnBegun:
 
 @dataclass(frozen=True)
 class AgentSaid:
-    """A piece of what such an agent says between its tool calls."""
+    """A piece of the text that an agent writes between its tool calls."""
 
     turn: int
     text: str
@@ -259,7 +259,7 @@ class AgentSaid:
 
 @dataclass(frozen=True)
 class ToolCalled:
-    """It calls a tool. `call` names the call until `ToolEnded`; the other fields are those of `ToolUse`."""
+    """An agent calls a tool. `call` identifies the call until `ToolEnded`; the other fields are those of `ToolUse`."""
 
     call: str
     turn: int
@@ -271,7 +271,7 @@ class ToolCalled:
 
 @dataclass(frozen=True)
 class ToolEnded:
-    """That call has ended, or was denied; `observed` is the beginning of what the agent was told."""
+    """A call of a tool ended or was denied; `observed` is the beginning of the result that the agent got."""
 
     call: str
     outcome: ToolOutcome
@@ -282,14 +282,14 @@ class ToolEnded:
 
 @dataclass(frozen=True)
 class SuiteChanged:
-    """It changed, took out or added these tests after it had seen one fail; all of them, whenever one is new."""
+    """An agent changed, removed or added these tests after one had failed. Emitted with the full list each time."""
 
     tests: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The generation ended. `state` is what the card shows; `limit` the setting that ended it, if one did."""
+    """The generation ended. `state` is the card's state; `limit` the setting whose limit ended it, if any."""
 
     state: EndState
     reason: str = ""
@@ -330,4 +330,4 @@ Event = (
 )
 
 Emit = Callable[[Event], None]
-"""How the engine tells; must return at once and must not raise."""
+"""Receives the engine's events. It must return at once and must not raise."""

@@ -1,4 +1,4 @@
-"""The user's examples: an input, and what the function must give for it."""
+"""The user's examples: an input, and what the function must return for it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KIND = "your example"
 
 @dataclass(frozen=True)
 class BoundExample:
-    """An example with every value at its name.
+    """An example whose values are assigned to the names of inputs and outputs.
 
     Args:
-        text: as the user wrote it.
+        text: the example as the user wrote it.
         arguments: the arguments of the call.
-        expected: outputs by name; those that the example does not speak of may be anything.
+        expected: outputs by name. Outputs that are not in it may have any value.
     """
 
     text: str
@@ -36,10 +36,10 @@ class BoundExample:
 def bind(
     example: Example, inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], samples: Mapping[str, Any]
 ) -> BoundExample:
-    """Bring an example in line with the function's interface.
+    """Assign the values of an example to the function's inputs and outputs.
 
     Raises:
-        InvalidRequest: it does not fit.
+        InvalidRequest: the example does not fit the interface.
     """
     arguments = {spec.name: samples[spec.name] for spec in inputs if spec.name in samples}
     arguments |= _by_name(example, example.given, [spec.name for spec in inputs], "input")
@@ -54,10 +54,10 @@ def check_examples(
     outputs: Sequence[OutputSpec],
     samples: Mapping[str, Any],
 ) -> None:
-    """See to it, before anything is paid for, that examples fit what is known of the interface; the plan adds the rest.
+    """Check examples against the known part of the interface, before a model is paid. The plan adds the rest.
 
     Raises:
-        InvalidRequest: one does not.
+        InvalidRequest: an example does not fit.
     """
     known = [spec.name for spec in inputs]
     for example in examples:
@@ -101,7 +101,7 @@ def _listed(names: Sequence[str]) -> str:
 def run_examples(
     worker: Worker, program: Program, examples: Sequence[BoundExample], redaction: Redaction
 ) -> tuple[CheckOutcome, ...]:
-    """Call the function with each, and compare by values. Blocks."""
+    """Call the function for each example, and compare the outputs by value. Blocks."""
     return tuple(
         _outcome(worker, program, number, example, redaction) for number, example in enumerate(examples, start=1)
     )
@@ -110,7 +110,7 @@ def run_examples(
 def _outcome(
     worker: Worker, program: Program, number: int, example: BoundExample, redaction: Redaction
 ) -> CheckOutcome:
-    # As it was written, in which values may stand; else by its number.
+    # The text of an example may contain values. Where these are not shown, its number is its name.
     name = f"{KIND} {redaction.words(example.text, 200) if redaction.shows_values else number}"
     try:
         outcome = worker.call(program, example.arguments)

@@ -1,4 +1,4 @@
-"""Failures in words for a model that fixes the code."""
+"""Failures as text for a model that fixes the code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from autocoder_jupyter.types import TestFailure
 
 
 def failures_text(failures: Sequence[TestFailure]) -> str:
-    """Each failure with what happened, what was expected, its cause and what to do, masked and shortened."""
-    masker = Masker()  # on the sample, what a function says may quote what the data section hides
+    """Each failure with its error, what was expected, its cause and the suggested fix, masked and shortened."""
+    masker = Masker()  # an error message on the sample may quote values that the data section hides
     blocks = []
     for failure in failures:
         rows = [

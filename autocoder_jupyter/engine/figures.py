@@ -1,4 +1,4 @@
-"""Figures of matplotlib, Plotly and Altair: how the code makes one, and what the tests see of it."""
+"""Figures of matplotlib, Plotly and Altair: how the code makes one, and what the tests get of it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _COMES_BACK: dict[FigureKind, str] = {
 
 
 def figure_kind(plan: CodePlan) -> FigureKind:
-    """The library that the plan draws with."""
+    """The plotting library of the plan."""
     packages = {package.strip().lower() for package in plan.packages}
     return next((kind for kind in _CLASSES if kind in packages), "matplotlib")
 
 
 def figure_class(plan: CodePlan) -> str:
-    """How the type of a Figure is written in the solution."""
+    """The type of a Figure, as written in the solution."""
     return _CLASSES[figure_kind(plan)]
 
 
 def how_to_draw(plan: CodePlan) -> str:
-    """What the writer of the code is told."""
+    """The rule for the writer of the code."""
     if figure_kind(plan) == "matplotlib":
         return "- draws a Figure with matplotlib's `Figure` and returns it; it is not shown and not saved."
     return f"- returns the Figure as a {figure_class(plan)} with its data in it; it is not shown and not saved."
 
 
 def how_it_comes_back(plan: CodePlan) -> str:
-    """What the writer of the tests is told."""
+    """The rule for the writer of the tests."""
     return _COMES_BACK[figure_kind(plan)]

@@ -1,4 +1,4 @@
-"""The first tests of a generation: new ones, or those of an earlier version that stay with new ones for the wish."""
+"""The first tests of a generation: new ones; in a refinement, also the kept tests of the earlier version."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ These contradict the wish, and went:
 
 
 def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
-    """What the writer of new tests is told of those that the wish contradicts; "" when there are none.
+    """The part of the prompt about tests that the wish contradicts; "" if there are none.
 
     Args:
         source: the module with these tests.
-        choices: what became of each test, and why.
+        choices: for each test whether it is kept or dropped, and why.
     """
     reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
     return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
 
 
 async def write_first_tests(state: GenerationState) -> TestSuite:
-    """Have the tests written, without sight of the code.
+    """Ask for the tests. The model does not see the code.
 
     Raises:
-        UnusableAnswer: the model writes none that can fail.
+        UnusableAnswer: the model wrote no tests that can fail.
     """
     writing = partial(write_tests, state.setup.talk, state.brief)
     earlier, choices = state.setup.request.earlier, state.choices

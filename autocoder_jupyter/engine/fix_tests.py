@@ -1,7 +1,7 @@
-"""Fixing a test, only after an independent re-derivation.
+"""Fixes a test, only after an independent re-derivation.
 
-The model that re-derives a test sees neither the code nor what it returned, so a test cannot be bent to fit wrong code.
-(In Flyte's loop, a test that fails twice is rewritten to expect what the code gives.)
+The model that re-derives a test sees neither the code nor its results, so it cannot adapt a test to wrong code.
+(In Flyte's loop, a test that fails twice is rewritten to expect what the code returns.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rederivation(BaseModel):
 
 @dataclass(frozen=True)
 class TestFix:
-    """The tests after a re-derivation, and which of them were replaced or dropped."""
+    """The tests after a re-derivation, with the replaced and the dropped ones."""
 
     __test__ = False
 
@@ -58,17 +58,17 @@ class TestFix:
 
 
 def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Messages:
-    """The question: neither the code, nor what it returned, nor the diagnosis is in it."""
+    """The question. It has neither the code, nor its results, nor the diagnosis."""
     return brief.question(block("tests", excerpt(tests, names)), _DERIVER)
 
 
 async def fix_tests(talk: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0) -> TestFix:
-    """Have tests re-derived, and change those that do not stand.
+    """Have tests re-derived, and replace or drop the wrong ones.
 
-    A test without a clear verdict, or whose replacement cannot be used, is upheld.
+    A test without a clear verdict, or with an unusable replacement, stays.
 
     Raises:
-        UnusableAnswer: no answer could be read; another `variant` asks anew.
+        UnusableAnswer: no answer could be read; another `variant` asks again.
     """
     messages = rederivation_messages(brief, tests, names)
     answer = await talk.structured("fix", messages, Rederivation, variant=variant)

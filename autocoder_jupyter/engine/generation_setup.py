@@ -1,4 +1,4 @@
-"""What one generation works with. It is complete before the first question to the model, and does not change."""
+"""The setup of one generation. It is complete before the first question to the model, and does not change."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class GenerationSetup:
     """The request, the settings, and the tools of one generation.
 
     Args:
-        request: what was asked.
-        config: how it is to be done.
-        services: model, sandbox, journal and listeners; its listener is the timeline.
+        request: the request.
+        config: the settings.
+        services: model, sandbox, journal and listeners. Its `emit` is the timeline.
         prepared: the inputs, the data context and the key of the request.
-        timeline: notes when each step began and ended.
+        timeline: records when each step began and ended.
         budget: the budget of all questions to models.
         talk: the conversation with the model.
         second_talk: the conversation for the second opinion.
@@ -58,7 +58,7 @@ class GenerationSetup:
         timeline: Timeline,
         budget: Budget,
     ) -> GenerationSetup:
-        """Make the tools from the services; `timeline` and `budget` run already."""
+        """Make the tools from the services. `timeline` and `budget` have already started."""
         services = replace(services, emit=timeline)
         talk = Conversation(services.model, budget, timeline)
         second_talk = Conversation(services.second_model or services.model, budget, timeline)
@@ -70,21 +70,21 @@ class GenerationSetup:
 
     @property
     def emit(self) -> Emit:
-        """Tells the listeners."""
+        """The function that sends an event to the listeners."""
         return self.services.emit
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """All exchanges with models; those about the second opinion come last."""
+        """All exchanges with models; those of the second opinion are last."""
         return tuple(self.stages.exchanges())
 
     @property
     def told_samples(self) -> Mapping[str, Any]:
-        """The samples without the columns that the model must not know of."""
+        """The samples without the hidden columns."""
         return Withheld.of(self.config.hide, self.config.mask).told(self.request.samples)
 
     @property
     def share_of_runs(self) -> Share:
-        """How much may be told of a run's output: no value of a cell where columns are hidden or masked."""
+        """The sharing level for the output of runs: no values where columns are hidden or masked."""
         held_back = self.config.hide or self.config.mask
         return "stats" if held_back and self.config.share == "rows" else self.config.share

@@ -1,4 +1,4 @@
-"""What a generation has from its plan on: the brief, and the code and tests that change from attempt to attempt."""
+"""The state of a generation after its plan: the brief, and code and tests, which change with each attempt."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from autocoder_jupyter.types import TestChoice
 
 @dataclass
 class GenerationState:
-    """The state of a generation whose plan stands.
+    """The state of a generation that has a plan.
 
     Args:
-        setup: what it works with.
+        setup: the setup of the generation.
         brief: the request, the plan and the data context.
-        constraints: those of the request, as checks on the outputs of the plan.
-        choices: what became of each test of an earlier version; empty where there is none.
-        code: the present solution; "" until it is written.
-        suite: the present tests; None until they are written, and where tests are skipped.
+        constraints: the request's constraints, as checks on the outputs of the plan.
+        choices: for each test of an earlier version whether it is kept or dropped; empty if there is no such version.
+        code: the current solution; "" until it is written.
+        suite: the current tests; None until they are written, or if tests are skipped.
     """
 
     setup: GenerationSetup
@@ -39,14 +39,14 @@ class GenerationState:
 
     @property
     def judges_brief(self) -> Brief:
-        """The brief for stages that decide between code and tests, with the user's own tests if they may be shown."""
+        """The brief for stages that blame code or tests, with the user's own tests if they may be shown."""
         own = for_judges(self.brief.request.own_tests, self.setup.share_of_runs)
         told = (self.brief.context, own)
         return replace(self.brief, context="\n\n".join(text for text in told if text))
 
     @property
     def redaction(self) -> Redaction:
-        """What may be told of a run of the present solution on the real sample."""
+        """The redaction of messages from a run of the current solution on the real sample."""
         plan = self.brief.plan
         tables = tables_of(self.setup.told_samples, plan.outputs).columns
         columns = [column for names in tables.values() for column in names]
@@ -61,17 +61,17 @@ class GenerationState:
         return (self.code, *(suite.source for suite in suites), *((own_tests,) if own_tests else ()))
 
     def set_code(self, code: str) -> None:
-        """Replace the solution, and tell the listeners."""
+        """Replace the solution and emit the event."""
         self.code = code
         self.setup.emit(SourceWritten("solution", self.setup.stages.attempt, code))
 
     def set_suite(self, suite: TestSuite) -> None:
-        """Replace the tests, and tell the listeners."""
+        """Replace the tests and emit the event."""
         self.suite = suite
         self.setup.emit(SourceWritten("tests", self.setup.stages.attempt, suite.source))
 
     def program(self) -> Program:
-        """The present solution, as the sandbox takes it."""
+        """The current solution as a program for the sandbox."""
         config, plan = self.setup.config, self.brief.plan
         variables = {**config.env_vars, **secret_values(config.secrets)}
         return Program(self.code, plan.inputs, plan.outputs, env_vars=variables)

@@ -1,4 +1,4 @@
-"""The interface of a solution: its signature as Python text, and whether a module keeps to it."""
+"""The interface of a solution: its signature as Python text, and whether a module has it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FUNCTION = "run"
 
 
 def annotation(name: TypeName) -> str:
-    """How a type is written in the solution."""
+    """A type as it is written in the solution."""
     return KINDS[name].annotation
 
 
 def annotated(spec: InputSpec | OutputSpec) -> str:
-    """How the type of an input or output is written in the solution, with that of its elements."""
+    """The type of an input or output as it is written in the solution, with the type of its elements."""
     return spec.written_type if spec.elements else annotation(spec.type)
 
 
@@ -46,9 +46,9 @@ def _returned(outputs: tuple[OutputSpec, ...]) -> str:
 
 
 def interface_problem(code: str, plan: CodePlan) -> str:
-    """What keeps a module from having the planned interface, in words for the model; "" when it has it.
+    """Why a module lacks the planned interface, as text for the model; "" if it has it.
 
-    Saves a run in the sandbox: a wrong parameter name would fail every single test.
+    Saves a run in the sandbox: with a wrong parameter name every test would fail.
     """
     try:
         module = parse(code)

@@ -1,15 +1,15 @@
-"""The record of a generation beside the notebook, from which answers are replayed.
+"""The journal of a generation, in a folder beside the notebook. Answers are replayed from it.
 
     .autocode/<name>/<run>/
-        request.json      what was asked, with the settings that matter
-        sent.json         what the model was told about the data, and every request to its service, as it went out
+        request.json      the request, with the settings that shape the function
+        sent.json         the text about the data, and every request to the model's service as it was sent
         journal.jsonl     append-only: every exchange with the model and every sandbox step, by content key
         solution.py, test_solution.py, test_blind.py, report.json
 
-A run's folder is a version of the function and is named by the content of its request (see `versions`), so running an
-unchanged cell again finds its own folder: a crash resumes, *Restart and Run All* costs nothing, and a folder that ships
-with a notebook makes it run without a key.
-The idea of replaying recorded steps in order of their keys is Flyte's replay log; here the key is content, not order.
+A run's folder is a version of the function. Its name is made from the content of the request (see `versions`), so an
+unchanged cell finds its own folder again: after a crash the run continues, *Restart and Run All* costs nothing, and a
+notebook that is shipped with its folder runs without a key.
+The idea to replay recorded steps is from Flyte's replay log; here the key is the content, not the order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from autocoder_jupyter.versions.store import Versions
 
 
 class Journal:
-    """One run's folder, and the memory of all runs of the same name. An `ExchangeStore` for the models.
+    """The folder of one run, and the recorded exchanges of all runs of the same name. An `ExchangeStore` for models.
 
     Args:
         root: the `.autocode` folder.
@@ -56,7 +56,7 @@ class Journal:
         self._run = RunFolder(root, name, "")
 
     def begin(self, run_id: str) -> None:
-        """Open the folder of a run (see `versions`), and remember what it and earlier runs recorded."""
+        """Open the folder of a run (see `versions`), and load what this run and earlier ones recorded."""
         self.run_id = run_id
         self.folder = self.root / self.name / run_id
         self._run = RunFolder(self.root, self.name, run_id)
@@ -75,16 +75,16 @@ class Journal:
                 self._exchanges.pop(str(key), None)
 
     def find(self, key: str) -> Exchange | None:
-        """The newest recorded exchange with this key, of this run or an earlier one of the same name."""
+        """The newest recorded exchange with this key, from this run or an earlier one of the same name."""
         return self._exchanges.get(key)
 
     def add(self, exchange: Exchange) -> None:
-        """Record an exchange; on disk when this returns."""
+        """Record an exchange. It is on disk when this returns."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
 
     def reject(self, exchanges: Iterable[Exchange]) -> None:
-        """Mark answers that ended a run without a function: a later run asks these questions anew."""
+        """Mark answers that ended a run without a function: a later run asks these questions again."""
         keys = [one.key for one in exchanges if (found := self.find(one.key)) and found.answer == one.answer]
         if keys:
             self._append({"kind": "rejected", "keys": keys})
@@ -92,19 +92,19 @@ class Journal:
                 del self._exchanges[key]
 
     def take_notes(self) -> tuple[str, ...]:
-        """What was put right, or could not be written, since the last time: a sentence each, for the user."""
+        """Sentences for the user about files that were repaired or could not be written since the last call."""
         taken = tuple(self._run.notes)
         self._run.notes.clear()
         return taken
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no recorded exchange, of this run or an earlier one of the same name."""
+        """Whether there is no recorded exchange from this run or an earlier one of the same name."""
         return not self._exchanges
 
     @property
     def has_runs(self) -> bool:
-        """Whether there may be something to replay: a run of this name was here before."""
+        """Whether there may be answers to replay: an earlier run of this name exists."""
         return bool(self._files.names(f"{self.root.name}/{self.name}"))
 
     def find_step(self, step: str, key: str) -> dict[str, Any] | None:
@@ -124,13 +124,13 @@ class Journal:
         self._run.append("journal.jsonl", line)
 
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-        """Lay down what was asked and what is told about the data, before anything leaves the machine.
+        """Write the request and the text about the data, before anything is sent.
 
-        A folder stands for one content of the request, so what is there already is not written again: settings that
-        do not shape the outcome (the sandbox, a timeout) are those of the first time.
+        A folder belongs to one content of the request, so existing files are not written again. Settings that do not
+        shape the function (the sandbox, a timeout) stay those of the first run.
         """
         recorded = sent_record(self.root, self.name, self.run_id)
-        # What is told is known here. A stranger's file may say another thing, and the cards would say it too.
+        # The text about the data is known here. An untrusted file may differ, and cards would then show its text.
         self._sent = {**sent, "requests": recorded.pop("requests", [])}
         if self._run.holds_json("request.json") and self._run.holds_json("sent.json") and recorded == sent:
             return
@@ -138,9 +138,9 @@ class Journal:
         self._write_sent()
 
     def add_sent(self, request: SentRequest) -> None:
-        """Note a request that is about to go out; on disk when this returns, so that no crash hides one.
+        """Record a request before it is sent. It is on disk when this returns, so that a crash hides no request.
 
-        What is replayed from a recording is no request, and is not in it.
+        Replayed answers need no request and are not recorded here.
         """
         requests = self._sent["requests"]
         record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
@@ -154,7 +154,7 @@ class Journal:
         self._run.write("sent.json", json.dumps(self._sent, indent=1, ensure_ascii=False, default=str))
 
     def write_report(self, report: Report) -> None:
-        """Keep the outcome. A run that only replayed leaves its folder as it was, but for what is lost or damaged."""
+        """Write the report. A run that only replayed changes its folder only to repair lost or damaged files."""
         anew = self._grown or not self._run.holds_report()
         self.write_sources(report, anew=anew)
         if anew:
@@ -162,13 +162,13 @@ class Journal:
             self._run.write("report.json", json.dumps(record, indent=1, ensure_ascii=False))
 
     def write_draft(self, code: str, tests: str) -> None:
-        """Keep what the user wrote, before anything is done with it."""
+        """Write the user's code and tests, before they are used."""
         for name, text in (("solution.py", code), ("test_solution.py", tests)):
             if text:
                 self._run.write(name, text)
 
     def write_sources(self, report: Report, *, anew: bool = False) -> None:
-        """Keep code and tests; where they are already and can be read, only when they are new."""
+        """Write code and tests. Existing readable files are overwritten only if `anew`."""
         code = report.solution.code if report.solution else ""
         sources = {
             "solution.py": code,
@@ -182,7 +182,7 @@ class Journal:
 
 
 def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
-    """What a run told the model about the data, and by which rule (`DataContext.sent`); empty when it told nothing."""
+    """What a run sent to the model about the data, and by which rule (`DataContext.sent`); empty if nothing."""
     if run_id and name.isidentifier():
         with contextlib.suppress(OSError, ValueError):
             sent = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{run_id}/sent.json"))
@@ -191,7 +191,7 @@ def sent_record(root: Path, name: str, run_id: str) -> dict[str, Any]:
 
 
 def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
-    """What was said to the model and by it in a recorded run, in order; it costs nothing now."""
+    """The exchanges of a recorded run, in order, with a cost of zero."""
     lines = lines_of(Folder(root.parent), f"{root.name}/{name}/{run_id}/journal.jsonl")
     said = []
     for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") == "exchange"):
@@ -201,7 +201,7 @@ def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
 
 
 class _Sent(BaseModel):
-    """What a record of this kind holds, which may be a stranger's."""
+    """The checked form of a record from an untrusted file."""
 
     share: Share = "rows"
     text: str = ""

@@ -1,7 +1,7 @@
-"""The tests of an earlier version in the suite of a refined one: those that stay, unchanged, and the new ones below.
+"""The suite of a refined version: the kept tests of the earlier version, unchanged, and the new tests below them.
 
-What a kept test expects is never touched. Where the function returns other outputs than it did, its calls go through
-a small function that hands out the earlier ones, so that not even a call is written anew by a model.
+The expectations of a kept test never change. If the function now returns other outputs, the kept tests call it through
+a small wrapper that returns the earlier outputs, so that no model has to rewrite their calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EARLIER = "earlier_run"
 
 
 def without_tests(source: str, names: Iterable[str]) -> str:
-    """A test module without some of its tests; a class that loses all of them goes with them.
+    """A test module without some of its tests. A class that would be empty is removed too.
 
     Args:
         source: the module.
@@ -37,12 +37,12 @@ def without_tests(source: str, names: Iterable[str]) -> str:
 
 
 def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> str:
-    """A test module whose calls get the outputs that the function returned before; as it is when those are the same.
+    """A test module whose calls get the outputs that the function returned before; unchanged if the outputs are.
 
     Args:
         source: the module; it has `from solution import run`.
-        before: the outputs that it was written for.
-        now: those that the function has. What is no longer among them is handed out as None.
+        before: the outputs for which it was written.
+        now: the current outputs. An output that is no longer there is None.
     """
     names = [output.name for output in now]
     if [output.name for output in before] == names:
@@ -74,7 +74,7 @@ def _free_name(taken: Iterable[str]) -> str:
 
 
 def _renamed(source: str, module: ast.Module, alias: str) -> str:
-    """The text with every use of the function under another name. Columns of a syntax tree count bytes."""
+    """The text with the function renamed at every use. Columns of a syntax tree count bytes."""
     lines = [line.encode() for line in source.split("\n")]
     uses = [node for node in ast.walk(module) if isinstance(node, ast.Name) and node.id == FUNCTION]
     for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset), reverse=True):
@@ -88,7 +88,7 @@ def joined(kept: str, added: str) -> TestSuite:
     """One suite of kept and new tests.
 
     Raises:
-        ValueError: a name is used for two things, in words for the model.
+        ValueError: a name has two meanings; the message is text for the model.
     """
     taken, new = defined(parse(kept)), defined(parse(added))
     clashes = sorted(name for name, what in new.items() if name in taken and (what != taken[name] or not what))
@@ -98,7 +98,7 @@ def joined(kept: str, added: str) -> TestSuite:
 
 
 def defined(module: ast.Module) -> Mapping[str, str]:
-    """The names that a module binds at its top level: for an import what is imported, for all else ""."""
+    """The names that a module binds at its top level: for an import the imported name, else ""."""
     found: dict[str, str] = {}
     for node in module.body:
         if isinstance(node, ast.Import):
@@ -118,14 +118,14 @@ def _bound(alias: ast.alias) -> str:
 
 
 def _without_future(source: str) -> str:
-    """A module that can stand below another: what must stand at the beginning is left out, and is the first one's."""
+    """A module without its `from __future__` imports, so that it can stand below another module."""
     future = [n for n in parse(source).body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
     gone = {number for node in future for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     return "\n".join(line for number, line in enumerate(source.split("\n"), start=1) if number not in gone)
 
 
 def same_test(before: str, now: str, name: str) -> bool:
-    """Whether a test stands in a later module as it stood in an earlier one, but for the name of what it calls."""
+    """Whether a test is the same in both modules, except for the name of the function that it calls."""
     one, other = _body_of(before, name), _body_of(now, name)
     return one is not None and one == other
 

@@ -1,7 +1,7 @@
 """Distributions that install without asking, and import names that differ from their distribution's name.
 
-Known means: old, widely used in data work, and the name is the real one. A model that invents a package, or a stranger
-who registered the invented name, does not get past this list without the user's consent.
+Known means: old, widely used in data work, and the name is the real one. A package that a model invented, and that an
+attacker may have registered, is not in this list and needs the user's consent.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ poppler-utils proj-bin proj-data tesseract-ocr tzdata unixodbc zlib1g
 """
 
 KNOWN_SYSTEM_PACKAGES: frozenset[str] = frozenset(_KNOWN_SYSTEM.split())
-"""Packages of Debian that wheels of these need, installed without asking."""
+"""Debian packages that wheels of these distributions need. They are installed without asking."""
 
 KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())
 """Normalised names (PEP 503)."""

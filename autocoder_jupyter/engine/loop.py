@@ -51,29 +51,30 @@ from autocoder_jupyter.sandbox.environments.locking import cache_folder
 from autocoder_jupyter.types import Changes, Report
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
-_ELSEWHERE = "Another kernel works on the same request; this one waits, and takes what comes of it."
+_ELSEWHERE = "Another kernel works on the same request. This one waits for its result, and uses it."
 
 SAME_FAILURE_LIMIT = 4
-"""Attempts with exactly the same failure after which the loop gives up."""
+"""The number of attempts with exactly the same failure after which the loop gives up."""
 
 
 async def generate(request: Request, config: AgentConfig, services: Services, draft: Draft | None = None) -> Report:
-    """Make a function from a request, and find out whether it can be trusted.
+    """Generate a function for a request, and verify it.
 
-    A function that is kept for the request is verified on today's samples, and no model is asked unless it fails.
+    A function that is kept for the request is verified on today's samples. A model is asked only if it fails.
 
     Args:
-        request: what was asked.
-        config: how.
-        services: what the engine works with.
-        draft: what to start from in place of what is kept. What it has is taken, what it lacks the model is asked for.
+        request: the request.
+        config: the settings.
+        services: model, sandbox, journal and listeners.
+        draft: a function to start from instead of the kept one. The model is asked only for the parts that it lacks.
 
     Returns:
-        The report, also of a failure: `success` is False, `error` says why, and code and tests are the best attempt's.
+        The report, also of a failure: then `success` is False, `error` says why, and code and tests are those of the
+        best attempt.
 
     Raises:
-        AutocodeError: what no further attempt could change: data that cannot cross, no key, no sandbox.
-        asyncio.CancelledError: cancelled; model call and sandbox are ended.
+        AutocodeError: an error that no further attempt could fix: data that cannot cross, no key, no sandbox.
+        asyncio.CancelledError: cancelled; the model call and the sandbox are stopped.
     """
     clock, timeline = Clock(), Timeline(services.emit)
     budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
@@ -87,13 +88,13 @@ async def generate(request: Request, config: AgentConfig, services: Services, dr
     except Exception as error:
         raised = innermost(error)
     services.emit(Finished("failed", str(raised)))
-    # Raised out here and without its context: IPython prints a whole stack for an error that came out of a group.
+    # Raised here without its context, because IPython prints a long stack for an error from a task group.
     raised.__context__ = None
     raise raised
 
 
 async def _in_turn(setup: GenerationSetup, given: Draft | None, clock: Clock) -> Report:
-    """Generate as soon as no other kernel works on the same request: the second one finds what the first has made."""
+    """Generate when no other kernel works on the same request: the second one then finds the first one's result."""
     if setup.config.cache == "disable":
         return await _generated(setup, given, clock)
     journal, key = setup.services.journal, setup.prepared.key.id
@@ -114,9 +115,9 @@ class _OpenVersion:
     """The version whose folder is open.
 
     Args:
-        start: what it is made from.
+        start: where it starts from.
         environment: the versions of Python and packages that the model is told.
-        context: all that the model is told about data and environment.
+        context: the text about the data and the environment for the model.
     """
 
     start: Start
@@ -125,11 +126,11 @@ class _OpenVersion:
 
 
 async def _open_version(setup: GenerationSetup, packages: Packages, start: Start) -> _OpenVersion:
-    """Open the folder of a version. What was asked is written down before anything leaves the machine."""
+    """Open the folder of a version. The request is written there before anything is sent."""
     journal, config = setup.services.journal, setup.config
     await call_blocking(lambda: journal.begin(start.version))
     environment = _told_environment(setup, packages)
-    if start.kept is None and not config.locked:  # a run that asks nothing has nothing to say before
+    if start.kept is None and not config.locked:  # a run that asks no model sends nothing
         record = request_record(setup.request, config, setup.prepared.key)
         journal.write_request(record, setup.prepared.context.sent())
     _tell_notes(setup)
@@ -142,7 +143,7 @@ async def _open_version(setup: GenerationSetup, packages: Packages, start: Start
 
 
 def _told_environment(setup: GenerationSetup, packages: Packages) -> str:
-    """What the model is told about the environment: what it was told before, where that is in the journal."""
+    """The text about the environment for the model: the recorded one, if the journal has one."""
     journal, key = setup.services.journal, setup.prepared.key.id
     before = surroundings.recalled(journal, key) if setup.config.cache == "auto" else ""
     lock = setup.prepared.pinned or setup.session.recorded_lock(packages.of_the_base(), ())
@@ -158,10 +159,10 @@ class _Generation:
     """One generation, from its open version to its report.
 
     Args:
-        setup: what it works with.
+        setup: the setup of the generation.
         packages: its packages.
-        version: the open one; another one takes its place when a kept function does not hold any more.
-        clock: when it began.
+        version: the open version. It is replaced by a new one if a kept function fails.
+        clock: when the generation began.
     """
 
     def __init__(self, setup: GenerationSetup, packages: Packages, version: _OpenVersion, clock: Clock) -> None:
@@ -170,14 +171,14 @@ class _Generation:
         self._version = version
         self._clock = clock
         self._adviser = Adviser(setup)
-        self._state: GenerationState | None = None  # for the report: it may end before there is a plan
-        self._writer: Writer | None = None  # likewise
+        self._state: GenerationState | None = None  # it may end before there is a plan
+        self._writer: Writer | None = None  # like the state
         self._changes: Changes | None = None
         self._turns: list[Turn] = []
-        self._limit = ""  # the setting that ended it
+        self._limit = ""  # the setting whose limit ended it
 
     async def run(self) -> Report:
-        """All of it, within the seconds of the budget."""
+        """Run the generation, within the seconds of the budget."""
         setup, over, reason = self._setup, False, ""
         try:
             async with asyncio.timeout(setup.budget.seconds_left) as deadline:
@@ -225,7 +226,7 @@ class _Generation:
 
     @property
     def _why_asked(self) -> str:
-        """Why what is recorded does not do, as a sentence."""
+        """A sentence about why the recorded answers cannot be used."""
         setup = self._setup
         if setup.services.journal.is_empty:
             return f"Nothing is recorded under {setup.request.name} in this .autocode folder."
@@ -234,7 +235,7 @@ class _Generation:
         return f"What changed since it was recorded: {self._version.start.why}."
 
     def _recorded(self, report: Report) -> Report:
-        """The report as it is given back; on disk, when it is that of a new version."""
+        """The report that the caller gets. That of a new version is written to disk."""
         setup = self._setup
         if (kept := self._version.start.kept) is not None:
             if not report.success:
@@ -251,7 +252,7 @@ class _Generation:
         return report
 
     def _keep(self, report: Report) -> None:
-        """Write the report down. A function that passed is not lost because a disk is full."""
+        """Write the report. If the disk is full, a function that passed is still returned."""
         try:
             self._setup.services.journal.write_report(report)
             if report.success:
@@ -259,14 +260,14 @@ class _Generation:
         except AutocodeError as error:
             self._setup.emit(
                 Noticed(
-                    f"The report of {report.name} could not be written ({error.why.rstrip('.')}): it is lost with this "
-                    "kernel unless there is room when you run the cell again, which asks no model."
+                    f"The report of {report.name} could not be written ({error.why.rstrip('.')}). It is lost when this "
+                    "kernel ends. Free space and run the cell again; that asks no model."
                 )
             )
         _tell_notes(self._setup)
 
     def _keep_sources(self, report: Report) -> None:
-        """Put back what is lost or damaged of a kept version; the function needs none of these files."""
+        """Restore lost or damaged files of a kept version. The function itself needs none of them."""
         with suppress(AutocodeError):
             self._setup.services.journal.write_sources(report)
         _tell_notes(self._setup)
@@ -276,7 +277,7 @@ class _Generation:
             self._setup.emit(Noticed(note))
 
     async def _drafted(self) -> tuple[GenerationState, Writer]:
-        """What the first attempt is made with: what is there already, else what the model is asked for."""
+        """State and writer of the first attempt, from the draft or from the model."""
         draft = self._version.start.draft
         return await self._asked_for() if draft is None else self._taken(draft)
 
@@ -292,7 +293,7 @@ class _Generation:
         return state, writer
 
     async def _asked_for(self) -> tuple[GenerationState, Writer]:
-        """Plan; then code, tests and constraints side by side, while the base environment gets ready."""
+        """Plan; then code, tests and constraints concurrently, while the base environment is built."""
         setup, version = self._setup, self._version
         if setup.config.cache != "disable":
             surroundings.record(setup.services.journal, setup.prepared.key.id, version.environment)
@@ -310,7 +311,7 @@ class _Generation:
             return await make_brief(self._setup, self._version.context)
 
     def _planned(self, planned: Planned) -> tuple[GenerationState, Writer]:
-        """The state and the writer, as soon as the plan stands."""
+        """The state and the writer, once there is a plan."""
         setup, brief = self._setup, planned.brief
         setup.emit(PlanReady(brief.plan))
         constraints = Constraints.read(brief.request.constraints, setup.told_samples, brief.plan)
@@ -349,14 +350,14 @@ class _Generation:
             self._turns[-1] = replace(self._turns[-1], diagnosis=diagnosis)
             stages.answers_at_fault = exchanges[said:] or stages.answers_at_fault
             if writer.snapshot == before:
-                return f"No progress: the model changes nothing any more. {verdict.summary}"
+                return f"No progress: the model made no further change. {verdict.summary}"
         self._limit = "" if setup.config.skip_tests else "max_iterations"
         attempts = f"{stages.attempts_allowed} attempt{'s' if stages.attempts_allowed > 1 else ''}"
         reason = f"Not solved in {attempts}. {verdict.summary}"
         return "\n".join([reason, *map(str, writer.unusable[-1:])])
 
     async def _compare(self, state: GenerationState) -> None:
-        """Say what is otherwise than in the version that this one was made from."""
+        """Compare with the version that this one was made from, and emit the differences."""
         turn, choices = self._turns[-1], state.choices
         earlier = await call_blocking(self._made_from)
         if earlier is None:
@@ -368,7 +369,7 @@ class _Generation:
         self._setup.emit(Compared(self._changes))
 
     def _made_from(self) -> Earlier | None:
-        """The version that this one is compared with: of the user's edit the one that was edited."""
+        """The version to compare with; for the user's edit, the version that was edited."""
         start = self._version.start
         if start.kept is not None or start.draft is None or start.draft.author != "you":
             return self._setup.request.earlier
@@ -376,7 +377,7 @@ class _Generation:
         return Earlier.of(parent.report) if parent and parent.report.plan and parent.report.solution else None
 
     async def _ask_anew(self, state: GenerationState, failure: str) -> None:
-        """The kept function does not hold today: it becomes the first attempt of a new version, and costs none."""
+        """The kept function failed today: it becomes the first attempt of a new version. It does not count as one."""
         setup = self._setup
         versions, key = setup.services.journal.versions, setup.prepared.key.id
         version = await call_blocking(lambda: versions.free_id(key))
@@ -386,6 +387,6 @@ class _Generation:
             setup.stages.attempts_allowed += 1
 
     def _same_failures(self) -> int:
-        """How many attempts up to now failed in exactly the same way."""
+        """How many of the last attempts failed in exactly the same way."""
         signatures = [turn.verdict.signature for turn in reversed(self._turns)]
         return next((n for n, signature in enumerate(signatures) if signature != signatures[0]), len(signatures))

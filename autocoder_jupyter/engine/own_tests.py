@@ -1,4 +1,4 @@
-"""The user's own tests: a module that only the user changes, and what is told of those that fail."""
+"""The user's own tests: a module that only the user changes, and the messages about those that fail."""
 
 from __future__ import annotations
 
@@ -51,29 +51,29 @@ def check_own_tests(source: str, name: str) -> None:
     """Check that a module can be run as own tests of the function `name`.
 
     Raises:
-        InvalidRequest: it is no Python, has no test, or uses what is not there in the sandbox.
+        InvalidRequest: it does not parse, has no test, or uses a name that does not exist in the sandbox.
     """
     try:
         suite = read_suite(source)
     except SyntaxError as error:
-        raise InvalidRequest(f"The tests of {name} are no Python.", why=f"{complaint(error)}.") from None
+        raise InvalidRequest(f"The tests of {name} are not valid Python.", why=f"{complaint(error)}.") from None
     if not suite.ids:
         raise InvalidRequest(
-            f"There is no test function among the tests of {name}.",
+            f"The tests of {name} contain no test function.",
             hint="Write functions that pytest finds: def test_…():",
         )
     unknown = sorted({*_free_names(source)} - {name, *_GIVEN})
     if unknown:
         raise InvalidRequest(
             f"The tests of {name} use {', '.join(unknown[:3])}, which they do not define.",
-            why="They run in the sandbox, where the variables of the notebook are not.",
-            hint=f'Make it inside of the test, or say it as an example in the cell of {name}: --example "@in -> @out".',
+            why="They run in the sandbox, which does not have the variables of the notebook.",
+            hint=f'Define it inside the test, or give it as an example in the cell of {name}: --example "@in -> @out".',
         )
 
 
 def _free_names(source: str) -> Iterator[str]:
-    """Names that are read and that neither the module nor Python defines."""
-    parse(source)  # fails in one way only
+    """Names that the module reads, and that neither it nor Python defines."""
+    parse(source)  # raises the same error for all input that does not parse
     top = symtable.symtable(source, "<tests>", "exec")
     tables = [*_all_tables(top)]
     shared = [symbol for table in tables for symbol in table.get_symbols() if table is top or symbol.is_global()]
@@ -91,7 +91,7 @@ def _all_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
-    """The tests as they run: what they may use stands above them."""
+    """The test module that runs: the names that tests may use are defined above them."""
     outputs, returned = "", "run(*args, **kwargs)"
     if len(plan.outputs) > 1:
         fields = [re.sub(r"\W", "_", output.name) for output in plan.outputs]
@@ -102,7 +102,7 @@ def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
 
 
 def outcomes_of(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[CheckOutcome, ...]:
-    """Each test as something that held or did not, told as far as may be."""
+    """The outcome of each test, with redacted messages."""
     return tuple(
         CheckOutcome(
             name=f"{KIND} {outcome.id}" + _sentence(suite, outcome, redaction),
@@ -119,7 +119,7 @@ def _sentence(suite: TestSuite, outcome: TestOutcome, redaction: Redaction) -> s
 
 
 def _told(outcome: TestOutcome, redaction: Redaction) -> str:
-    """One line; where values are withheld, only the kind of error and the line."""
+    """One line; if values are withheld, only the type of the error and the line number."""
     if outcome.outcome == "missing":
         return "it never ended (the time was up, or something stopped the test run)"
     if redaction.shows_values:
@@ -132,7 +132,7 @@ def _told(outcome: TestOutcome, redaction: Redaction) -> str:
 
 
 def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[TestFailure, ...]:
-    """The failed tests as faults of the code; with source and messages only where values may be shown."""
+    """The failed tests as failures of the code; with source and messages only if values may be shown."""
     failures = []
     for outcome in run.outcomes:
         if outcome.outcome == "passed":
@@ -152,7 +152,7 @@ def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[T
 
 
 def why_broken(run: TestRun, redaction: Redaction) -> str:
-    """Why the tests themselves cannot be loaded; "" when they can, or when it is the function that cannot."""
+    """Why the tests cannot be loaded; "" if they can, or if the function is the cause."""
     if "test_solution.py" not in run.collection_error:
         return ""
     told = last_line(run.collection_error) if redaction.shows_values else WITHHELD
@@ -160,7 +160,7 @@ def why_broken(run: TestRun, redaction: Redaction) -> str:
 
 
 def for_judges(source: str, share: Share) -> str:
-    """The own tests as told to a stage that decides between code and tests; "" where they may not be shown."""
+    """The user's tests for a stage that blames code or tests; "" if they may not be shown."""
     if not source or share != "rows":
         return ""
     return f"{_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"

@@ -1,4 +1,4 @@
-"""Which distributions a solution needs: from its imports, never from a model's list alone."""
+"""Which distributions a solution needs: from its imports, never only from a model's list."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OPTIONAL_DEPENDENCY = re.compile(r"[Mm]issing optional dependency '([\w.\-]+)'"
 
 @dataclass(frozen=True)
 class PackageNeeds:
-    """What to install.
+    """The packages to install.
 
     Args:
         distributions: normalised names or requirements, sorted.
-        unknown: those among them that need the user's consent.
+        unknown: those that need the user's consent.
     """
 
     distributions: tuple[str, ...]
@@ -34,7 +34,7 @@ class PackageNeeds:
 
 
 def imported_modules(*sources: str) -> tuple[str, ...]:
-    """Top-level names of the modules that the sources import anywhere, the standard library left out; sorted."""
+    """Top-level names of all imported modules, without the standard library; sorted."""
     found: set[str] = set()
     for source in sources:
         for node in ast.walk(parse(source)):
@@ -46,11 +46,11 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
 
 
 def distribution_of(module: str, declared: Iterable[str]) -> str:
-    """The distribution that provides a module; one of the module's own name when nothing better is known.
+    """The distribution that provides a module; the module's own name if nothing better is known.
 
     Args:
         module: top-level import name.
-        declared: requirements that the plan or the user named; one whose name fits is preferred.
+        declared: requirements from the plan or the user; one with a matching name is preferred.
     """
     if module in DISTRIBUTION_OF:
         return DISTRIBUTION_OF[module]
@@ -65,7 +65,7 @@ def distribution_of(module: str, declared: Iterable[str]) -> str:
 
 
 def requirement_name(requirement: str) -> str:
-    """The normalised name of a requirement; "" when it is not one."""
+    """The normalised name of a requirement; "" if the text is not a requirement."""
     try:
         return canonicalize_name(Requirement(requirement).name)
     except InvalidRequirement:
@@ -80,14 +80,14 @@ def package_needs(
     extra: Iterable[str],
     approved: Iterable[str],
 ) -> PackageNeeds:
-    """What the environment of these sources must hold.
+    """The packages that the environment of these sources needs.
 
     Args:
         sources: the solution and its tests.
-        declared: requirements of the plan: they help to name an import, and are installed only when imported.
-        always: requirements of the user (`base_packages`, `-p`): installed in any case, consent included.
+        declared: requirements of the plan. They help to name an import, and are installed only if imported.
+        always: requirements of the user (`base_packages`, `-p`). They are always installed and need no consent.
         extra: distributions that a failure asked for, such as a missing optional dependency.
-        approved: names that the user consented to.
+        approved: names that the user approved.
     """
     named = tuple(declared)
     wanted = {requirement_name(requirement): requirement for requirement in always if requirement_name(requirement)}
@@ -103,7 +103,7 @@ def package_needs(
 
 
 def missing_packages(messages: Iterable[str], declared: Iterable[str]) -> set[str]:
-    """The distributions that error messages ask for: failed imports, and pandas' missing optional dependencies."""
+    """The distributions that error messages name: failed imports, and pandas' missing optional dependencies."""
     wanted = set()
     named = tuple(declared)
     for message in messages:

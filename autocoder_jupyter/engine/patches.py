@@ -1,4 +1,4 @@
-"""Replacing and selecting single tests of a module by text. What is not touched stays as it is."""
+"""Replaces and selects single tests of a module in its text. The rest of the text stays unchanged."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from autocoder_jupyter.untrusted.parsing import complaint, parse
 
 
 class PatchError(ValueError):
-    """A change does not fit the text; the message says which and why, in words for the model."""
+    """A change does not fit the text. The message says which and why; it is text for the model."""
 
 
 def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
-    """Put new test functions in the place of old ones.
+    """Replace test functions by new ones.
 
-    Comments, imports and everything between the functions stay; decorators belong to their function.
+    Comments, imports and everything between the functions stay. Decorators are replaced with their function.
 
     Args:
         source: the test module.
-        replacements: by test id (`test_x`, `TestC::test_x`) the new function with its decorators, or None to drop it.
+        replacements: for each test id (`test_x`, `TestC::test_x`) the new function with its decorators, or None to
+            drop the test.
 
     Raises:
-        PatchError: an id is not in the module, a replacement is not one function of that name, or the outcome does
-            not parse.
+        PatchError: an id is not in the module, a replacement is not exactly one function of that name, or the result
+            does not parse.
     """
     spans = dict(test_spans(parse(source)))
     lines = source.split("\n")
@@ -45,7 +46,7 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
 
 
 def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
-    """(test id, (first line, last line, indentation)), decorators included; 1-based."""
+    """Pairs of test id and (first line, last line, indentation), including decorators. Lines count from 1."""
     for node in module.body:
         if isinstance(node, ast.ClassDef):
             for member in node.body:
@@ -72,7 +73,7 @@ def _function_lines(code: str, name: str, indent: int) -> list[str]:
 
 
 def excerpt(source: str, names: Iterable[str]) -> str:
-    """A test module without the tests that are not named: imports and helpers stay, so that the rest can be read."""
+    """A test module with only the named tests. Imports and helpers stay, so that the tests can be understood."""
     wanted = set(names)
     others = [
         span

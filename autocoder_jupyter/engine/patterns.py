@@ -1,4 +1,4 @@
-"""Applies regular expressions of others in the sandbox: one can take time that is exponential in a text's length."""
+"""Applies untrusted regular expressions in the sandbox: one can take time that is exponential in a text's length."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from autocoder_jupyter.types import InputSpec, OutputSpec
 
 
 async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
-    """Whether a pattern is found at the start of each text, as `re.match` says; or why that cannot be said.
+    """Whether a pattern matches at the start of each text, as `re.match` does; or why it could not be applied.
 
     Args:
-        session: runs it, within the time and the memory of a call.
+        session: the sandbox that runs it, with the time and memory limits of a call.
         pattern: a regular expression.
         texts: without missing values, labelled 0, 1, ….
     """

@@ -1,4 +1,4 @@
-"""The plan: the interface is fixed and the assumptions are named, before code and tests are written side by side."""
+"""The plan: it fixes the interface and names the assumptions, before code and tests are written concurrently."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked f
 
 
 def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:
-    """The question for a plan: also what a preview shows, since every later question begins with the same text."""
+    """The question for a plan. A preview shows it too, because every later question begins with the same text."""
     given = "\n".join(
         f"- {spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
@@ -51,13 +51,13 @@ def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context:
 
 
 def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAnswer], CodePlan]:
-    """How an answer becomes a plan, in line with what the user declared; raises `Unreadable` where it cannot.
+    """A function that makes a plan from an answer and the user's declarations; it raises `Unreadable` if it cannot.
 
-    In a refinement other outputs may come besides those that were declared, because the wish may ask for them.
+    In a refinement the plan may have more outputs than were declared, because the new wish may ask for them.
 
     Args:
-        request: what was asked.
-        inputs: all that are given.
+        request: the request.
+        inputs: all inputs of the function.
     """
 
     def read(answer: PlanAnswer) -> CodePlan:
@@ -72,10 +72,10 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
 
 
 async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
-    """Ask for a plan until all of it can be understood, and bring it in line with what the user declared.
+    """Ask for a plan until all of it can be read, and merge it with the user's declarations.
 
     Raises:
-        UnusableAnswer: it never could.
+        UnusableAnswer: no answer could be read.
     """
     read = reading(request, inputs)
     return read(await talk.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read))

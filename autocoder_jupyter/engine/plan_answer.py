@@ -1,4 +1,4 @@
-"""Reads a model's answer for a plan and merges it with what the user declared. No part is dropped silently."""
+"""Reads a model's answer for a plan and merges it with the user's declarations. No part is dropped silently."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ Item = TypeVar("Item", _Output, _Parameter)
 
 
 def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> CodePlan:
-    """The plan, with what the user declared taking precedence over what the model answered.
+    """The plan. The user's declarations take precedence over the model's answer.
 
     Raises:
-        Unreadable: an output or a parameter that the plan proposes cannot be understood, or there is no output.
+        Unreadable: a proposed output or parameter cannot be read, or there is no output.
     """
     problems: list[str] = []
     if outputs:
@@ -87,7 +87,7 @@ def _lines(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _once(items: Sequence[Item], problems: list[str]) -> list[Item]:
-    """The items by name: the last of those that are named alike, and no two that only Python would take for one."""
+    """The items without duplicates: of equal names the last one. Names that are equal only in Python are a problem."""
     by_name = {item.name: item for item in items}
     names: dict[str, str] = {}
     for name in by_name:
@@ -106,7 +106,7 @@ def _declared(spec: OutputSpec, proposed: _Output | None) -> OutputSpec:
 
 
 def _elements(declared: TypeName, proposed: str) -> str:
-    """What a declared list or dict holds, as far as the plan says it."""
+    """The element type of a declared list or dict, if the plan gives one."""
     try:
         meant = meant_type(proposed)
     except ValueError:
@@ -119,7 +119,7 @@ def _columns(output: _Output) -> tuple[ColumnSpec, ...]:
 
 
 def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
-    """A proposed output; None, and what is wrong with it among the problems, when it cannot be understood."""
+    """A proposed output. If it cannot be read: None, and the reason is added to the problems."""
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
     except ValueError as error:
@@ -140,7 +140,7 @@ def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
 
 
 def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
-    """A proposed parameter as an optional input; None, and the problem told, when it cannot be one."""
+    """A proposed parameter as an optional input. If it cannot be one: None, and the reason is added to the problems."""
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
         default = None if meant.optional and item.default is None else _default(item.default, meant.name)
@@ -158,7 +158,7 @@ def _default(value: Any, kind: TypeName) -> Any:
     """The default of a parameter.
 
     Raises:
-        ValueError: it is missing or of another type, or nothing of this type can be a parameter.
+        ValueError: it is missing or has another type, or a parameter cannot have this type.
     """
     if not KINDS[kind].json:
         raise ValueError(f"a {kind} can be no parameter. The inputs are given already; parameters are single values")
@@ -170,7 +170,7 @@ def _default(value: Any, kind: TypeName) -> Any:
 
 
 def _python_name(text: str) -> str:
-    """`total revenue` as `total_revenue`; "" when nothing is left."""
+    """`total revenue` as `total_revenue`; "" if nothing is left."""
     name = re.sub(r"\W+", "_", text.strip()).strip("_")
     return f"{name}_" if keyword.iskeyword(name) else name
 

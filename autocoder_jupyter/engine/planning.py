@@ -20,7 +20,7 @@ class Planned:
 
     Args:
         brief: the request, the plan and the data context.
-        choices: what becomes of each test of the earlier version; empty where there is none.
+        choices: for each test of the earlier version whether it is kept or dropped; empty if there is no such version.
     """
 
     brief: Brief
@@ -28,11 +28,11 @@ class Planned:
 
 
 async def make_brief(setup: GenerationSetup, context: str) -> Planned:
-    """Have the plan made. Which earlier tests stay is asked at the same time, so without sight of the new plan.
+    """Ask for the plan and, at the same time, which earlier tests stay. So the second answer cannot see the new plan.
 
     Args:
         setup: the setup of the generation.
-        context: what is told about the data and the environment.
+        context: the text about the data and the environment.
 
     Raises:
         UnusableAnswer: no plan could be read.

@@ -1,4 +1,4 @@
-"""Before the first question: settles inputs, checks that samples can cross, describes the data, makes the key."""
+"""Before the first question: completes the inputs, checks that samples can cross, describes the data, makes the key."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from autocoder_jupyter.versions.keys import RequestKey
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a generation starts from.
+    """The result of `prepare`.
 
     Args:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
-        context: what the model is told about the data.
-        key: names the request by its content and the schema of its samples, not by their rows.
-        pinned: the lines of a lock of the user.
+        context: the text about the data for the model.
+        key: the key of the request, from its content and the schemas of its samples, without their rows.
+        pinned: the lines of the user's lock.
     """
 
     inputs: tuple[InputSpec, ...]
@@ -39,13 +39,13 @@ class Prepared:
 
 
 def prepare(request: Request, config: AgentConfig) -> Prepared:
-    """Settle all that can be settled without a model.
+    """Prepare everything that needs no model.
 
     Raises:
         UnsupportedData: a sample cannot cross into a sandbox unchanged.
-        InvalidRequest: a sample does not fit its declared input, or a secret is not set.
+        InvalidRequest: a sample does not have its declared type, or a secret is not set.
     """
-    secret_values(config.secrets)  # only the sandbox needs them; a missing one is reported before a plan is paid for
+    secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
     withheld = Withheld.of(config.hide, config.mask)
@@ -70,27 +70,27 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
 
 
 def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
-    """A contract goes to the model as it stands, and its checks of a masked column may name values of it."""
+    """A contract is sent to the model unchanged, and its checks of a masked column may contain values of it."""
     for name, contract in request.contracts.items():
         told = [part for part in (*contract.record["columns"], *contract.record["index"]) if part["checks"]]
         masked = next((column for column in config.mask for part in told if part["label"] == repr(column)), None)
         if masked is not None:
             raise InvalidRequest(
-                f"{masked} is to be masked, and the contract of {name} has checks of it.",
-                why="What a contract demands goes to the model as it stands.",
-                hint="Take these checks out of it, or do not mask the column.",
+                f"{masked} is to be masked, but the contract of {name} has checks of it.",
+                why="A contract is sent to the model unchanged, and such checks may contain values.",
+                hint="Remove these checks from the contract, or do not mask the column.",
             )
 
 
 def _own_lock(config: AgentConfig) -> tuple[str, ...]:
-    """The lines of the user lock. It is no part of the key: other versions ask for no other function."""
+    """The lines of the user's lock. They are not in the key: other versions of packages do not change the request."""
     if config.packages_from is None:
         return ()
     return read_pylock(Path(config.packages_from), config.image_config.python_version or sys.version_info[:2])
 
 
 def words_of(request: Request) -> str:
-    """All that the user wrote, to see which columns are meant."""
+    """All text that the user wrote. It shows which columns are meant."""
     inputs = (f"{spec.name} {spec.meaning}" for spec in request.inputs)
     outputs = (f"{spec.name} {spec.meaning}" for spec in request.outputs)
     return "\n".join((request.prompt, *request.constraints, *request.checks, request.schema or "", *inputs, *outputs))
@@ -120,16 +120,16 @@ def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) 
             encode(value, types[name])
         except Unencodable as error:
             raise UnsupportedData(
-                f"{name} cannot be sent into the sandbox unchanged.",
+                f"{name} cannot be sent to the sandbox unchanged.",
                 why=str(error),
                 hint=KINDS[types[name]].way_out,
             ) from None
         except ValueError as error:
-            raise InvalidRequest(f"{name} is not what was declared.", why=str(error)) from None
+            raise InvalidRequest(f"{name} does not have its declared type.", why=str(error)) from None
 
 
 def request_record(request: Request, config: AgentConfig, key: RequestKey) -> dict[str, Any]:
-    """What was asked, as JSON for the journal: no sample, no secret's value, no address of a service."""
+    """The request as JSON for the journal, without samples, values of secrets and addresses of services."""
     settings = asdict(config)
     for private in ("env_vars", "api_base", "litellm_params", "log"):
         settings.pop(private)

@@ -1,9 +1,9 @@
-"""What every question to the model begins with: who is asked, the rules of all, the request, the data.
+"""The beginning of every question to the model: its role, the rules for all stages, the request, the data.
 
-The same text in the same place for plan, code, tests, diagnosis and fixes, and what a stage wants comes last: a
-provider's prompt cache then serves the beginning of all but the first. So a rule that several stages need, or that is
-long, stands here: sent again it costs a tenth, and providers keep no beginning of less than about a thousand tokens.
-Nothing in it varies between two runs, so that answers can be replayed by the content of the question.
+The text is the same for plan, code, tests, diagnosis and fixes, and the instruction of a stage is last. So a provider's
+prompt cache can serve the beginning of all questions but the first. Cached text costs a tenth, and providers cache no
+beginning of less than about a thousand tokens: a rule that is long or that several stages need belongs here.
+Nothing in the text varies between two runs, so that answers can be replayed by the content of the question.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ The tests, one pytest module:
 - floats by pytest.approx, frames by columns and values. Not tested is what nothing decides: the words of an error, a
   dtype that the plan does not name, an index to which it gives no meaning. No randomness, network or clock, no files
   but below tmp_path."""
-"""Who is asked, and what code and tests must keep to: the same for every stage."""
+"""The role of the model, and the rules for code and tests: the same for every stage."""
 
 _WISHES = "Said since, in this order; a later line wins over an earlier one, and over the request:"
 _CONTRACTS = """\
@@ -70,9 +70,9 @@ def question(request: Request, data_context: str, *parts: str) -> tuple[Mapping[
     """A question about a request.
 
     Args:
-        request: what was asked.
-        data_context: what is told about the data, and about the environment.
-        parts: what the stage shows besides, and last what it wants; "" is left out.
+        request: the request.
+        data_context: the text about the data and the environment.
+        parts: further parts of the stage, its instruction last. Empty parts are left out.
     """
     shared = request_text(request, data_context)
     told = "\n\n".join((shared, *filter(None, parts)))
@@ -80,7 +80,7 @@ def question(request: Request, data_context: str, *parts: str) -> tuple[Mapping[
 
 
 def request_text(request: Request, data_context: str) -> str:
-    """The request, what was wished since, its constraints and the data, as the model sees them."""
+    """The request, its wishes and constraints, and the data, as the model sees them."""
     parts = [block("request", request.prompt.strip())]
     if request.wishes:
         parts.append(block("wishes", f"{_WISHES}\n{_bullets(request.wishes)}"))
@@ -95,18 +95,18 @@ def request_text(request: Request, data_context: str) -> str:
     if request.contracts:
         parts.append(block("contracts", contracts_text(request.contracts)))
     if data_context:
-        parts.append(data_context)  # comes in its own <data> blocks
+        parts.append(data_context)  # has its own <data> blocks
     return "\n\n".join(parts)
 
 
 def contracts_text(contracts: Mapping[str, Contract]) -> str:
-    """What the user's schemas demand, as the model sees it."""
+    """The user's schemas, as the model sees them."""
     tables = (f"{name}, which must satisfy {contract.title}:\n{contract.text}" for name, contract in contracts.items())
     return "\n\n".join((_CONTRACTS, *tables))
 
 
 def plan_text(plan: CodePlan) -> str:
-    """The fixed interface and how the request is read."""
+    """The plan as text: the interface and the assumptions."""
     lines = [f"    {signature(plan)}", "", plan.description.strip()]
     if meant := [spec for spec in plan.inputs if spec.meaning.strip()]:
         lines += ["", "Inputs:", *(f"- {spec.name}{_meaning(spec.meaning)}" for spec in meant)]
@@ -131,12 +131,12 @@ def _bullets(lines: Sequence[str]) -> str:
 
 
 def block(tag: str, text: str) -> str:
-    """A part of a question under a name, by which instructions can speak of it."""
+    """A part of a question in a tag, so that instructions can refer to it by name."""
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
 def extended(messages: Sequence[Mapping[str, Any]], text: str) -> tuple[Mapping[str, Any], ...]:
-    """A question with more at its end, so that its beginning stays what other questions begin with; "" adds nothing."""
+    """A question with more text at its end. Its beginning stays the same as in other questions. "" adds nothing."""
     if not text:
         return tuple(messages)
     *before, last = messages

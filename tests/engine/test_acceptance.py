@@ -140,8 +140,8 @@ async def test_several_outputs_come_to_own_tests_by_name(theatre: Theatre) -> No
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        pytest.param("def test_x(:\n    pass", "are no Python", id="no Python"),
-        pytest.param("x = 1\n", "no test function among the tests of growth", id="no test"),
+        pytest.param("def test_x(:\n    pass", "are not valid Python", id="no Python"),
+        pytest.param("x = 1\n", "The tests of growth contain no test function", id="no test"),
         pytest.param(
             "def test_x():\n    assert growth(sales) == limit", "use limit, sales, which they do not", id="variables"
         ),

@@ -182,7 +182,7 @@ def test_a_contract_for_what_is_no_such_table_is_refused(outputs: Any, given: An
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"mask": ("price",)}, "price is to be masked, and the contract of sales has checks of it"),
+        ({"mask": ("price",)}, "price is to be masked, but the contract of sales has checks of it"),
         ({"hide": ("price",)}, "price is to be hidden, and the request names it"),
     ],
 )

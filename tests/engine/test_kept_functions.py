@@ -178,7 +178,7 @@ async def test_two_kernels_on_the_same_request_pay_once(theatre: Theatre) -> Non
     assert sorted(first.asked + second.asked) == ["code", "plan", "tests"]
     assert sorted((first.report.kept or "", second.report.kept or "")) == ["", "3 rows"]
     told = [event.text for played in (first, second) for event in played.of(Noticed)]
-    assert told == ["Another kernel works on the same request; this one waits, and takes what comes of it."]
+    assert told == ["Another kernel works on the same request. This one waits for its result, and uses it."]
 
 
 async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(theatre: Theatre) -> None:

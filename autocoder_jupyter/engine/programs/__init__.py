@@ -1,4 +1,4 @@
-"""Programs of ours that the engine runs in the sandbox. Each is a file here, read as text and shipped."""
+"""Programs that the engine runs in the sandbox. Each is a file in this folder, which is sent as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_constants(source: str, **constants: object) -> str:
 
     Args:
         source: the source of the program.
-        constants: values by name, made of literals; assigned below the source, for its functions to read.
+        constants: values by name, made of literals. They are assigned below the source.
     """
     lines = [f"{name} = {value!r}" for name, value in constants.items()]
     return "\n".join([source, *lines, ""] if lines else [source])

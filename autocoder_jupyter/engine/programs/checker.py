@@ -1,6 +1,6 @@
 """Evaluates the user's checks over inputs and outputs.
 
-The constants are set where it is shipped (`engine.checks`).
+`engine.checks` sets the constants when it sends the program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST = 2_000
 
 
 def run(**values: Any) -> list[dict[str, Any]]:
-    """For each expression whether it holds, as `passed`, and its value or error, as `message`."""
+    """For each expression whether it is true, as `passed`, and its value or error, as `message`."""
     outcomes = []
     for expression in EXPRESSIONS:
         try:

@@ -1,6 +1,6 @@
-"""A function that returns a default of each output's type and computes nothing; tests that pass on it prove nothing.
+"""A function that returns a default for each output and computes nothing. Tests that pass on it prove nothing.
 
-The constant is set where it is shipped (`engine.vacuity`).
+`engine.vacuity` sets the constant when it sends the program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 OUTPUTS: list[tuple[str, list[tuple[str, str]]]] = []
-"""For each output its type, and the names and dtypes of its columns, where it has any."""
+"""For each output its type, and the names and dtypes of its columns, if any."""
 
 
 def _figure(name: str) -> Any:
@@ -58,11 +58,11 @@ DEFAULTS: dict[str, Callable[[str], Any]] = {
     "list": lambda name: [],
     "Figure": _figure,
 }
-"""Makes the default of a type; a file or folder gets the name. Tables are made from their columns."""
+"""Functions that make the default of each type. They get the name of the output."""
 
 
 def run(**inputs: Any) -> Any:
-    """A default for each output; one alone is no tuple."""
+    """A default for each output; a single one is not in a tuple."""
     values = [
         _table(columns) if kind == "DataFrame" else DEFAULTS[kind](f"output_{number}")
         for number, (kind, columns) in enumerate(OUTPUTS)
