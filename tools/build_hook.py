@@ -1,6 +1,6 @@
-"""Builds the lab extension into a wheel or an sdist, and refuses to make either without it.
+"""Hatchling hook that adds the lab extension to wheel and sdist, and fails if it cannot be built.
 
-An editable install is left alone: it works on machines without Node, and `make labextension` builds for it.
+An editable install does not build it, so that it works on machines without Node; `make labextension` builds it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 DESTINATION = "share/jupyter/labextensions/autocoder-jupyter"
-NOT_SHIPPED = ("build_log.json",)  # holds paths of the machine that built it
+NOT_SHIPPED = ("build_log.json",)  # contains paths of the machine that built it
 OLDEST_NODE = "20.19"
 
 
 class LabExtensionHook(BuildHookInterface[Any]):
-    """Hatchling calls it before it collects files."""
+    """Hatchling calls `initialize` before it collects files."""
 
     PLUGIN_NAME = "custom"
 
@@ -44,10 +44,10 @@ class LabExtensionHook(BuildHookInterface[Any]):
 
 
 class LabExtension:
-    """The TypeScript sources and what is built from them.
+    """The TypeScript sources and the built files.
 
     Args:
-        root: the folder that holds pyproject.toml.
+        root: the folder with pyproject.toml.
     """
 
     def __init__(self, root: Path) -> None:
@@ -56,10 +56,10 @@ class LabExtension:
         self.built = root / "autocoder_jupyter" / "labextension"
 
     def require_version(self, version: str) -> None:
-        """Refuse a lab extension that calls itself another version.
+        """Check that the lab extension has the same version as the Python package.
 
         Raises:
-            RuntimeError: it does.
+            RuntimeError: it has another version.
         """
         named = json.loads((self.source / "package.json").read_text(encoding="utf-8"))["version"]
         if named != version:
@@ -68,7 +68,7 @@ class LabExtension:
             )
 
     def is_current(self) -> bool:
-        """Whether it is built for shipping, from these very sources; an sdist brings it along."""
+        """Whether there is a production build of the current sources. An sdist contains it."""
         if not (self.built / "package.json").exists() or any(self.built.rglob("*.map")):
             return False
         if (self.root / "PKG-INFO").exists():
@@ -77,32 +77,32 @@ class LabExtension:
         return all(file.stat().st_mtime <= built for file in self._sources())
 
     def build(self) -> None:
-        """Install what the build needs, as locked, and build.
+        """Install the locked dependencies, and build.
 
         Raises:
-            RuntimeError: there is no Node, or the build fails.
+            RuntimeError: there is no Node or no jlpm, or the build fails.
         """
         if shutil.which("node") is None and shutil.which("nodejs") is None:
             raise RuntimeError(
-                "The lab extension is not built, and there is no Node to build it: the wheel would lack its JupyterLab "
-                f"part. Install Node {OLDEST_NODE} or later and repeat. For work on the Python side alone, "
-                "`pip install --editable .` needs none."
+                "The lab extension is not built, and there is no Node to build it. The wheel needs its JupyterLab "
+                f"part. Install Node {OLDEST_NODE} or later and repeat. For work on the Python side only, "
+                "`pip install --editable .` needs no Node."
             )
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         jlpm = shutil.which("jlpm", path=path)
         if jlpm is None:
             raise RuntimeError(
-                "There is no jlpm to build the lab extension with; `pip install jupyter-builder` has it."
+                "There is no jlpm to build the lab extension. Install it with `pip install jupyter-builder`."
             )
         for step in (["install", "--immutable"], ["run", "build:prod"]):
             done = subprocess.run([jlpm, *step], cwd=self.source, env={**os.environ, "PATH": path}, check=False)
             if done.returncode:
                 raise RuntimeError(f"`jlpm {' '.join(step)}` failed in labextension/; its output is above.")
         if not self.is_current():
-            raise RuntimeError(f"The build of the lab extension left nothing in {self.built.relative_to(self.root)}.")
+            raise RuntimeError(f"The build of the lab extension wrote no files to {self.built.relative_to(self.root)}.")
 
     def files(self) -> Iterator[Path]:
-        """What is shipped of it."""
+        """The built files that are shipped."""
         return (file for file in sorted(self.built.rglob("*")) if file.is_file() and file.name not in NOT_SHIPPED)
 
     def _sources(self) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Pages of the site whose source stands elsewhere: records, files of the repository's root, executed notebooks."""
+"""Pages of the site whose source is outside of `docs/`: records, files of the repository's root, executed notebooks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FROM_ROOT = ("SECURITY.md", "PRIVACY.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 
 def write(root: Path, target: Path) -> None:
-    """Write all pages into `target`, an empty folder below `docs/` that is not kept.
+    """Write all pages into `target`, a new folder in `docs/` that is not committed.
 
     Raises:
-        FileNotFoundError: the tutorial was not executed before; `make docs` does it.
+        FileNotFoundError: the tutorial was not executed before; `make docs` executes it.
     """
     target.mkdir()
     for name, text in reference.pages().items():
@@ -27,7 +27,7 @@ def write(root: Path, target: Path) -> None:
         (target / name).write_text(_links_from_generated((root / name).read_text(encoding="utf-8")), encoding="utf-8")
     tutorial = root / "docs" / "_build" / "tutorial.ipynb"
     if not tutorial.exists():
-        raise FileNotFoundError(f"{tutorial} is not there: `make docs` executes the tutorial first")
+        raise FileNotFoundError(f"{tutorial} is not there: run `make docs`, which executes the tutorial first")
     shutil.copy(tutorial, target)
     examples = target / "examples"
     examples.mkdir()
@@ -38,5 +38,5 @@ def write(root: Path, target: Path) -> None:
 
 
 def _links_from_generated(text: str) -> str:
-    """Links of a file of the root to `docs/…`, as they are from a folder below it."""
+    """Change the links of a file of the root to `docs/…`, so that they work in `docs/generated/`."""
     return re.sub(r"\]\(docs/", "](../", text)

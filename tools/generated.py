@@ -1,8 +1,8 @@
-"""Write what is made from records that stand elsewhere: `python tools/generated.py`, after a change of an option, a
+"""Write the files that are generated from records. Run `python tools/generated.py` after a change of an option, a
 setting, a type or a subcommand. A test asserts that these files are current.
 
-- `vocabulary.json`: the words of our cells, for the lab extension, which has them even before a kernel says them.
-- `properties` of `schema/plugin.json`: JupyterLab's page of settings.
+- `vocabulary.json`: options, types and subcommands for the lab extension, which needs them also without a kernel.
+- `properties` of `schema/plugin.json`: JupyterLab's settings page.
 - `agent/constructor.py`: the parameters of `AutoCoderAgent`, with types, defaults and docstring.
 """
 
@@ -28,7 +28,7 @@ _WIDTH = 120
 
 
 def generated() -> dict[Path, str]:
-    """The text of each file that is made, by its path."""
+    """The text of each generated file, by its path."""
     page = ROOT / "labextension" / "schema" / "plugin.json"
     return {
         ROOT / "labextension" / "src" / "vocabulary.json": _as_json(vocabulary()),
@@ -42,7 +42,7 @@ def _as_json(value: Any) -> str:
 
 
 def _with_properties(schema: str) -> str:
-    """The schema with the properties that the records say, in prettier's style; all else in it is written by hand."""
+    """The schema with the properties of the records, in prettier's style. The rest of the file is written by hand."""
     fields = {record.name: _property(record) for record in RECORDS.values() if record.page}
     text = textwrap.indent(json.dumps(fields, indent=2, ensure_ascii=False), "  ").strip()
     text = re.sub(r'\{\n\s+("const": .*),\n\s+("title": .*)\n\s+\}', r"{ \1, \2 }", text)
@@ -92,14 +92,14 @@ def _written_types() -> dict[str, str]:
 
 
 def _parameter(record: Record, held: str) -> str:
-    """A parameter of the constructor, of the field's type unless it takes more."""
+    """A parameter of the constructor. It has the field's type, unless the setting accepts further types."""
     takes = record.setting.takes or held
     default = None if takes.endswith("None") else record.default
     return f"        {record.name}: {takes} = {json.dumps(default) if isinstance(default, str) else repr(default)},"
 
 
 def _argument(record: Record) -> Iterator[str]:
-    """A setting in the docstring, a line or more."""
+    """The lines of a setting in the docstring."""
     yield from textwrap.wrap(
         f"{record.name}: {record.help}.",
         _WIDTH,
@@ -110,7 +110,7 @@ def _argument(record: Record) -> Iterator[str]:
 
 
 _MODULE = '''\
-"""The constructor of `AutoCoderAgent`, made from `settings/config.py` by `tools/generated.py`. Change it there."""
+"""The constructor of `AutoCoderAgent`, generated from `settings/config.py` by `tools/generated.py`. Change it there."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 
 class Constructor(AgentConfig):
-    """Takes settings in the forms that people write, and says what they are."""
+    """Accepts settings in the forms that users write, and documents them."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Constructor(AgentConfig):
 BODY
 
         Raises:
-            InvalidRequest: a value that a setting cannot have; it names the setting.
+            InvalidRequest: a value is not valid for its setting. The message names the setting.
         """
         freeze(self, locals())
 '''

@@ -1,4 +1,4 @@
-"""Draws the pictures of README and docs: a real notebook in a real JupyterLab, photographed. The model is played.
+"""Make the screenshots of README and docs: a real notebook in a real JupyterLab, with a scripted model.
 
     python tools/readme_pictures.py [FOLDER]
 
@@ -28,15 +28,15 @@ PLAIN = """
 .jp-Cell.jp-mod-selected, .jp-Cell.jp-mod-active { border-color: transparent !important; box-shadow: none !important }
 .jp-Collapser, .jp-Toolbar { visibility: hidden !important }
 """
-"""Takes away what marks the chosen cell."""
+"""Style that removes the marks of the selected cell."""
 
-PATIENCE = 90_000
+TIMEOUT_MS = 90_000
 WINDOW = {"width": 1440, "height": 950}
 TALL = {"width": 1130, "height": 1200}
 
 
 class Story:
-    """What the model says: its first code is wrong, and it stops in the middle of a sentence until it may go on."""
+    """The model's answers: its first code is wrong, and it pauses in the middle of an answer until `go_on` is set."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -70,13 +70,13 @@ def main(folder: Path) -> None:
 
 @contextmanager
 def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
-    """A notebook with the data and a cell, whose data are there."""
+    """A page with a notebook: the first cell has run and has made the data, the second is `cell`."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "notebooks"
         root.mkdir()
         (root / "pyproject.toml").write_text("")
         env = {"AUTOCODE_MODEL": model, "AUTOCODE_API_BASE": address, "AUTOCODE_SANDBOX": "local"}
-        env["AUTOCODE_SECOND_OPINION"] = "off"  # nobody plays it
+        env["AUTOCODE_SECOND_OPINION"] = "off"  # the scripted model has no answers for it
         with Lab(root, env) as lab, sync_playwright() as playwright:
             lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{plays.DATA}", cell, "growth"])
             browser = playwright.chromium.launch(
@@ -91,36 +91,36 @@ def opened(cell: str, model: str, address: str) -> Iterator[NotebookPage]:
 
 
 def work(page: NotebookPage, story: Story, folder: Path) -> None:
-    """Run the cell, and photograph the window while the model writes."""
+    """Run the cell, and take a screenshot of the window while the model writes."""
     page.page.get_by_role("tab", name="Autocode").click()
     page.run(1)
     window = page.output(1).locator(".autocode-live")
-    window.get_by_text("The tests, as the model writes them").wait_for(timeout=PATIENCE)
+    window.get_by_text("The tests, as the model writes them").wait_for(timeout=TIMEOUT_MS)
     page.page.wait_for_timeout(3000)
     page.cell(1).locator(".cm-content").scroll_into_view_if_needed()
     window.scroll_into_view_if_needed()
     page.page.screenshot(path=folder / "working.png")
     story.go_on.set()
-    page.card(1).get_by_text("● Ready", exact=True).wait_for(timeout=PATIENCE)
+    page.card(1).get_by_text("● Ready", exact=True).wait_for(timeout=TIMEOUT_MS)
     page.page.get_by_role("tab", name="Autocode").click()
 
 
 def follow(page: NotebookPage, release: threading.Event, folder: Path) -> None:
-    """Run the cell, and photograph the card while the agent works."""
+    """Run the cell, and take a screenshot of the card while the agent works."""
     page.run(1)
-    page.output(1).get_by_text(agent_plays.FINDING).wait_for(timeout=PATIENCE)
+    page.output(1).get_by_text(agent_plays.FINDING).wait_for(timeout=TIMEOUT_MS)
     page.cell(0).locator(".jp-InputPrompt").click()
     page.output(1).screenshot(path=folder / "agent.png")
     release.set()
-    page.card(1).get_by_text("● Ready, with changed tests", exact=True).wait_for(timeout=PATIENCE)
+    page.card(1).get_by_text("● Ready, with changed tests", exact=True).wait_for(timeout=TIMEOUT_MS)
 
 
 def inspect(page: NotebookPage, folder: Path, *tabs: str) -> None:
-    """Open the inspector, and photograph tabs of it."""
+    """Open the inspector, and take screenshots of its tabs."""
     page.run(2)
     output = page.output(2)
     for name in tabs:
-        output.get_by_role("tab", name=name).click(timeout=PATIENCE)
+        output.get_by_role("tab", name=name).click(timeout=TIMEOUT_MS)
         page.page.wait_for_timeout(1500)
         page.cell(0).locator(".jp-InputPrompt").click()
         output.screenshot(path=folder / f"{name.lower()}.png")

@@ -1,8 +1,8 @@
-"""Execute every example in a kernel of its own, without a key: their journals hold the model's answers.
+"""Execute every example notebook, each in its own kernel. It needs no key: the journals contain the model's answers.
 
 python tools/run_examples.py [--only NAME …] [--jobs 2] [--save]
 
-Prints how long each took, and all that a failed one said; the exit code is 1 when one failed.
+Prints the duration of each, and the output of those that fail. The exit code is 1 if one fails.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ RUN = Path(__file__).with_name("run_notebook.py")
 
 
 def main() -> int:
-    """Run them; the exit code is 1 when one fails."""
+    """Run the examples. Returns the exit code: 1 if one fails."""
     parser = argparse.ArgumentParser(description="Execute the example notebooks.")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these notebooks, without .ipynb")
-    parser.add_argument("--jobs", type=int, default=2, help="how many kernels side by side")
-    parser.add_argument("--save", action="store_true", help="keep the outputs in the notebooks")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these notebooks, without .ipynb")
+    parser.add_argument("--jobs", type=int, default=2, help="number of kernels at the same time")
+    parser.add_argument("--save", action="store_true", help="save the outputs in the notebooks")
     options = parser.parse_args()
     notebooks = [path for path in sorted(EXAMPLES.glob("*.ipynb")) if not options.only or path.stem in options.only]
     if unknown := set(options.only) - {path.stem for path in notebooks}:
@@ -51,7 +51,7 @@ def _run(notebook: Path, *, save: bool) -> bool:
 
 
 def _without_keys() -> dict[str, str]:
-    """The environment without anything by which a model could be asked, or another one than the journals'."""
+    """The environment without keys, and without settings that select another model than that of the journals."""
     settings = ("AUTOCODE_", "ANTHROPIC_", "OPENAI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
     kept = {name: value for name, value in kept.items() if not name.endswith("_API_KEY")}

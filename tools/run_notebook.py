@@ -1,4 +1,4 @@
-"""Execute a notebook in a real kernel and print what each cell gives; the notebook is changed only with --save.
+"""Execute a notebook in a real kernel and print the output of each cell. Only --save changes the notebook.
 
 python tools/run_notebook.py notebooks/quickstart.ipynb [--html artifacts/quickstart.html] [--save | --copy FILE]
 """
@@ -17,18 +17,18 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 _DURATION = re.compile(r"(?: ·|  )(?: \d+ min)? ?[\d.]+ s(?= ·|\n|<|$)|(?<=>)[\d.]+ s(?=<)")
-"""How long it took, as a card says it: beside other figures, at the end of a call's line, or in a place of its own."""
+"""A duration as a card shows it: between other figures, at the end of a call's line, or alone in an element."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def main() -> int:
-    """Run the notebook; the exit code is 1 when a cell fails."""
+    """Run the notebook. Returns the exit code: 1 if a cell fails."""
     parser = argparse.ArgumentParser(description="Execute a notebook and print the outputs of its cells.")
     parser.add_argument("notebook", type=Path)
     parser.add_argument("--html", type=Path, help="also write the executed notebook as HTML")
-    parser.add_argument("--save", action="store_true", help="keep the outputs in the notebook, without times")
-    parser.add_argument("--copy", type=Path, metavar="FILE", help="write the notebook with its outputs there instead")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds for one cell")
+    parser.add_argument("--save", action="store_true", help="save the outputs in the notebook, without durations")
+    parser.add_argument("--copy", type=Path, metavar="FILE", help="save the notebook with its outputs to FILE instead")
+    parser.add_argument("--timeout", type=int, default=600, help="timeout of one cell in seconds")
     options = parser.parse_args()
     notebook = nbformat.read(options.notebook, as_version=4)
     client = NotebookClient(
@@ -78,7 +78,7 @@ def _text_of(output: Any) -> str:
 
 
 def _save(notebook: Any, path: Path) -> None:
-    """Keep what a reader of the file should see: nothing that differs in the next run, and no dead widget."""
+    """Save the outputs without durations, which differ in each run, and without widgets, which need a live kernel."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})

@@ -1,8 +1,8 @@
-"""A row of the table in docs/embedded-sandbox.md for each tier here: the probe, attacks let through, start and call.
+"""Print the probe's result, and for each tier of this machine its attacks and times, for docs/embedded-sandbox.md.
 
     python tools/tiers.py
 
-Times are medians of 3 starts and 12 calls, in an environment of the base packages.
+Times are medians of 3 starts and 12 calls, in an environment with the base packages.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from tests.sandbox.sandboxes import base_environment, say
 
 
 def main() -> None:
-    """Print what is found."""
+    """Print the results."""
     probe = LocalSandbox().probe()
     print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {landlock.version()}")
-    print(f"probe: {'holds' if probe.available else 'refuses'}; {probe.reason}")
+    print(f"probe: {'available' if probe.available else 'not available'}; {probe.reason}")
     for name, value in probe.details.items():
         print(f"  {name}: {value}")
     for tier in TIERS:
         refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
-        print(f"{tier.name}: {refusal or _found(tier)}", flush=True)
+        print(f"{tier.name}: {refusal or _results(tier)}", flush=True)
 
 
-def _found(tier: Tier) -> str:
+def _results(tier: Tier) -> str:
     with ExitStack() as stack, tempfile.TemporaryDirectory() as outside:
         said = attacks._tried(stack, tier, Path(outside))
     through = [name for name in (*attacks.ATTACKS, *attacks.SEEN) if said[name] == "done"]
     failed = [name for name in attacks.ALLOWED if said[name] != "done"]
     start, call = _times(tier)
     return (
-        f"{len(through)} of {len(attacks.ATTACKS | attacks.SEEN)} attacks let through {through}; "
-        f"{len(failed)} of {len(attacks.ALLOWED)} honest actions fail {failed}; "
+        f"{len(through)} of {len(attacks.ATTACKS | attacks.SEEN)} attacks succeed {through}; "
+        f"{len(failed)} of {len(attacks.ALLOWED)} allowed actions fail {failed}; "
         f"start {start:.2f} s, call {call * 1000:.0f} ms"
     )
 
 
 def _times(tier: Tier) -> tuple[float, float]:
-    """Seconds of a start and of a call."""
+    """Median seconds of a start and of a call."""
     local_probe._answer = local_probe.Trial(tier)
     sandbox, environment = LocalSandbox(), base_environment(LocalSandbox())
     starts, calls = [], []

@@ -1,4 +1,4 @@
-"""The constructor of `AutoCoderAgent`, made from `settings/config.py` by `tools/generated.py`. Change it there."""
+"""The constructor of `AutoCoderAgent`, generated from `settings/config.py` by `tools/generated.py`. Change it there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 
 class Constructor(AgentConfig):
-    """Takes settings in the forms that people write, and says what they are."""
+    """Accepts settings in the forms that users write, and documents them."""
 
     def __init__(
         self,
@@ -97,6 +97,6 @@ class Constructor(AgentConfig):
             sandbox_retries: how often a sandbox is started again after it died for a reason outside the program.
 
         Raises:
-            InvalidRequest: a value that a setting cannot have; it names the setting.
+            InvalidRequest: a value is not valid for its setting. The message names the setting.
         """
         freeze(self, locals())

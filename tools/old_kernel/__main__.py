@@ -1,12 +1,12 @@
-"""Run tests of the embedded sandbox on another kernel, one of Debian's or Ubuntu's, in QEMU with this machine's files.
+"""Run tests of the embedded sandbox on another Linux kernel, of Debian or Ubuntu, in QEMU with this machine's files.
 
     python tools/old_kernel --kernel 6.1 --as root=tests/sandbox/local/test_confinement.py --as 1000="tests/kinds -k x"
     python tools/old_kernel --kernel 6.1 --fetch         only downloads; needs no packages of Python
 
-The guest sees this machine's file system read-only (over 9p); what it writes goes into its memory. Where KVM runs any
-kernel it is used; else the machine is emulated, which takes twenty to forty times as long. It needs root, and apt with
-Debian's or Ubuntu's packages; without one of them it says so and exits with 77, or with 1 where `CI=true`. The exit
-code is 0 when pytest passed each time.
+The guest sees this machine's file system read-only (over 9p) and writes into its memory. KVM is used if it can run any
+kernel; otherwise the machine is emulated, which takes twenty to forty times as long. It needs root, and apt with the
+packages of Debian or Ubuntu. If one of these is missing, it prints the reason and exits with 77, or with 1 if
+`CI=true`. The exit code is 0 if every pytest run passed.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from pathlib import Path
 from typing import Any
 
 import guest
-from archive import SUITES, Kernel, NotToBeHad, fetch
+from archive import SUITES, Kernel, Unavailable, fetch
 
-CANNOT = 77
-"""Exit code that says: not possible on this machine. The same as automake's."""
+NOT_POSSIBLE = 77
+"""Exit code for "not possible on this machine", as in automake."""
 
 TREE = Path(__file__).resolve().parents[2]
 FETCHED = TREE / "build/old-kernel"
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
-"""With the packages that have them."""
+"""Required programs, with the package of each."""
 
 PLAIN = "console=ttyS0 loglevel=3 panic=-1 random.trust_cpu=on no_timer_check mitigations=off norandmaps nopti no5lvl"
-"""No measures against side channels, and the same addresses in each process: an emulator translates code once then."""
+"""No side-channel mitigations, and the same addresses in each process: an emulator then translates code once."""
 
-ALL, HOLDS = "full,landlock,namespaces", {"5.10": "namespaces"}
-"""The tiers that hold on a kernel, where nothing is set otherwise. Before 5.13 there is no Landlock."""
+ALL, WORKING = "full,landlock,namespaces", {"5.10": "namespaces"}
+"""The tiers that must work on a kernel with default settings. Before 5.13 there is no Landlock."""
 
 BUILD = """
 import json, sys
@@ -53,22 +53,22 @@ print(json.dumps(asdict(open_sandbox("local").build(base_spec("local")))))
 
 
 def main() -> int:
-    """Do it; the exit code."""
+    """Run the tests. Returns the exit code."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the emulator is ended too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the emulator ends too
     try:
         _need_programs()
         kernel = fetch(options.kernel, FETCHED)
-    except NotToBeHad as reason:
+    except Unavailable as reason:
         print(f"Not run on Linux {options.kernel}: {reason}.", flush=True)
-        return 1 if os.environ.get("CI") == "true" else CANNOT
+        return 1 if os.environ.get("CI") == "true" else NOT_POSSIBLE
     if options.fetch:
         return 0
     with tempfile.TemporaryDirectory(prefix="old-kernel-", dir="/var/tmp") as place:
         folder = Path(place)
         folder.chmod(0o755)
         variables = dict(setting.split("=", 1) for setting in options.env)
-        variables.setdefault("AUTOCODE_TEST_TIERS", HOLDS.get(options.kernel, ALL))
+        variables.setdefault("AUTOCODE_TEST_TIERS", WORKING.get(options.kernel, ALL))
         ours = (lambda words: words) if options.program else guest.tests
         tries = [guest.Try(user, ours(shlex.split(words)), in_group) for in_group, (user, words) in options.tries]
         variables |= _prepared(folder, [] if options.program else [one.command for one in tries])
@@ -84,49 +84,55 @@ def _options() -> argparse.Namespace:
         "--as",
         **tries,
         type=lambda text: (False, text.split("=", 1)),
-        help="root or a number, and arguments for pytest as a shell reads them; again for more, side by side",
+        help="user (root or a number) and arguments of pytest, quoted as for a shell; repeat it for runs in parallel",
     )
     parser.add_argument(
         "--in-group",
         **tries,
         type=lambda text: (True, text.split("=", 1)),
-        help="the same, in a control group that the user may divide",
+        help="the same, in a control group that is delegated to the user",
     )
     parser.add_argument("--fetch", action="store_true", help="only download what is needed")
-    parser.add_argument("--append", default="", help="for the kernel's command line, such as lsm=yama")
-    parser.add_argument("--sysctl", default=[], action="append", help="a setting, such as user.max_user_namespaces=0")
-    parser.add_argument("--env", default=[], action="append", help="a variable, such as AUTOCODE_TEST_TIER=landlock")
-    parser.add_argument("--program", action="store_true", help="the arguments of --as are a command")
-    parser.add_argument("--minutes", type=float, default=40, help="when it is given up")
+    parser.add_argument("--append", default="", help="text for the kernel's command line, such as lsm=yama")
+    parser.add_argument(
+        "--sysctl", default=[], action="append", help="a kernel setting, such as user.max_user_namespaces=0"
+    )
+    parser.add_argument(
+        "--env", default=[], action="append", help="an environment variable, such as AUTOCODE_TEST_TIER=landlock"
+    )
+    parser.add_argument(
+        "--program", action="store_true", help="the arguments of --as are a command, not arguments of pytest"
+    )
+    parser.add_argument("--minutes", type=float, default=40, help="timeout in minutes")
     return parser.parse_args()
 
 
 def _need_programs() -> None:
-    """Install what is missing.
+    """Install the programs that are missing.
 
     Raises:
-        NotToBeHad: it cannot be done on this machine.
+        Unavailable: this is not possible on this machine.
     """
     if sys.platform != "linux" or os.uname().machine != "x86_64":
-        raise NotToBeHad("it needs Linux on x86-64")
+        raise Unavailable("it needs Linux on x86-64")
     if os.geteuid() != 0:
-        raise NotToBeHad("it needs root, to share this machine's files")
+        raise Unavailable("it needs root, to share this machine's files")
     if shutil.which("apt-get") is None:
-        raise NotToBeHad("there is no apt")
+        raise Unavailable("there is no apt-get")
     if missing := [package for program, package in PROGRAMS.items() if shutil.which(program) is None]:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]
         for command in (["apt-get", "update", "-qq"], install):
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
-            raise NotToBeHad(f"apt does not install {', '.join(missing)}: {done.stderr.strip()[-300:]}")
+            raise Unavailable(f"apt cannot install {', '.join(missing)}: {done.stderr.strip()[-300:]}")
 
 
 def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
-    """Build what the guest has no network and no time for: the suites' environment, and bytecode of the tests.
+    """Build the suites' environment and the bytecode of the tests, because the guest has no network and is slow.
 
     Returns:
-        Variables that tell where it is.
+        Environment variables that say where they are.
     """
     cache, built = folder / "cache", folder / "environment.json"
     lean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -145,11 +151,11 @@ def _prepared(folder: Path, tests: list[list[str]]) -> dict[str, str]:
 
 
 def _machine() -> list[str]:
-    """KVM, or an emulated processor. That of a PVM host runs only kernels that were made for it."""
+    """QEMU's arguments for KVM, or for an emulated processor. A PVM host runs only its own kernels."""
     if os.access("/dev/kvm", os.R_OK | os.W_OK) and not Path("/sys/module/kvm_pvm").exists():
         return ["-accel", "kvm", "-cpu", "host", "-smp", str(os.cpu_count())]
-    # The oldest processor that the wheels of numpy and pyarrow run on: wide registers are slow to emulate. Only one:
-    # two would wait for each other in the kernel's locks while this machine runs something else.
+    # The oldest processor that the wheels of numpy and pyarrow support, because wide registers are slow to emulate.
+    # Only one: two would wait for each other's kernel locks while this machine runs something else.
     return ["-accel", "tcg", "-cpu", "Nehalem", "-smp", "1"]
 
 
@@ -162,8 +168,8 @@ def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
     ]
     seen, began = [], time.monotonic()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
-        patience = threading.Timer(options.minutes * 60, running.kill)
-        patience.start()
+        timeout = threading.Timer(options.minutes * 60, running.kill)
+        timeout.start()
         try:
             assert running.stdout is not None
             for line in running.stdout:
@@ -171,14 +177,14 @@ def _boot(kernel: Kernel, initial: Path, options: argparse.Namespace) -> int:
                 print(text, flush=True)
                 seen.append(text)
         finally:
-            patience.cancel()
+            timeout.cancel()
             running.kill()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = used.ru_utime + used.ru_stime
-    print(f"{time.monotonic() - began:.0f} s in QEMU; {processor:.0f} s of a processor, with what was prepared.")
+    print(f"{time.monotonic() - began:.0f} s in QEMU; {processor:.0f} s of processor time, including the preparation.")
     passed = [line for line in seen if re.fullmatch(r"as [\w ]+: exit code 0", line)]
     if "done" not in seen:
-        print(f"Linux {options.kernel} did not come to its end; it has {options.minutes:g} minutes.", flush=True)
+        print(f"Linux {options.kernel} did not finish within {options.minutes:g} minutes.", flush=True)
     return 0 if len(passed) == len(options.tries) and "done" in seen else 1
 
 

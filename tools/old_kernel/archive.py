@@ -1,4 +1,4 @@
-"""Kernels from the archives of Debian and Ubuntu, checked by apt against these archives' keys."""
+"""Kernels from the archives of Debian and Ubuntu. apt verifies them with the keys of these archives."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 UBUNTU_ARCHIVE = "AUTOCODE_UBUNTU_ARCHIVE"
-"""The environment variable with the address of an archive of Ubuntu. That of Debian is the one that apt has here."""
+"""The environment variable with the address of an Ubuntu archive. For Debian, the archive of apt is used."""
 
 Origin = Literal["Debian", "Ubuntu"]
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 UBUNTU_KEYS = ("trixie", "ubuntu-keyring", "usr/share/keyrings/ubuntu-archive-keyring.gpg")
-"""Suite and package of Debian that has Ubuntu's keys, and the file in it."""
+"""Ubuntu's keys: suite and name of the Debian package, and the file in it."""
 
 SUITES: dict[str, tuple[Origin, str]] = {
     "5.10": ("Debian", "bullseye"),
@@ -27,13 +27,13 @@ SUITES: dict[str, tuple[Origin, str]] = {
     "6.8": ("Ubuntu", "noble-updates"),
     "6.12": ("Debian", "trixie"),
 }
-"""Where the kernel of a version is an ordinary one: archive and suite."""
+"""Archive and suite that have this version as the standard kernel."""
 
 VARIANTS = re.compile("-(cloud|rt|lowlatency|unsigned)-")
 
 
-class NotToBeHad(Exception):
-    """The archive, or a program that is needed for it, is not here; the text says which."""
+class Unavailable(Exception):
+    """An archive or a program is not available on this machine. The message says which."""
 
 
 @dataclass(frozen=True)
@@ -41,39 +41,39 @@ class Kernel:
     """An unpacked kernel.
 
     Args:
-        folder: with `boot` and the modules.
+        folder: contains `boot` and the modules.
     """
 
     folder: Path
 
     @property
     def image(self) -> Path:
-        """What is booted."""
+        """The file to boot."""
         (image,) = self.folder.glob("boot/vmlinuz-*")
         return image
 
     def write_modules(self, names: tuple[str, ...], target: Path) -> list[str]:
-        """Write modules, after those that they depend on, as plain files; the files' names, in the order of loading.
+        """Write modules and their dependencies, decompressed. Returns the names of the files in the order of loading.
 
-        What the kernel has built in is left out.
+        Modules that are built into the kernel are left out.
         """
         files = {path.name.split(".")[0].replace("-", "_"): path for path in self.folder.rglob("*.ko*")}
         written: dict[str, None] = {}
         for name in names:
-            for module in _with_needed(name, files):
+            for module in _with_dependencies(name, files):
                 (target / f"{module}.ko").write_bytes(_content(files[module]))
                 written[f"{module}.ko"] = None
         return list(written)
 
 
 def fetch(version: str, folder: Path) -> Kernel:
-    """The newest kernel of this version, from `folder` where it is there already.
+    """The newest kernel of this version. It is downloaded into `folder` if it is not there.
 
     Raises:
-        NotToBeHad: no such kernel is known, or its archive is not reached.
+        Unavailable: the version is not in `SUITES`, or its archive cannot be reached.
     """
     if version not in SUITES:
-        raise NotToBeHad(f"no kernel {version} is known here; there are {', '.join(SUITES)}")
+        raise Unavailable(f"kernel {version} is not supported; supported are {', '.join(SUITES)}")
     kernel = Kernel(folder / version)
     if not kernel.folder.exists():
         origin, suite = SUITES[version]
@@ -88,13 +88,13 @@ def _archive(origin: Origin) -> str:
     """The address of an archive."""
     if origin == "Ubuntu":
         if not os.environ.get(UBUNTU_ARCHIVE):
-            raise NotToBeHad(f"{UBUNTU_ARCHIVE} does not say where an archive of Ubuntu is")
+            raise Unavailable(f"{UBUNTU_ARCHIVE} is not set to the address of an Ubuntu archive")
         return os.environ[UBUNTU_ARCHIVE]
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     addresses = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
     found = [address for address in addresses if urlsplit(address).path.rstrip("/").endswith("/debian")]
     if not found:
-        raise NotToBeHad("apt has no archive of Debian here")
+        raise Unavailable("apt has no Debian archive on this machine")
     return found[0]
 
 
@@ -108,12 +108,12 @@ def _keys(origin: Origin, folder: Path) -> str:
 
 
 class Apt:
-    """apt with one source and a state of its own, so that the machine's sources stay as they are."""
+    """apt with a single source and its own state, so that the machine's configuration is not changed."""
 
     def __init__(self, folder: Path, archive: str, suite: str, keys: str) -> None:
         self._folder = folder
         if not Path(keys).exists():
-            raise NotToBeHad(f"there is no {keys}")
+            raise Unavailable(f"the file {keys} does not exist")
         for part in ("lists/partial", "cache/archives/partial"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         (folder / "sources.list").write_text(f"deb [arch=amd64 signed-by={keys}] {archive} {suite} main\n", "ascii")
@@ -130,15 +130,15 @@ class Apt:
         self._run("apt-get", "update", "-qq")
 
     def newest(self, name: str) -> str:
-        """The package of the highest version whose name is `name`, a regular expression."""
+        """The package with the highest version whose name matches `name`, a regular expression."""
         listed = self._run("apt-cache", "pkgnames", "linux-image-").split()
         found = [package for package in listed if re.fullmatch(name, package) and not VARIANTS.search(package)]
         if not found:
-            raise NotToBeHad(f"the archive has no {name}")
+            raise Unavailable(f"the archive has no package {name}")
         return max(found, key=lambda package: [int(number) for number in re.findall(r"\d+", package)])
 
     def unpack(self, packages: list[str], target: Path) -> None:
-        """Download packages and unpack them into a folder, which is there when all of them are."""
+        """Download packages and unpack them into a folder, which is created only when all of them are unpacked."""
         place = self._folder / "unpacked"
         subprocess.run(["rm", "-rf", place], check=True)
         place.mkdir()
@@ -153,18 +153,18 @@ class Apt:
         environment = {**os.environ, "APT_CONFIG": str(self._folder / "apt.conf")}
         done = subprocess.run(command, cwd=self._folder, env=environment, capture_output=True, text=True)
         if done.returncode:
-            raise NotToBeHad(f"{' '.join(command)} fails: {done.stderr.strip()[-300:]}")
+            raise Unavailable(f"{' '.join(command)} fails: {done.stderr.strip()[-300:]}")
         return done.stdout
 
 
-def _with_needed(name: str, files: dict[str, Path]) -> Iterator[str]:
-    """A module after those that it depends on, as it says in its own data."""
+def _with_dependencies(name: str, files: dict[str, Path]) -> Iterator[str]:
+    """The dependencies of a module, which its own data lists, and then the module."""
     name = name.replace("-", "_")
     if name not in files:
         return
     said = re.search(rb"\0depends=([^\0]*)\0", _content(files[name]))
     for needed in said.group(1).decode().split(",") if said else ():
-        yield from _with_needed(needed, files)
+        yield from _with_dependencies(needed, files)
     yield name
 
 

@@ -1,4 +1,4 @@
-"""What runs in the emulated machine: its first files, what mounts the rest, and the tests as each user."""
+"""The guest machine: its initial files, the script that mounts the file system, and the tests of each user."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from archive import Kernel
 
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
-"""What the guest needs, besides what these depend on. Those that a kernel has built in are left out."""
+"""The modules that the guest needs, without their dependencies. Modules that are built into a kernel are left out."""
 
 CHOICE = (
     *("-o", "addopts=", "--import-mode=importlib", "--confcutdir=tests/sandbox/any_sandbox"),
     *("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestConfigWarning", "-m", "not docker"),
     *("-q", "--color=no", "--tb=short", "-rfEs"),
 )
-"""pytest with as little around the tests as there can be: an emulated import takes thirty times as long."""
+"""Arguments for pytest with as few imports as possible, because an emulated import takes thirty times as long."""
 
 INIT = """#!/bin/busybox sh
 export PATH=/bin
@@ -42,16 +42,16 @@ exec busybox switch_root /new /bin/bash {script}
 """
 
 SCRIPT = """#!/bin/bash
-# The guest's first process. What it changes stays in the guest's memory.
+# The guest's first process. Its changes of files stay in the guest's memory.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-chmod a+x /root # where the interpreter may be
+chmod a+x /root # the interpreter may be there
 cd {tree}
 ulimit -c 0
 [ -d /sys/fs/cgroup ] && mount -t cgroup2 cgroup2 /sys/fs/cgroup
 [ -d /sys/kernel/security ] && mount -t securityfs securityfs /sys/kernel/security
 echo "Linux $(uname -r), $(cat /sys/kernel/security/lsm 2>/dev/null)"
 {settings}
-around=(unshare --mount sh -c 'umount /sys/fs/cgroup; exec "$@"' sh) # no control groups are to be had
+around=(unshare --mount sh -c 'umount /sys/fs/cgroup; exec "$@"' sh) # without control groups
 try() {{
   local home=/run/home-$1 become=("${{around[@]}}")
   mkdir -p "$home/tmp"
@@ -63,7 +63,7 @@ try() {{
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={tree} {variables} "${{@:2}}" 2>&1
   echo "exit code $?"
 }}
-try_in_group() {{ # of the user's own, as in a systemd session
+try_in_group() {{ # in a group that belongs to the user, as in a systemd session
   local group=/sys/fs/cgroup/user-$1
   mkdir -p "$group/session"
   for place in /sys/fs/cgroup "$group"; do echo "+memory +pids" > "$place/cgroup.subtree_control"; done
@@ -83,12 +83,12 @@ echo o > /proc/sysrq-trigger
 
 @dataclass(frozen=True)
 class Try:
-    """What one user runs in the guest.
+    """A command that one user runs in the guest.
 
     Args:
         user: root, or a number.
-        command: with its arguments.
-        in_group: whether it has a control group that the user may divide.
+        command: the program and its arguments.
+        in_group: whether it runs in a control group that is delegated to the user.
     """
 
     user: str
@@ -96,19 +96,19 @@ class Try:
     in_group: bool
 
     def line(self) -> str:
-        """It, side by side with others, as the shell reads it."""
+        """The line of the shell script, which runs the command in the background."""
         how, name = ("try_in_group", f"{self.user} in a group") if self.in_group else ("try", self.user)
         return f"{how} {shlex.join([self.user, *self.command])} | sed -u 's/^/as {name}: /' &"
 
 
 def script(tree: Path, tries: Iterable[Try], variables: Mapping[str, str], settings: Iterable[str]) -> str:
-    """What the guest does once all files are there.
+    """The script that the guest runs after its file system is mounted.
 
     Args:
-        tree: this project.
-        tries: what is run, side by side.
-        variables: of the environment.
-        settings: of the kernel, as `sysctl` takes them.
+        tree: the folder of this project.
+        tries: the commands; they run in parallel.
+        variables: environment variables.
+        settings: kernel settings, in the form of `sysctl`.
     """
     return SCRIPT.format(
         tree=shlex.quote(str(tree)),
@@ -119,17 +119,17 @@ def script(tree: Path, tries: Iterable[Try], variables: Mapping[str, str], setti
 
 
 def tests(arguments: Iterable[str]) -> list[str]:
-    """The command that runs tests."""
+    """The command that runs pytest with these arguments."""
     return [sys.executable, "-m", "pytest", *CHOICE, *arguments]
 
 
 def initial_files(kernel: Kernel, folder: Path, first: str) -> Path:
-    """The file tree that the kernel starts with: busybox, the modules, and what mounts the rest.
+    """The initial file tree of the kernel: busybox, the modules, and the script that mounts the rest.
 
     Args:
-        kernel: whose modules these are.
-        folder: where the files are put together; the guest sees it.
-        first: the guest's script.
+        kernel: the kernel to boot.
+        folder: the files are written here; the guest can read it.
+        first: the guest's script, see `script`.
     """
     beginning = folder / "guest.sh"
     beginning.write_text(first, "utf-8")
