@@ -1,16 +1,16 @@
-# `make demo`, `make examples` and `make test` do everything on a fresh machine. They set up .venv first.
-# Another Python than python3 gets an environment of its own beside it: `make test PYTHON=python3.13`.
+# `make demo`, `make examples` and `make test` work on a new machine: they set up .venv first.
+# With another Python than python3, a separate environment is used: `make test PYTHON=python3.13`.
 PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
 PYTEST := $(BIN)/python -m pytest
-# Tests with a kernel, a container or a page wait for a third of their time; so three workers keep two cores busy.
+# Tests with a kernel, a container or a page wait for a third of their time, so three workers use two cores well.
 WORKERS ?= 3
 PRESENT = $(shell for python in python3.11 python3.12 python3.13; do $$python -c "print('$$python')" 2>/dev/null; done)
-# Where Python is told to write no bytecode, every one of the tests' many kernels would compile all that it imports.
+# Without bytecode files, each of the many kernels in the tests would compile everything that it imports.
 export PYTHONDONTWRITEBYTECODE :=
-# The JupyterLab part, in TypeScript. All else works on a machine without Node.
+# The JupyterLab part, in TypeScript. Everything else works on a machine without Node.
 NODE := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 20 || (a === 20 && b >= 19) ? "yes" : ""' 2>/dev/null)
 JLPM := cd labextension && PATH="$(CURDIR)/$(BIN):$$PATH" jlpm
 MODULES := labextension/node_modules/.yarn-state.yml
@@ -21,45 +21,46 @@ SOURCES := $(shell find labextension/src labextension/schema labextension/style 
 
 setup: $(STAMP)
 
-# The quickstart notebook, really executed in a kernel; its journal holds the model's answers, so it needs no key.
+# Executes the quickstart notebook in a kernel. Its journal contains the model's answers, so it needs no key.
 demo: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb
 
-# Every example, each in a kernel of its own, two at a time; they need no key either.
+# Executes every example in its own kernel, two at a time. They need no key either.
 examples: $(STAMP)
 	$(BIN)/python tools/run_examples.py
 
 test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
-# The whole suite on every Python that is here.
+# Runs the whole test suite with every installed Python.
 test-pythons:
 	$(foreach python,$(PRESENT),$(MAKE) test PYTHON=$(python) &&) true
 
-# The embedded sandbox on another kernel, 5.10 to 6.12, emulated where KVM does not run it; as root, with apt. Attacks on each
-# tier, hostile programs and conformance, as root and as a user; and as a user to whom control groups are delegated.
+# Tests the embedded sandbox on another Linux kernel, 5.10 to 6.12, emulated if KVM does not run it. Needs root and apt.
+# Runs the attacks on each tier, the hostile programs and the conformance tests, as root and as a user, and the tests of
+# control groups as a user with delegated control groups.
 KERNEL ?= 6.1
 ATTACKS := tests/sandbox/local/test_confinement.py
 HOSTILE := tests/sandbox/any_sandbox/test_hostile_programs.py
 CONFORMANCE := tests/sandbox/any_sandbox/test_conformance.py
-# Before 5.13 there is no Landlock, and root runs nothing.
+# Before Linux 5.13 there is no Landlock, and nothing runs as root.
 AS_ROOT ?= $(if $(filter-out 5.10,$(KERNEL)),$(HOSTILE) $(CONFORMANCE))
 AS_USER ?= $(HOSTILE) $(CONFORMANCE)
 test-kernel: $(STAMP)
 	$(BIN)/python tools/old_kernel --kernel $(KERNEL) --as root='$(ATTACKS) $(AS_ROOT)' --as 1000='$(ATTACKS) $(AS_USER)' \
 	  --in-group 1000=tests/sandbox/local/test_control_group.py
 
-# What CI runs, each suite once: on the kernel of Debian 12, and on that of Debian 11 as long as the archive has it.
+# The part of these tests that CI runs, each suite once: on the kernel of Debian 12, and on that of Debian 11 if it was fetched.
 test-kernels: $(STAMP)
 	$(MAKE) test-kernel KERNEL=6.1 AS_ROOT='$(HOSTILE)' AS_USER='$(CONFORMANCE)'
 	test ! -d build/old-kernel/5.10 || $(MAKE) test-kernel KERNEL=5.10 AS_ROOT= AS_USER=
 
-# All that needs neither a kernel nor a sandbox nor a browser.
+# The tests that need no kernel, sandbox or browser.
 quick: $(STAMP)
 	$(PYTEST) -n 4 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
 
-# The same tests, with the lines and branches that they reach: a table of the files, the total last. It is also written to
-# artifacts/coverage, as text and as pages. The tests with a kernel, a sandbox or a browser reach more; they are not counted.
+# The same tests, with coverage of lines and branches. Prints the total; the reports, as text and as HTML, are written to
+# artifacts/coverage. The tests with a kernel, a sandbox or a browser are not included.
 coverage: $(STAMP)
 	mkdir -p artifacts/coverage
 	$(PYTEST) -n 4 -m "not (kernel or docker or local_sandbox or browser or slow)" --cov --cov-report= $(PYTEST_ARGS)
@@ -80,13 +81,13 @@ check-labextension: $(MODULES)
 	$(JLPM) lint:check
 	$(JLPM) test
 
-# The site, with the tutorial executed in a kernel; a warning, a dead link among them, is an error.
+# Builds the site, with the tutorial executed in a kernel. A warning, such as a dead link, is an error.
 docs: $(STAMP)
 	$(BIN)/python tools/run_notebook.py notebooks/quickstart.ipynb --copy docs/_build/tutorial.ipynb >/dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -E -b html docs docs/_build/html
 
-# Both distributions, and what must be true of them: contents, metadata, an install into an empty environment, the
-# quickstart from there. Nothing is uploaded.
+# Builds sdist and wheel, and tests their contents and metadata, an installation into an empty environment, and the
+# quickstart in this environment. Uploads nothing.
 release: $(STAMP) check docs
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
@@ -97,7 +98,7 @@ format: $(STAMP) $(if $(NODE),$(MODULES),without-node)
 	$(BIN)/ruff format .
 	$(if $(NODE),$(JLPM) lint)
 
-# Builds the JupyterLab part and shows it to the JupyterLab of .venv.
+# Builds the JupyterLab part and links it into the JupyterLab of .venv.
 labextension: $(BUILT)
 	mkdir -p $(VENV)/share/jupyter/labextensions
 	ln -sfn $(CURDIR)/$(dir $(BUILT)) $(VENV)/share/jupyter/labextensions/autocoder-jupyter
@@ -116,7 +117,7 @@ without-node:
 bench: $(STAMP)
 	$(PYTEST) tests/benchmarks --benchmark-only --benchmark-group-by=group $(PYTEST_ARGS)
 
-# Pins with hashes, without addresses. Run after a change of dependencies in pyproject.toml.
+# Writes the pinned versions with hashes, without index addresses. Run it after a change of dependencies in pyproject.toml.
 lock: $(VENV)/bin/uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-header --no-annotate --quiet --upgrade -o requirements/all.txt
