@@ -1,4 +1,4 @@
-"""Reads the recorded lines of one name. They may come from somebody else: sizes are bounded, bad lines are skipped."""
+"""Reads the recorded lines of one name. They are untrusted: sizes are limited, bad lines are skipped."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from autocoder_jupyter.untrusted.plain_json import parse
 
 LINE_BYTES = 8 * 2**20
 LINE_VALUES = 100_000
-"""A line of a journal with more is passed over; a question and its answer are a few hundred thousand characters."""
+"""Bytes. A longer line of a journal is skipped. A question with its answer has a few hundred thousand characters."""
 
 TOTAL_BYTES = 64 * 2**20
-"""So much of what was recorded under one name is read."""
+"""Bytes. No more is read of the records of one name."""
 
 
 def recorded_lines(files: Folder, home: str, name: str, *, own: str) -> list[dict[str, Any]]:
-    """What the files of one kind hold in all runs, the oldest first, those of one run at the end, so that they win.
+    """The records in the files of one kind from all runs: the oldest first, those of one run last, so that they win.
 
-    Of too much the oldest is left out.
+    If there are too many, the oldest are left out.
 
     Args:
         files: the folder around `.autocode`.
@@ -39,7 +39,7 @@ def recorded_lines(files: Folder, home: str, name: str, *, own: str) -> list[dic
 
 
 def lines_of(files: Folder, path: str, *, total: int = TOTAL_BYTES) -> list[bytes]:
-    """The lines of one file; as far as it can be read."""
+    """The readable lines of one file."""
     lines: list[bytes] = []
     with contextlib.suppress(OSError):
         lines += files.lines(path, longest=LINE_BYTES, total=total)
@@ -47,7 +47,7 @@ def lines_of(files: Folder, path: str, *, total: int = TOTAL_BYTES) -> list[byte
 
 
 def entry_of(line: bytes) -> Iterator[dict[str, Any]]:
-    """What a line says; one that a crash cut short says nothing."""
+    """The record of a line; none if a crash cut the line short."""
     with contextlib.suppress(ValueError):
         entry = parse(line.decode("utf-8", "replace"), values=LINE_VALUES)
         if isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""The outcome of a generation as one plain record, taken from its best attempt."""
+"""The outcome of a generation as one plain record, from its best attempt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from autocoder_jupyter.versions.store import Version
 
 @dataclass(frozen=True)
 class Turn:
-    """One attempt: its sources, what it showed, and what was made of it."""
+    """One attempt: its sources, its verdict, and the diagnosis."""
 
     number: int
     code: str
@@ -50,7 +50,7 @@ class Turn:
         return self.code, self.tests, self.blind
 
     def record(self) -> Attempt:
-        """As it stands in the report."""
+        """The attempt's record in the report."""
         return Attempt(
             number=self.number,
             code=self.code,
@@ -70,7 +70,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Wall-clock seconds since then."""
+        """Wall-clock seconds since the beginning."""
         return time.monotonic() - self._began
 
 
@@ -79,10 +79,10 @@ class Outcome:
     """How a generation ended, besides its attempts.
 
     Args:
-        reason: why it was given up; "" on success.
-        second_opinion: None where none was wanted.
-        changes: what is otherwise than in the version that this one was made from; None where there is none.
-        trace: what an agent did; None where none wrote.
+        reason: why it failed; "" on success.
+        second_opinion: None if none was wanted.
+        changes: the differences from the version that this one was made from; None if there is no such version.
+        trace: what an agent did; None if no agent wrote the function.
         schemas: the schemas of the samples, from `sample_schemas`.
     """
 
@@ -103,16 +103,16 @@ def build_report(
     clock: Clock,
     outcome: Outcome,
 ) -> Report:
-    """The report, from the best attempt; of equals, the later one.
+    """The report of the best attempt; of equally good ones, the last.
 
     Args:
         setup: the setup of the generation.
-        start: where it started, and the version that it makes.
-        context: what was told about the data and the environment.
-        state: None when it ended before there was a plan.
+        start: what it started from, and the version that it makes.
+        context: the text about the data and the environment.
+        state: None if it ended before there was a plan.
         packages: its packages.
         turns: the attempts.
-        clock: when it began.
+        clock: measures from the beginning.
         outcome: how it ended.
     """
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
@@ -172,17 +172,17 @@ def build_report(
 
 
 def sources_of(state: GenerationState) -> tuple[str, str, str]:
-    """The code, the tests and the blind tests as they are now; "" for each that there is not."""
+    """The current code, tests and blind tests; "" for what does not exist."""
     suite = state.suite
     return state.code, suite.source if suite else "", suite.blind.source if suite and suite.blind else ""
 
 
 def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> dict[str, dict[str, Any]]:
-    """The schemas of the samples as data, with what the constraints say of them. Looks at all rows.
+    """The schemas of the samples as data, with the constraints on them. Reads all rows.
 
     Args:
         setup: the setup of the generation.
-        constraints: None when it ended before there was a plan.
+        constraints: None if the generation ended before there was a plan.
     """
     return {
         name: table_schema(value, constraints.on(name) if constraints else ()).model_dump(mode="json")
@@ -192,7 +192,7 @@ def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> d
 
 
 def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report:
-    """The report on a version that was there already: the evidence is new, how it came to be is what was recorded."""
+    """The report of an existing version: with new evidence, and the recorded history."""
     journal, recorded = setup.services.journal, kept.report
     return report.model_copy(
         update={
@@ -212,7 +212,7 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
 
 
 def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
-    """An opinion on a function that is kept: it costs nothing again, and its values are those of the sample of then."""
+    """The recorded opinion on a kept function: without cost, and with a note that its values are from an old sample."""
     if opinion is None or opinion.state == "none":
         return opinion
     return opinion.model_copy(update={"usage": Usage(), "note": "That was so on the sample that it was made on."})

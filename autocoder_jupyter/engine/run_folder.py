@@ -1,7 +1,7 @@
-"""The files of one run beside the notebook: written atomically, and repaired where they are damaged.
+"""The files of one run beside the notebook: written atomically, and repaired if they are damaged.
 
-What is in the way of a file (a folder, half a file, what git leaves of two versions) gets another name beside it, so
-that nothing of the user's is lost; `notes` says so.
+If something else is in the place of a file (a folder, half a file, a merge conflict), it is renamed, so that nothing of
+the user is lost, and `notes` gets a sentence about it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from autocoder_jupyter.untrusted.plain_json import parse
 
 
 class RunFolder:
-    """The folder of a run; it is made when something is written.
+    """The folder of a run. It is created by the first write.
 
     Args:
         root: the `.autocode` folder.
@@ -31,10 +31,10 @@ class RunFolder:
         self._files = Folder(root.parent)
         self._home = f"{root.name}/{name}/{run_id}"
         self.notes: list[str] = []
-        """What was damaged and put right, or could not be written; a sentence each, for the user."""
+        """Sentences for the user about files that were repaired or could not be written."""
 
     def write(self, name: str, text: str) -> None:
-        """Put a file in its place, unless just that is there.
+        """Write a file, unless it already has this text.
 
         Raises:
             AutocodeError: it cannot be written.
@@ -46,15 +46,15 @@ class RunFolder:
         with self._writable():
             if self._is_damaged(name):
                 aside = self._files.set_aside(path)
-                self.notes.append(f"{name} of {self._name} was damaged and is written anew; what was there is {aside}.")
+                self.notes.append(f"{name} of {self._name} was damaged. It is written again; the old file is {aside}.")
             self._files.write(path, content)
 
     def append(self, name: str, line: str) -> None:
-        """Put a line at the end of a file, on disk when this returns. That there is no room for it is only noted: what
-        it says is in memory, and was paid for.
+        """Append a line to a file. It is on disk when this returns. A full disk is only noted, because the line is
+        also in memory, and its answer was paid for.
 
         Raises:
-            AutocodeError: what is there is no plain file.
+            AutocodeError: the path is not a regular file.
         """
         try:
             with self._writable():
@@ -65,27 +65,27 @@ class RunFolder:
             self.notes.append(f"The journal of {self._name} lacks a step: {error.why}")
 
     def holds(self, name: str) -> bool:
-        """Whether there is something under that name, whatever it is."""
+        """Whether anything has that name: a file, a folder or a link."""
         return self._files.exists(self._path(name))
 
     def holds_json(self, name: str) -> bool:
-        """Whether the file is there and holds a JSON object."""
+        """Whether the file exists and contains a JSON object."""
         with contextlib.suppress(OSError, ValueError):
             return isinstance(parse(self._files.read_bytes(self._path(name))), dict)
         return False
 
     def holds_report(self) -> bool:
-        """Whether there is a report that can be read."""
+        """Whether there is a readable report."""
         with contextlib.suppress(OSError, ValueError, OverflowError):
             return bool(Report.model_validate(parse(self._files.read_bytes(self._path("report.json")))).name)
         return False
 
     def lacks_source(self, name: str) -> bool:
-        """Whether a module is missing or damaged; one that the user edited is neither."""
+        """Whether a module is missing or damaged. A module that the user edited is neither."""
         return not self.holds(name) or self._is_damaged(name)
 
     def _is_damaged(self, name: str) -> bool:
-        """Whether what is there is nothing that a run or the user would have written. A link just gives way."""
+        """Whether the content was written neither by a run nor by the user. A link is simply replaced."""
         if self._files.is_folder(self._path(name)):
             return True
         try:
@@ -104,14 +104,14 @@ class RunFolder:
         except Refused as error:
             raise AutocodeError(
                 f"The journal is not written: {self._root.parent / error.filename}, {error.strerror}.",
-                why="Whoever made the folder could so choose which file of yours is written to.",
-                hint="Look at what is there and remove it, or name another folder with journal_root=….",
+                why="Through such a path the author of the folder could overwrite another file of yours.",
+                hint="Look at that path and remove it, or name another folder with journal_root=….",
             ) from error
         except OSError as error:
             raise AutocodeError(
                 f"The journal cannot be written in {self._root}.",
                 why=f"{error.strerror or error}.",
-                hint="Work in a folder that you may write to, or name another one with journal_root=….",
+                hint="Work in a folder with write permission, or name another folder with journal_root=….",
             ) from error
 
 

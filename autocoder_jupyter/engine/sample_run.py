@@ -1,4 +1,4 @@
-"""Runs the function on the real sample: it must keep its types, leave its inputs unchanged, and be deterministic."""
+"""Runs the function on the real sample: it must return its types, not change its inputs, and be deterministic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CheckOutcome, TestFailure
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
-"""What counts as the program's own failure, and not as the sandbox's."""
+"""Errors that count as failures of the program, not of the sandbox."""
 
 ON_SAMPLE = "runs on the sample"
 UNTOUCHED = "leaves its inputs untouched"
@@ -31,14 +31,14 @@ AGREES = "two runs agree, the last one a plain run()"
 
 @dataclass(frozen=True)
 class SampleRun:
-    """The function on the real sample.
+    """A run of the function on the real sample.
 
     Args:
-        checks: what was looked at, and how it went.
-        values: the outputs, when it ran.
+        checks: the checks and their outcomes.
+        values: the outputs, if it ran.
         digests: content hashes of the outputs.
         worker: id of the worker where it ran.
-        error: what it raised, when it did not run.
+        error: the error, if it did not run.
     """
 
     checks: tuple[CheckOutcome, ...]
@@ -48,7 +48,7 @@ class SampleRun:
     error: SandboxError | None = None
 
     def failures(self, redaction: Redaction) -> tuple[TestFailure, ...]:
-        """What does not hold, as the function's faults; with values of the data in their words only on leave."""
+        """Failed checks as failures of the function, with redacted messages."""
         if self.error is not None:
             return (told_by_program(ON_SAMPLE, self.error, redaction),)
         return failures_of(self.checks)
@@ -60,7 +60,7 @@ async def run_on_sample(
     """Run the function on the real sample.
 
     Returns:
-        None when a required input has no sample, so that there is nothing to run on.
+        None if a required input has no sample.
     """
     if any(spec.required and spec.name not in samples for spec in program.inputs):
         return None
@@ -88,18 +88,18 @@ async def run_again(
     *,
     other_than: Collection[str],
 ) -> SampleRun | None:
-    """Run it once more as the user will, in a worker that has not seen it, and compare.
+    """Run the function once more as the user will, in a worker that has not run it, and compare the outputs.
 
-    The call has the options of `result.run()` and no others, and comes when the tests are over. Two interpreters differ
-    in the hash seed and in what they draw, so an answer that hangs on chance or on the order of a set shows.
+    The call has the same options as `result.run()`, and comes after the tests. Two interpreters have different hash
+    seeds and random numbers, so an output that depends on them, or on the order of a set, differs.
 
     Args:
-        session: the way to the sandbox.
+        session: the sandbox session.
         program: the function.
-        samples: what it runs on.
+        samples: its inputs.
         first: the run to compare with.
-        redaction: decides what may be told of it.
-        other_than: ids of the workers that have run it.
+        redaction: redacts messages.
+        other_than: ids of the workers that have run it already.
     """
     if first is None or first.error is not None:
         return first
@@ -128,7 +128,7 @@ def _arguments(program: Program, samples: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def failures_of(checks: Sequence[CheckOutcome]) -> tuple[TestFailure, ...]:
-    """Failed checks as faults of the function."""
+    """Failed checks as failures of the function."""
     return tuple(
         TestFailure(
             test_name=check.name,

@@ -1,4 +1,4 @@
-"""The sandbox of one generation: builds environments and runs work in their workers, awaited, cancellable, retried."""
+"""The sandbox of one generation: builds environments and runs work in their workers, with cancel and retry."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def limits_of(config: AgentConfig) -> Limits:
-    """The limits that an agent's settings ask for."""
+    """The sandbox limits from an agent's settings."""
     return Limits(cpu=config.resources.cpu, memory=parse_memory(config.resources.memory), seconds=config.timeout)
 
 
@@ -40,7 +40,7 @@ class SandboxSession:
     Args:
         services: sandbox, pool and journal.
         config: limits, network, Python version, retries.
-        pinned: the lines of a lock of the user, which every environment keeps to.
+        pinned: the lines of the user's lock, whose versions every environment has.
     """
 
     def __init__(self, services: Services, config: AgentConfig, pinned: tuple[str, ...] = ()) -> None:
@@ -58,16 +58,16 @@ class SandboxSession:
         return self._config.image_config.python_version or sys.version_info[:2]
 
     def recorded_lock(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> tuple[str, ...]:
-        """The lock that the journal has for these packages; () when it has none, or one without hashes.
+        """The lock in the journal for these packages; () if there is none, or one without hashes.
 
-        The journal may come from somebody else, and so may each name in it.
+        The journal and all names in it are untrusted.
         """
         recorded = self._services.journal.find_step("environment", self._key(packages, system_packages)) or {}
         lock = recorded.get("lock")
         return tuple(lock) if is_lock(lock) and isinstance(lock, list) else ()
 
     async def resolved_names(self, packages: tuple[str, ...]) -> frozenset[str]:
-        """The distributions that these packages need, as the index has it now; only the base's when it cannot say."""
+        """The distributions that these packages need according to the index; if that fails, only those of the base."""
         spec = EnvironmentSpec(packages, self.python_version)
         token = CancellationToken()
         try:
@@ -81,15 +81,15 @@ class SandboxSession:
     ) -> Environment:
         """Build an environment and make it the current one.
 
-        The lock is journalled, so that a recorded run finds the same versions a year later.
+        The lock is written to the journal, so that a later replay uses the same versions.
 
         Args:
             packages: requirements.
             system_packages: the packages of apt.
-            lock: the recorded lock, when it may be used.
+            lock: the recorded lock, if it may be used.
 
         Raises:
-            PackageError: with the distribution at fault.
+            PackageError: a package cannot be installed; names the distribution.
         """
         started = time.monotonic()
         try:
@@ -97,7 +97,7 @@ class SandboxSession:
         except PackageError:
             if not lock:
                 raise
-            environment = await self._build(packages, system_packages, ())  # a version of the lock is gone
+            environment = await self._build(packages, system_packages, ())  # a locked version is gone
         key = self._key(packages, system_packages)
         self._services.journal.add_step("environment", key, {"lock": list(environment.lock)})
         self.environment, self._packages = environment, packages
@@ -107,18 +107,18 @@ class SandboxSession:
         return environment
 
     async def heal(self, environment: Environment | None) -> bool:
-        """Examine an environment because something failed in it, and build it anew if it is damaged.
+        """Examine an environment after a failure in it, and build it again if it is damaged.
 
         Returns:
-            Whether it was damaged. If so, try again: the failure may have been the environment's fault.
+            Whether it was damaged. If so, try again: the environment may have caused the failure.
         """
         async with self._healing:
             if environment is None or environment != self.environment:
-                return environment is not None  # another task has healed it already
+                return environment is not None  # another task has already repaired it
             found = await call_blocking(lambda: self._services.sandbox.examine(environment))
             if found:
                 self.environment = await self._build(self._packages, environment.system_packages, environment.lock)
-                self._services.emit(Noticed(f"The environment was damaged ({found}) and has been built anew."))
+                self._services.emit(Noticed(f"The environment was damaged ({found}) and has been built again."))
             return bool(found)
 
     def _key(self, packages: tuple[str, ...], system_packages: tuple[str, ...]) -> str:
@@ -140,13 +140,13 @@ class SandboxSession:
             pin, _, reason = line.removeprefix(WITHDRAWN).partition(", because: ")
             why = f" ({reason})" if reason else ""
             other = pin.replace("==", "!=")
-            said = f"{pin} was withdrawn by its authors{why}, and is used because it is recorded"
+            said = f"{pin} was yanked by its authors{why}, but is used because the recorded lock names it"
             self._services.emit(Noticed(f"{said}; -p '{other}' avoids it."))
         else:
             self._services.emit(EnvironmentProgress(line))
 
     def warm(self, count: int) -> None:
-        """Start workers in the current environment in the background, while the model thinks."""
+        """Start workers in the current environment in the background, while the model works."""
         if self.environment is not None:
             self._services.pool.warm(self.environment, self.limits, network=not self._config.block_network, count=count)
 
@@ -155,13 +155,13 @@ class SandboxSession:
     ) -> T:
         """Run a job on a worker of the current environment.
 
-        A cancel kills the worker. A sandbox that was lost for reasons outside the program is replaced, as often as
-        `sandbox_retries` says. What the worker says of its program holds no secret and no variable's value.
+        A cancel kills the worker. A sandbox that was lost for a reason outside the program is replaced, up to
+        `sandbox_retries` times. Messages from the worker contain no secrets and no values of environment variables.
 
         Args:
-            job: gets the worker; its value is returned.
-            other_than: ids of workers that must not be taken.
-            unlike: ids of workers whose hash seed the worker must not have.
+            job: called with the worker; its return value is returned.
+            other_than: ids of workers that must not be used.
+            unlike: ids of workers. The worker must have another hash seed than these.
         """
         return await self._work(1, lambda workers: job(*workers), other_than, unlike)
 
@@ -170,9 +170,9 @@ class SandboxSession:
         return await self._work(2, lambda workers: job(*workers))
 
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
-        """Run a command of a shell on these files; see `work`.
+        """Run a shell command on these files; see `work`.
 
-        It has no network, even if the function may have one: nobody has reviewed the command.
+        It has no network, even if the function may have one, because nobody has reviewed the command.
         """
         return await self._work(1, lambda workers: workers[0].command(command, files, seconds=seconds), network=False)
 

@@ -1,4 +1,4 @@
-"""What the engine works with. It is given from outside, so that a test can drive the engine as a cell does."""
+"""The services that the engine uses. They are passed in, so that a test can run the engine like a cell does."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
 
 async def ask_nobody(questions: tuple[PlanQuestion, ...]) -> None:
-    """The `ask` of a run where no user can be asked."""
+    """The `ask` of a run without a user."""
     return
 
 
 @dataclass(frozen=True)
 class Services:
-    """The outside of a generation.
+    """The services of a generation.
 
     Args:
-        model: asks; replay, if wanted, is already inside and uses the same journal.
+        model: the language model. Replay, if wanted, is already included and uses the same journal.
         sandbox: builds environments.
         pool: a pool of workers of that sandbox.
         journal: the journal of this result's name; the engine begins the run in it.
-        emit: is told every event; returns at once.
-        approve: asks the user about distributions that are not known to be harmless; True is consent.
-        writer: makes the writer of code and tests, by stages or by an agent.
-        second_model: asks for the second opinion; `model` does when there is none.
-        ask: puts the questions of a plan to the user; an answer for each, "" for what is left to the plan, or None
-            where no user can be asked.
-        tier: by what that sandbox holds; None where it is not known.
+        emit: called with every event; must return at once.
+        approve: asks the user about distributions that are not well known; True means approved.
+        writer: makes the writer of code and tests, by stages or as an agent.
+        second_model: the model for the second opinion; None means `model`.
+        ask: asks the user the questions of a plan. It returns an answer for each ("" accepts the plan's assumption),
+            or None if there is no user to ask.
+        tier: the tier of the sandbox; None if it is not known.
     """
 
     model: LanguageModel

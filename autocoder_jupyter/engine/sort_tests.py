@@ -1,4 +1,4 @@
-"""Which tests of an earlier version a wish contradicts: a question apart from those for the new plan and code.
+"""Which tests of an earlier version a wish contradicts. It is a separate question from those for plan and code.
 
 The model that decides sees the tests, the plan that they were written for, and the wish, but neither code nor the new
 plan, so no test is dropped because it is inconvenient. To drop a test it must quote the words of the wish that
@@ -46,10 +46,10 @@ class SortedTests(BaseModel):
 
 
 def sorting_messages(brief: Brief, tests: str) -> Messages:
-    """The question. The newest wish stands apart from the request; no code is in it, and must never be.
+    """The question. The newest wish is separate from the request. The question must never contain code.
 
     Args:
-        brief: the request, with the newest wish as its last, and the plan of the earlier version.
+        brief: the request, with the newest wish last, and the plan of the earlier version.
         tests: the tests of the earlier version.
     """
     *granted, wish = brief.request.wishes
@@ -58,7 +58,7 @@ def sorting_messages(brief: Brief, tests: str) -> Messages:
 
 
 async def sort_tests(talk: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:
-    """What becomes of each test of the earlier version, in order. An answer that cannot be used keeps all."""
+    """For each test of the earlier version, in order, whether it is kept. An unusable answer keeps all."""
     messages = sorting_messages(brief, suite.source)
     try:
         answer = await talk.structured("tests", messages, SortedTests)
@@ -78,7 +78,7 @@ def _choice(test: str, sentence: str, verdict: _Verdict | None, wish: str) -> Te
 
 
 def _quoted(words: str, wish: str) -> bool:
-    """Whether these words stand in the wish, however they are spaced, and are more than its punctuation."""
+    """Whether the wish contains these words, ignoring white space; punctuation alone does not count."""
     said, wished = " ".join(words.split()).strip(" \"'.…").casefold(), " ".join(wish.split()).casefold()
     return any(letter.isalnum() for letter in said) and said in wished
 
@@ -86,7 +86,7 @@ def _quoted(words: str, wish: str) -> bool:
 def unreachable(
     choices: tuple[TestChoice, ...], before: Sequence[InputSpec], now: Sequence[InputSpec]
 ) -> tuple[TestChoice, ...]:
-    """The choices, after a look at what the function must be given now: no test can call it without that."""
+    """The choices; all tests are dropped if the function has a new required input, which their calls lack."""
     known = {spec.name for spec in before}
     demanded = ", ".join(spec.name for spec in now if spec.required and spec.name not in known)
     if not demanded:

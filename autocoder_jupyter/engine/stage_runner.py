@@ -1,4 +1,4 @@
-"""Runs the stages of a generation and tells the listeners when each one begins and ends."""
+"""Runs the stages of a generation and emits an event when a stage begins or ends."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ T = TypeVar("T")
 
 
 class StageRunner:
-    """Runs stages, and knows which attempt they belong to.
+    """Runs stages, and counts attempts.
 
     Args:
-        emit: is told when a stage begins and ends.
-        exchanges: all exchanges with models until now.
-        attempts_allowed: how many attempts there may be.
+        emit: called with an event when a stage begins or ends.
+        exchanges: returns all exchanges with models so far.
+        attempts_allowed: the maximum number of attempts.
 
     Attributes:
-        attempt: the number of the present attempt, from 1.
+        attempt: the number of the current attempt, from 1.
         attempts_allowed: see above; the loop may raise it.
-        answers_at_fault: the answers that a failure would be due to: those behind the newest sources, or the unusable
-            ones.
+        answers_at_fault: the answers that would cause a failure: those of the newest sources, or the unusable ones.
     """
 
     def __init__(self, emit: Emit, exchanges: Callable[[], Sequence[Exchange]], attempts_allowed: int) -> None:
@@ -35,15 +34,15 @@ class StageRunner:
         self.answers_at_fault: Sequence[Exchange] = ()
 
     def started(self, stage: Stage) -> None:
-        """Tell the listeners that a stage begins."""
+        """Emit that a stage begins."""
         self._emit(StageStarted(stage, self.attempt, self.attempts_allowed))
 
     def finished(self, stage: Stage, ok: bool, *, replayed: bool = False) -> None:
-        """Tell the listeners how a stage ended."""
+        """Emit how a stage ended."""
         self._emit(StageFinished(stage, self.attempt, ok, replayed=replayed))
 
     async def run(self, stage: Stage, work: Callable[[], Awaitable[T]]) -> T:
-        """Await the work of a stage."""
+        """Run the work of a stage."""
         self.started(stage)
         before = len(self._exchanges_of(stage))
         try:
@@ -63,7 +62,7 @@ class StageRunner:
 
 
 def innermost(error: Exception) -> Exception:
-    """The first error of the first failed task, where a task group has wrapped it."""
+    """The first error of the first failed task, if a task group has wrapped it."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,7 +1,7 @@
-"""Where a generation starts: from nothing, from the function that is kept for its request, or from a draft.
+"""What a generation starts from: nothing, the kept function of its request, or a draft.
 
-What a draft has is not asked of the model. So the function that is kept, one that the user edited and one that is to be
-refined come into the loop by the same door.
+The model is not asked for the parts that a draft has. A kept function, the user's edit and a function to refine are
+all drafts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from autocoder_jupyter.versions.store import Version, Versions, edited_id, unrec
 
 @dataclass(frozen=True)
 class Draft:
-    """A function that is there before the first question; of all this nothing is asked.
+    """A function that exists before the first question. The model is not asked for its parts.
 
     Args:
         plan: the interface and the assumptions.
         code: the module.
-        tests: their module; "" when there are none.
-        blind: the module of the blind tests, likewise.
+        tests: the module of the tests; "" if there are none.
+        blind: the module of the blind tests; "" if there are none.
         author: who wrote the code or tests last.
         parent: the version that it was made from; "" for none.
-        change: why there is a new version, in one line.
+        change: the reason for a new version, in one line.
         as_is: whether it is only tested, and not fixed.
     """
 
@@ -55,35 +55,35 @@ class Draft:
 
 
 EDITED = "edited by you"
-"""Why there is a version that the user wrote."""
+"""The reason for a version that the user wrote."""
 
 
 def edited_draft(edit: Edit) -> Draft:
-    """The user's edit as a draft that is tested as it is: only the user changes it.
+    """The user's edit as a draft. It is only tested: nobody but the user changes it.
 
     Raises:
-        InvalidRequest: it cannot be run at all; says what is wrong.
+        InvalidRequest: the edit cannot run; the message says why.
     """
     plan = edit.version.report.plan
     if plan is None:
-        raise InvalidRequest("There is no plan yet that your code could keep to.", hint="Run the cell again.")
+        raise InvalidRequest("There is no plan yet, so your code cannot be tested.", hint="Run the cell again.")
     problem = interface_problem(edit.code, plan)
     if problem:
         raise InvalidRequest(
             f"Your code cannot be tested: {problem}.",
-            why="It has to be a module that defines the function of the plan.",
-            hint="Mend it, then test it again. Delete the file to take your edit back.",
+            why="It must be a module that defines the function of the plan.",
+            hint="Correct it, then test it again. Delete the file to undo your edit.",
         )
     if edit.tests and (problem := tests_problem(edit.tests)):
         raise InvalidRequest(
-            f"Your tests cannot be run: {problem}", hint="Mend them, or delete the file to take your edit back."
+            f"Your tests cannot be run: {problem}", hint="Correct them, or delete the file to undo your edit."
         )
     blind, parent = edit.version.report.blind_tests, edit.version.id
     return Draft(plan, edit.code, edit.tests, blind, author="you", parent=parent, change=EDITED, as_is=True)
 
 
 def tests_problem(source: str) -> str:
-    """Why a module of tests proves nothing; "" when it may."""
+    """Why a module of tests proves nothing; "" if there is no problem."""
     try:
         return suite_problem(read_suite(source))
     except SyntaxError as error:
@@ -96,11 +96,11 @@ class Start:
 
     Args:
         version: the folder of its run.
-        draft: what there is already; None when the model is to write everything.
-        kept: the version that is there already and is only verified anew.
-        why: the model is asked, or another version is made; one line, "" when nothing was there before.
+        draft: the existing parts; None if the model is to write everything.
+        kept: the existing version that is only verified again.
+        why: the reason to ask the model or to make another version, in one line; "" if nothing existed before.
         parent: the version that it is made from; "" for none.
-        has_before: whether the name had a good version.
+        has_before: whether the name has a good version already.
     """
 
     version: str
@@ -112,11 +112,11 @@ class Start:
 
     @property
     def as_is(self) -> bool:
-        """Whether a failure is only reported, and nothing fixed."""
+        """Whether a failure is only reported, not fixed."""
         return self.draft is not None and self.draft.as_is
 
     def failed(self, version: str, failure: str) -> Start:
-        """The start of a version that is made from the kept one, because that does not hold on this data."""
+        """The start of a new version that is made from the kept one, because that failed on this data."""
         assert self.kept is not None and self.draft is not None
         why = f"version {self.kept.number} does not hold on this data: {visible(' '.join(failure.split()))}"
         return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id, has_before=True)
@@ -128,11 +128,11 @@ def start_of(
     """Decide where a generation starts.
 
     Args:
-        request: what was asked.
-        config: how; its `cache` says whether what is there counts.
-        prepared: the request's key.
+        request: the request.
+        config: the settings. `cache` decides whether existing versions are used.
+        prepared: has the request's key.
         versions: the versions of the name.
-        given: a function to start from; it takes precedence over all that is kept.
+        given: a function to start from. It takes precedence over kept versions.
     """
     known = versions.all()
     if given is not None:
@@ -156,7 +156,7 @@ def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:
 
 
 def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: list[Version]) -> Start | None:
-    """The start from a version that is there already, if one counts for the request."""
+    """The start from an existing version, if one counts for the request."""
     key = prepared.key.id
     if (pinned := versions.pinned()) is not None and pinned.is_good:
         return _kept(pinned, f"version {pinned.number} is pinned", as_is=True)
@@ -170,9 +170,9 @@ def _kept_for(request: Request, prepared: Prepared, versions: Versions, known: l
 
 
 def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:
-    """The start of a version that the user wrote into the files of another one. Each edit is taken up once.
+    """The start of a version from the user's edit of an existing version's files. Each edit is used once.
 
-    Without this, running the cell would pass over it, or write what the model says now in its place.
+    Without this, a run of the cell would ignore or overwrite the edit.
     """
     edit = edit_of(versions, version) if version is not None else None
     if edit is None or versions.get(edited_id(key, edit.code, edit.tests)) is not None:
@@ -192,7 +192,7 @@ def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
 def _kept_for_other_columns(
     request: Request, prepared: Prepared, versions: Versions, known: list[Version]
 ) -> Version | None:
-    """The newest good version of the same request whose function takes these samples, though their schema differs."""
+    """The newest good version of the same request whose function accepts these samples, though their schema differs."""
     for version in reversed(known):
         asked = versions.request(version.id).get("key")
         if version.is_good and isinstance(asked, dict) and asked.get("asked") == prepared.key.asked:
@@ -202,7 +202,7 @@ def _kept_for_other_columns(
 
 
 def _takes(version: Version, recorded: Mapping[str, Any], request: Request) -> bool:
-    """Whether a function would take the samples in a call, and nothing that the request names is new in them."""
+    """Whether a call of the function would accept the samples, and the request names none of their new columns."""
     report = version.report
     shapes, schemas = report.sample_shapes, recorded.get("schemas")
     reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
@@ -216,7 +216,7 @@ def _takes(version: Version, recorded: Mapping[str, Any], request: Request) -> b
 
 
 def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
-    """Whether a column that was not there before is spoken of in the request: then it matters."""
+    """Whether the request names a column that did not exist before. Such a column is relevant."""
     words = " ".join((request.prompt, *request.constraints, *request.checks, request.schema or ""))
     then = [literal for literal, _ in shape["columns"]]
     labels = frame.columns if isinstance(frame, pd.DataFrame) else ()
@@ -226,7 +226,7 @@ def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], 
 
 
 def _why(request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]) -> str:
-    """What the request asks for otherwise than the version before; "" when it is the first."""
+    """How the request differs from that of the version before; "" if this is the first."""
     if request.earlier is not None:
         return f"refined: {visible(' '.join(request.wishes[-1].split()))}"
     before = next((version for version in reversed(known) if version.is_good), None)
@@ -236,7 +236,7 @@ def _why(request: Request, config: AgentConfig, prepared: Prepared, versions: Ve
 
 
 def verified_on(samples: Mapping[str, Any]) -> str:
-    """What the evidence was gathered on, in words: "5,061 rows", or of several samples each with its name."""
+    """The data of the evidence as text: "5,061 rows"; for several samples each with its name."""
     rows = {name: len(value) for name, value in samples.items() if isinstance(value, pd.DataFrame | pd.Series)}
     if len(samples) == len(rows) == 1:
         return _rows(*rows.values())

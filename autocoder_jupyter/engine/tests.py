@@ -1,4 +1,4 @@
-"""The tests: written from the request, the data and the signature, without the solution."""
+"""The tests. They are written from the request, the data and the signature, without the solution."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _REFUSAL = (
 
 @dataclass(frozen=True)
 class TestSuite:
-    """The source of the tests, the ids that pytest must report, and the sentence that each of them checks.
+    """The source of the tests, the ids that pytest must report, and the sentence that each test checks.
 
-    `blind` are further tests, by a model that saw neither the code nor these. They are a module of their own, run in
-    processes of its own, so that nothing in the first module can touch what they see.
+    `blind` contains further tests, by a model that saw neither the code nor the first tests. It is a separate module
+    that runs in separate processes, so that the first module cannot influence it.
     """
 
     __test__ = False
@@ -44,39 +44,39 @@ class TestSuite:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Function-level ids, in order: `test_x`, `TestC::test_x`."""
+        """The ids of the test functions, in order: `test_x`, `TestC::test_x`."""
         return tuple(self.sentences)
 
     @property
     def modules(self) -> tuple[TestSuite, ...]:
-        """The first module, and the one with the blind tests."""
+        """The first module, and the module of the blind tests if there is one."""
         return (self, self.blind) if self.blind else (self,)
 
     @property
     def all_ids(self) -> tuple[str, ...]:
-        """The ids of both modules, those of blind tests marked as such."""
+        """The ids of both modules. Those of blind tests are marked."""
         return (*self.ids, *map(blind_id, self.blind.ids if self.blind else ()))
 
 
 def blind_id(test: str) -> str:
-    """The id of a blind test beside those of other tests."""
+    """The marked id of a blind test."""
     return f"{BLIND}{test}"
 
 
 def read_suites(source: str, blind: str = "") -> TestSuite:
-    """A module of tests, and one of blind tests where there is one."""
+    """Read a module of tests, and one of blind tests if given."""
     return replace(read_suite(source), blind=read_suite(blind)) if blind else read_suite(source)
 
 
 def with_tests(suite: TestSuite, written: str) -> TestSuite:
-    """A suite with further tests at the end: of the blind ones, where there are some."""
+    """A suite with further tests at its end; if it has blind tests, at the end of these."""
     if suite.blind is not None:
         return replace(suite, blind=with_tests(suite.blind, written))
     return read_suite(f"{suite.source.rstrip()}\n\n\n{written}")
 
 
 def read_suite(source: str) -> TestSuite:
-    """Find the tests in a module, as pytest does by default, without running it."""
+    """Find the tests in a module by pytest's default rules, without running it."""
     sentences: dict[str, str] = {}
     for node in parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
@@ -98,7 +98,7 @@ def _sentence(node: ast.AST) -> str:
 
 
 def suite_problem(suite: TestSuite) -> str:
-    """Why a suite proves nothing, in words for the model; "" when it may."""
+    """Why a suite proves nothing, as text for the model; "" if there is no problem."""
     if not suite.ids:
         return "The module holds no test function."
     called = {node.func for node in ast.walk(parse(suite.source)) if isinstance(node, ast.Call)}
@@ -114,7 +114,7 @@ _HOW_IT_COMES_BACK = {
 
 
 def tests_messages(brief: Brief) -> Messages:
-    """The question for the tests. The solution is not in it, and must never be."""
+    """The question for the tests. It must never contain the solution."""
     plan = brief.plan
     told = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
     notes = [told[kind] for kind in told if any(output.type == kind for output in plan.outputs)]
@@ -131,19 +131,19 @@ async def write_tests(
     also: str = "",
     suite_of: Callable[[str], TestSuite] | None = None,
 ) -> TestSuite:
-    """Ask for the tests until there are some that can fail.
+    """Ask for tests until they can fail.
 
     Args:
-        talk: with the model.
+        talk: the conversation with the model.
         brief: the request, the plan and the data context.
-        refused: why an earlier suite was not good enough.
-        previous: that suite's source.
-        variant: another one asks anew.
-        also: said at the end of the question.
-        suite_of: the suite that an answer makes, or ValueError with what is wrong with it, in words for the model.
+        refused: why an earlier suite was rejected.
+        previous: the source of that suite.
+        variant: another variant asks the same question again.
+        also: text for the end of the question.
+        suite_of: makes a suite from an answer. It raises ValueError with text for the model if the answer is unusable.
 
     Raises:
-        UnusableAnswer: there never were any.
+        UnusableAnswer: no answer had such tests.
     """
     messages = extended(tests_messages(brief), also)
     problem, source = refused, previous

@@ -1,4 +1,4 @@
-"""When the steps of a generation began and how long each took: the first listener to its events."""
+"""Records when the steps of a generation began and how long each took. It is the first listener to the events."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from autocoder_jupyter.engine.events import (
 from autocoder_jupyter.types import Step
 
 MOST_STEPS = 1000
-"""A loop of many attempts with many tests has fewer; what comes later is not noted."""
+"""The maximum number of steps. Even a long generation has fewer; later steps are not recorded."""
 
 
 class Timeline:
-    """Notes the steps, and passes every event on.
+    """Records the steps, and passes every event on.
 
     Args:
-        emit: is told every event after the timeline.
-        clock: seconds, from any beginning.
+        emit: called with every event, after the timeline.
+        clock: returns seconds from an arbitrary beginning.
     """
 
     def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,13 +40,13 @@ class Timeline:
         self._steps: list[Step] = []
 
     def __call__(self, event: Event) -> None:
-        """Note an event, and pass it on."""
+        """Record an event, and pass it on."""
         self._note(event, self._clock() - self._began)
         self._emit(event)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was noted, by the time it began."""
+        """The recorded steps, in the order in which they began."""
         return tuple(sorted(self._steps, key=lambda step: step.begin))
 
     def _note(self, event: Event, now: float) -> None:

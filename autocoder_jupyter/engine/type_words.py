@@ -1,4 +1,4 @@
-"""Reads the type that a model names: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`."""
+"""Reads a type from a model's answer: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import TYPE_NAMES, TypeName
 
 LONGEST = 200
-"""Characters of a type that are read."""
+"""The maximum number of characters of a type."""
 
 _MEANT: dict[str, TypeName] = {word: name for name, kind in KINDS.items() for word in kind.words.split()}
 
@@ -21,7 +21,7 @@ _NONES = ("none", "null", "nonetype")
 
 @dataclass(frozen=True)
 class MeantType:
-    """A type, whether None is allowed besides, and what a list or dict holds, where that is said."""
+    """A type, whether it may also be None, and the element type of a list or dict, if given."""
 
     name: TypeName
     optional: bool = False
@@ -29,10 +29,10 @@ class MeantType:
 
 
 def meant_type(words: str) -> MeantType:
-    """The type that a text stands for.
+    """The type that a text names.
 
     Raises:
-        ValueError: it stands for none; the message says what is wrong, for a model to read.
+        ValueError: it names no known type; the message is text for the model.
     """
     text = " ".join(words[: LONGEST + 1].strip().strip("`'\"").split())
     if len(text) > LONGEST:
@@ -44,7 +44,7 @@ def meant_type(words: str) -> MeantType:
 
 
 def _united(texts: Iterable[str]) -> MeantType | None:
-    """`A | B`: None makes it optional, int and float are a float, and the same type twice is that type."""
+    """The type of `A | B`: None makes it optional, int and float make float, equal types make one."""
     given = list(texts)
     present = [text for text in given if text.casefold() not in _NONES]
     found = [_single(text) for text in present]
@@ -59,7 +59,7 @@ def _united(texts: Iterable[str]) -> MeantType | None:
 
 
 def _single(text: str) -> MeantType | None:
-    """One type without alternatives; None for what is not understood."""
+    """One type without alternatives; None if it is not known."""
     name, arguments = _taken_apart(text)
     word = re.sub(r"[\s_\-]+", "", name.rpartition(".")[2]).casefold()
     if word in ("optional", "union", "literal", *_WRAPPERS) and arguments:
@@ -83,7 +83,7 @@ def _generic(word: str, arguments: str) -> MeantType | None:
 
 
 def _taken_apart(text: str) -> tuple[str, str]:
-    """`list[str]` as `list` and `str`; `datetime64[ns]`, `array of numbers` and `number (euros)` alike."""
+    """`list[str]` as `list` and `str`; also for `datetime64[ns]`, `array of numbers` and `number (euros)`."""
     for pattern in (r"([^\[]*)\[(.*)\]", r"([^(]*)\((.*)\)", r"(?:an? )?(.+?) (?:of|with) (.+)"):
         match = re.fullmatch(pattern, text)
         if match:
@@ -92,7 +92,7 @@ def _taken_apart(text: str) -> tuple[str, str]:
 
 
 def _split(text: str, sign: str) -> Iterator[str]:
-    """The parts between signs that stand outside of brackets."""
+    """The parts of the text between separators that are outside of brackets."""
     depth, start = 0, 0
     for place, character in enumerate(text):
         depth += (character in "[(") - (character in "])")
@@ -103,7 +103,7 @@ def _split(text: str, sign: str) -> Iterator[str]:
 
 
 def _type_of_values(arguments: str) -> MeantType | None:
-    """`Literal["up", "down"]`: what its values are."""
+    """The type of the values of `Literal["up", "down"]`."""
     return _united([_type_of_value(value) for value in _split(arguments, ",")])
 
 

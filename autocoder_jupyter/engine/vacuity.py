@@ -1,4 +1,4 @@
-"""Checks that the tests can fail: one that passes on a stub of type-correct defaults proves nothing by itself."""
+"""Checks that the tests can fail: a test that passes on a stub of type-correct defaults proves nothing by itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ CAN_FAIL = "the tests can fail"
 
 
 def stub_program(plan: CodePlan, program: Program) -> Program:
-    """A program of the same interface that returns type-correct defaults and does nothing."""
+    """A program with the same interface that only returns type-correct defaults."""
     outputs = [(output.type, [(column.name, column.dtype) for column in output.columns]) for output in plan.outputs]
     code = program_text("stub", OUTPUTS=outputs)
     return Program(code, program.inputs, program.outputs, program.function, program.env_vars)
 
 
 async def vacuous_tests(session: SandboxSession, plan: CodePlan, program: Program, suite: TestSuite) -> tuple[str, ...]:
-    """The tests that pass on a stub of type-correct defaults: they prove nothing by themselves. Of one module."""
+    """The tests of one module that pass on a stub of type-correct defaults: they prove nothing by themselves."""
     stub = stub_program(plan, program)
     run = await session.work(lambda worker: worker.test(stub, suite.source, suite.ids, callee=None))
     return tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")

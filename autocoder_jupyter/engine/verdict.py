@@ -1,4 +1,4 @@
-"""The verdict of one attempt: what it showed, and whether that is a success."""
+"""The verdict of one attempt: its outcomes, and whether they make a success."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Verdict:
     """The outcome of one attempt.
 
     Args:
-        suite: the tests that were to pass; None when tests are skipped.
-        run: how they went; None when they could not be run.
-        sample: the function on the real sample; None when there is none or it was not reached.
-        checks: the constraints.
+        suite: the tests that must pass; None if tests are skipped.
+        run: their outcomes; None if they could not run.
+        sample: the run on the real sample; None if there is no sample, or it was not reached.
+        checks: the outcomes of the constraints.
         vacuous: tests that pass on a stub.
-        failures: what is wrong outside of the tests, as the function's faults.
-        tests_changed: ids of tests that were changed or dropped on the way here.
-        error: why nothing could be run at all; "" when it could.
-        accepted: what the user demands: examples, own tests and checks.
-        blind: how the blind tests went, where there are some.
+        failures: failures of the function outside of the tests.
+        tests_changed: ids of tests that were changed or dropped before this attempt.
+        error: why nothing could run; "" if it could.
+        accepted: the outcomes of the user's examples, tests and checks.
+        blind: the outcomes of the blind tests, if there are any.
     """
 
     suite: TestSuite | None = None
@@ -45,17 +45,17 @@ class Verdict:
 
     @property
     def is_vacuous(self) -> bool:
-        """Every test of a module passes on a stub, so all of them together prove nothing."""
+        """Whether all tests of a module pass on a stub. Then they prove nothing."""
         return self.own_is_vacuous or self.blind_is_vacuous
 
     @property
     def own_is_vacuous(self) -> bool:
-        """So it is with the first module."""
+        """Whether this is so for the first module."""
         return self.suite is not None and bool(self.vacuous) and set(self.vacuous) >= set(self.suite.ids)
 
     @property
     def blind_is_vacuous(self) -> bool:
-        """So it is with the blind tests."""
+        """Whether this is so for the blind tests."""
         blind = self.suite.blind if self.suite is not None else None
         return blind is not None and bool(self.vacuous) and set(self.vacuous) >= set(map(blind_id, blind.ids))
 
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def success(self) -> bool:
-        """Every part that `success` demands is there and holds."""
+        """Whether all required parts are there and passed."""
         tested = self.suite is None or (self._passed and not self.is_vacuous)
         evidence = self.evidence
         holds = all(check.passed for check in evidence.conditions)
@@ -79,14 +79,14 @@ class Verdict:
 
     @property
     def _passed(self) -> bool:
-        """Every test that was to pass did."""
+        """Whether all tests that must pass passed."""
         wanted = self.suite.modules if self.suite is not None else ()
         runs = (self.run, self.blind)[: len(wanted)]
         return all(run is not None and run.passed for run in runs)
 
     @property
     def evidence(self) -> Evidence:
-        """All of it as plain records."""
+        """The outcomes as plain records."""
         checks = (*(self.sample.checks if self.sample else ()), *self.checks)
         if self.run is not None and self.suite is not None:
             message = "Every test passes on a function that does nothing." if self.is_vacuous else ""
@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def score(self) -> tuple[bool, int, int, int]:
-        """For choosing the best of several: success, what the user demands, tests passed, other conditions held."""
+        """A key to choose the best attempt: success, the user's demands, passed tests, passed other checks."""
         evidence = self.evidence
         accepted = sum(outcome.passed for outcome in evidence.acceptance)
         passed = sum(outcome.outcome == "passed" for outcome in evidence.tests)
@@ -118,7 +118,7 @@ class Verdict:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What is wrong, to see whether the same is wrong again."""
+        """The failures in a form that can be compared, to see whether the same failure occurs again."""
         tests = [(outcome.id, outcome.message) for outcome in self.failing]
         tests += [(blind_id(outcome.id), outcome.message) for outcome in self.blind_failing]
         others = [(failure.test_name, failure.error_message) for failure in self.failures]
@@ -127,7 +127,7 @@ class Verdict:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """All error messages of the tests, in which a missing package may be named."""
+        """All error messages of the tests. They may name a missing package."""
         told = [outcome.message for outcome in (*self.failing, *self.blind_failing)]
         for run in self._runs:
             told.append(run.collection_error)
@@ -141,12 +141,12 @@ class Verdict:
 
     @property
     def complaint_on_sample(self) -> str:
-        """What the function said when it failed on the sample. It may quote the data: for reading, not for telling."""
+        """The error message of the function on the sample. It may contain values of the data: never show or send it."""
         return str(self.sample.error) if self.sample is not None and self.sample.error is not None else ""
 
     @property
     def summary(self) -> str:
-        """The reason of a failure, in a sentence or two."""
+        """The reason for a failure, in one or two sentences."""
         if self.error:
             return self.error
         if self.accepted.broken:

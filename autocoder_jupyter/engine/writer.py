@@ -1,6 +1,6 @@
 """The writer of a function, which also fixes it: by stages with one question each, or as an agent.
 
-The loop tries what was written, and alone decides whether it holds.
+Only the loop tests the function and decides whether it passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autocoder_jupyter.types import ErrorDiagnosis, Trace
 
 
 class Writer(Protocol):
-    """Writes the code and the tests of each attempt, into the state that it was made with."""
+    """Writes the code and the tests of each attempt into the state that it was created with."""
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -25,33 +25,33 @@ class Writer(Protocol):
 
     @property
     def snapshot(self) -> object:
-        """All that the next attempt depends on. If it is the same after a fix, nothing has changed."""
+        """Everything that the next attempt depends on. Equal snapshots mean that a fix changed nothing."""
         ...
 
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
-        """The answers that could not be used, in order."""
+        """The unusable answers, in order."""
         ...
 
     @property
     def trace(self) -> Trace | None:
-        """What an agent has done; None for a writer that works by stages."""
+        """What an agent did; None for a writer that works by stages."""
         ...
 
     async def write(self) -> None:
-        """Write the first code and tests. The base environment may still be in preparation."""
+        """Write the first code and tests. The base environment may not be built yet."""
         ...
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Act on a verdict that is no success.
+        """Fix code or tests after a failed verdict.
 
         Returns:
-            The diagnosis, when a model was asked for one.
+            The diagnosis, if a model was asked for one.
         """
         ...
 
     async def close(self) -> None:
-        """End what still runs. Called once, however the generation ended."""
+        """Stop everything that still runs. Called once, after success, failure or cancel."""
         ...
 
 
@@ -59,14 +59,14 @@ class WriterFactory(Protocol):
     """Makes the writer of a generation."""
 
     async def prepare(self) -> None:
-        """Load what takes long to load. Called while the model is asked for the plan."""
+        """Import what takes long to import. Called while the model is asked for the plan."""
         ...
 
     def create(self, state: GenerationState, packages: Packages) -> Writer:
-        """The writer of one generation.
+        """Create the writer of one generation.
 
         Args:
-            state: the state of the generation; its plan stands.
+            state: the state of the generation; it has a plan.
             packages: its packages.
         """
         ...

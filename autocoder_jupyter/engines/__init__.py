@@ -1,1 +1,1 @@
-"""The ways to write a function, one package each. They share `engine`, and none imports another."""
+"""The writers of functions, one package each. They share `engine`, and none imports another."""

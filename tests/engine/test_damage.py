@@ -54,7 +54,7 @@ async def test_an_environment_with_a_file_cut_short_is_built_anew_and_the_run_go
     monkeypatch.setattr(local_loading, "_places", {})
     again = await theatre.play({})
     assert again.report.success and again.asked == []
-    assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built anew."]
+    assert noticed(again) == ["The environment was damaged (its file __init__.py is damaged) and has been built again."]
 
 
 async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(theatre: Theatre, cache: Path) -> None:

@@ -302,7 +302,7 @@ def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(
     aside = [path for path in again.folder.iterdir() if ".set-aside-" in path.name]
     assert len(aside) == len(told) == (damage != "gone")
     assert all(
-        f"{name} of growth was damaged and is written anew; what was there is {name}.set" in line for line in told
+        f"{name} of growth was damaged. It is written again; the old file is {name}.set" in line for line in told
     )
 
 

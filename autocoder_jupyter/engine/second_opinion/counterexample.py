@@ -1,4 +1,4 @@
-"""The smallest differing input as a test, when an independent derivation says that the code is wrong on it."""
+"""Makes a test from the smallest differing input, if an independent derivation shows that the code is wrong on it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ PREFIX = "test_second_opinion_"
 
 
 def can_be_written(smallest: Smallest, plan: CodePlan) -> bool:
-    """Whether the input can be written down whole."""
+    """Whether the complete input can be written as source."""
     needed = [spec.name for spec in plan.inputs if spec.required]
     return bool(smallest.source) and all(name in smallest.sources for name in needed)
 
 
 def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> list[OpenPlace]:
-    """The places whose values a test can reach: an output, a column of one, a key of one, the rows of one.
+    """The places whose values a test can reach: an output, or its column, key or rows.
 
-    Where rows differ, the columns of what is left say nothing more.
+    If rows of a table differ, its columns are left out, because they add nothing.
     """
     rows = tuple(f"{place.where}." for place in places if place.keys)
     return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
@@ -31,14 +31,14 @@ def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> lis
 def as_test(
     number: int, smallest: Smallest, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation
 ) -> str:
-    """The test, which stands on its own in any module.
+    """The test as text. It can stand in any module.
 
     Args:
-        number: makes its name.
+        number: a number for its name.
         smallest: the input.
         plan: the interface.
-        places: where the function was wrong.
-        derivation: what must stand there instead.
+        places: where the function is wrong.
+        derivation: the correct values.
     """
     derived = {entry.place: entry.values for entry in derivation.values}
     sentence = " ".join(derivation.sentence.split()).replace("\\", "/").replace('"', "'") or "A second derivation."
@@ -70,7 +70,7 @@ def _assertion(place: OpenPlace, expected: Sequence[Any], outputs: Sequence[Outp
 
 
 def _expression(place: OpenPlace, outputs: Sequence[OutputSpec]) -> str:
-    """The values of a place, as an expression that makes a list of them."""
+    """An expression for the list of values at a place."""
     for spec in outputs:
         name, _, rest = place.where.partition(".")
         if spec.name != name:

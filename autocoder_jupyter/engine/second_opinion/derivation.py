@@ -1,4 +1,4 @@
-"""What a small input must give, derived by a model that sees neither the solutions nor what they returned."""
+"""The correct output for a small input, derived by a model that sees neither the solutions nor their results."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Keep to the request, to the plan and to its assumptions as they stand. Go step b
   the plan fixes; for the rows of a table one text a row, as <asked> says."""
 
 MOST_ASKED = 4
-"""Places that are asked about at once."""
+"""The maximum number of places in one question."""
 
 _RELATIVE, _ABSOLUTE = 0.01, 0.005
-"""How far a number that was worked out by hand may be from the exact one."""
+"""The relative error that a number from a derivation by hand may have."""
 
 
 class DerivedPlace(BaseModel):
@@ -48,7 +48,7 @@ class Derivation(BaseModel):
 
 
 def derivation_messages(brief: Brief, source: str, places: Sequence[OpenPlace]) -> Messages:
-    """The question: the input, and where a value is wanted. What the two solutions give is not in it."""
+    """The question: the input, and the places whose values are wanted. It has no result of the two solutions."""
     asked = "\n".join(map(_asked, places))
     return brief.question(block("input", source), block("asked", asked), _INSTRUCTIONS)
 
@@ -60,10 +60,10 @@ def _asked(place: OpenPlace) -> str:
 
 
 async def derive(talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace]) -> Derivation:
-    """Ask for it.
+    """Ask for a derivation.
 
     Args:
-        talk: with the model.
+        talk: the conversation with the model.
         brief: the request, the plan and the data context.
         source: the input, as Python source.
         places: where the two solutions differ on it.
@@ -73,7 +73,7 @@ async def derive(talk: Conversation, brief: Brief, source: str, places: Sequence
 
 
 def confirmed(derivation: Derivation, places: Sequence[OpenPlace]) -> Literal["first", "second", ""]:
-    """Which of the two solutions gives what was derived, at all places; "" when neither or both do."""
+    """Which of the two solutions agrees with the derivation at all places; "" if neither or both do."""
     if not derivation.decided or not places:
         return ""
     derived = {entry.place: entry.values for entry in derivation.values}
@@ -85,7 +85,7 @@ def confirmed(derivation: Derivation, places: Sequence[OpenPlace]) -> Literal["f
 
 
 def tolerance(place: OpenPlace) -> float:
-    """How far a number there may be from one worked out by hand: never so far that the two are not told apart."""
+    """The tolerance for a derived number at a place: always small enough to distinguish the two solutions."""
     numbers = [value for value in (*place.ones, *place.others) if _is_number(value)]
     gaps = [abs(one - other) for one, other in zip(place.ones, place.others, strict=False) if _differ(one, other)]
     by_hand = max([_ABSOLUTE, *(_RELATIVE * abs(number) for number in numbers)])

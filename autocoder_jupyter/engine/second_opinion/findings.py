@@ -1,4 +1,4 @@
-"""What a trial showed, as far as others may see it: the card is saved with the notebook."""
+"""The findings of a trial, redacted because the card is saved with the notebook."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import Difference, OutputSpec
 
 MOST = 8
-"""Differences that are shown."""
+"""The maximum number of differences that are shown."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a trial showed.
+    """The findings of a trial.
 
     Args:
         outcome: the outcome of the trial.
-        outputs: the outputs of the plan; their names and those of their columns may always be told.
-        shows_values: whether values may be, masked.
+        outputs: the outputs of the plan. Their names and those of their columns may always be shown.
+        shows_values: whether masked values may be shown.
     """
 
     outcome: TrialOutcome
@@ -29,7 +29,7 @@ class Findings:
 
     @property
     def failed(self) -> str:
-        """Why nothing was compared; of an error only its kind, where values may not be told."""
+        """Why nothing was compared. If values may not be shown, an error is named only by its type."""
         raised, colon, message = self.outcome.failed.partition(": ")
         if not colon:
             return raised
@@ -37,18 +37,18 @@ class Findings:
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """The differences on the sample, single values first; then those on variations, each place once."""
+        """The differences on the sample, single values first; then those on variations. Each place appears once."""
         found = sorted(self._all(), key=lambda difference: (bool(difference.on), "." in difference.where))
         return tuple(found)[:MOST]
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """The variations."""
+        """The variations that were tried."""
         return tuple(map(self._on, self.outcome.tried))
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """What has no counterpart."""
+        """Parts of the outputs that could not be compared."""
         notes = self.outcome.not_compared
         kept = [note if self.shows_values else f"a part of {self._where(note.partition(':')[0])}" for note in notes]
         return tuple(dict.fromkeys(map(Masker().mask, kept)))
@@ -74,11 +74,11 @@ class Findings:
         )
 
     def _on(self, variation: str) -> str:
-        """A variation without the name of a column that may be hidden."""
+        """The text for a variation, without a column's name if that may not be shown."""
         return variation if self.shows_values or not variation.startswith("with one ") else "with one group only"
 
     def _where(self, place: str) -> str:
-        """A place without what is no declared name, such as the key of a dictionary."""
+        """A place without names that are not declared, such as the key of a dictionary."""
         declared = {spec.name for spec in self.outputs}
         declared |= {f"{spec.name}.{column.name}" for spec in self.outputs for column in spec.columns}
         return place if place in declared else place.partition(".")[0].partition("[")[0]

@@ -1,4 +1,4 @@
-"""How the second solution reads the request, in words that the user can choose instead of an assumption."""
+"""How the second solution reads the request, as text that the user can choose instead of an assumption."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ has
 `readings` is empty when the difference is a slip in somebody's work and no other way to read the request."""
 
 MOST = 3
-"""Readings that are shown."""
+"""The maximum number of readings that are shown."""
 
 _LONGEST_WORDS, _LONGEST_LINE = 80, 400
 
@@ -51,7 +51,7 @@ def naming_messages(
     source: str,
     places: Sequence[OpenPlace],
 ) -> Messages:
-    """The question. Without `source`, where the input holds values that must not leave, there are no values in it."""
+    """The question. It has no values if `source` is empty, because the input then contains values of the data."""
     differs = "\n".join(_differing(place, with_values=bool(source)) for place in places)
     return question(
         brief.request,
@@ -91,10 +91,10 @@ async def name_readings(
     """Ask which readings make the difference.
 
     Args:
-        talk: with the model.
-        brief: the request, the plan that says how the function reads it, and the data context.
-        second: how the second solution reads it, a line each.
-        source: a small input on which they differ, as Python source; "" when it must not be told.
+        talk: the conversation with the model.
+        brief: the request, the plan, which says how the function reads it, and the data context.
+        second: how the second solution reads it, one line each.
+        source: a small input on which they differ, as Python source; "" if it must not be sent.
         places: where they differ on it.
     """
     assumptions = brief.plan.assumptions
@@ -112,5 +112,5 @@ async def name_readings(
 
 
 def _as_wish(line: str) -> str:
-    """A line that can stand in a cell and is prose there: no option, and no name of a variable to hand over."""
+    """A line that is plain text in a cell: it contains no option and no `@name`."""
     return " ".join(line.replace("@", "").split()).lstrip("-%!? ")[:_LONGEST_LINE]

@@ -1,4 +1,4 @@
-"""The second opinion within a generation: asked for beside the plan, weighed when the function is verified."""
+"""The second opinion in a generation: requested together with the plan, used when the function is verified."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from autocoder_jupyter.types import SecondOpinion, TestFailure
 T = TypeVar("T")
 
 PATIENCE = 60.0
-"""Seconds that a verified function waits for the second solution, and for each question about it, at most."""
+"""The maximum seconds that a verified function waits for the second solution, and for each question about it."""
 
 ROUNDS = 2
-"""How often a small input is derived, and the code fixed by it."""
+"""How often a derivation of a small input may lead to a fix of the code."""
 
 
 class Adviser:
-    """Seeks the second opinion of one generation. It can make a verdict worse and a report richer, and fails nothing.
+    """Gets the second opinion of one generation. It can fail a verdict and extend a report; its errors fail nothing.
 
     Args:
         setup: the setup of the generation.
 
     Attributes:
-        opinion: the opinion, or why there is none; None before either is known, and where none is wanted.
+        opinion: the opinion, or a note why there is none; None before that is known, and if none is wanted.
     """
 
     def __init__(self, setup: GenerationSetup) -> None:
@@ -52,12 +52,13 @@ class Adviser:
         self._tests: tuple[str, ...] = ()
 
     def begin(self, context: str) -> None:
-        """Ask for the second solution, if it is wanted. Comes with the question for a plan: what is kept has its own.
+        """Start the request for the second solution, if one is wanted. Called with the question for the plan.
 
-        Where tokens or money are limited the function comes first: then it is asked for with what is left of them.
+        If tokens or cost are limited, the function has priority: the second solution is requested after it, with the
+        rest of the budget.
 
         Args:
-            context: what is told about the data and the environment.
+            context: the text about the data and the environment.
         """
         setup = self._setup
         if setup.config.second_opinion == "off":
@@ -79,7 +80,7 @@ class Adviser:
         return self._writing
 
     def stop(self) -> None:
-        """Stop asking. If there is no opinion yet, it becomes a note that says so."""
+        """Cancel the request. If there is no opinion yet, a note says so."""
         if self._writing is not None:
             self._writing.cancel()
         if self._wanted and self.opinion is None:
@@ -90,8 +91,8 @@ class Adviser:
         """Compare a verified function with the second solution.
 
         Returns:
-            The verdict; or one that fails, when an independent derivation says that the code is wrong. Then the tests
-            hold the input that shows it.
+            The verdict; or a failed one, if an independent derivation shows that the code is wrong. Then the tests
+            contain the input that shows it.
         """
         if not self._wanted:
             return verdict
@@ -103,7 +104,7 @@ class Adviser:
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
 
     async def _weighed(self, state: GenerationState) -> TestFailure | None:
-        """The fault of the code, if the second opinion found one."""
+        """The failure of the code, if the second opinion found one."""
         setup, brief = self._setup, state.brief
         writing = self._ask(brief.request, brief.context)
         done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
@@ -139,7 +140,7 @@ class Adviser:
     async def _explained(
         self, state: GenerationState, opinion: SecondOpinion, smallest: Smallest, second: SecondSolution
     ) -> TestFailure | None:
-        """Why they differ: another reading, or a fault."""
+        """Find out why they differ: another reading of the request, or an error in the code."""
         brief = state.brief
         source = smallest.source if self._may_be_told(smallest) else ""
         places = smallest.differences[:MOST_ASKED]
@@ -172,16 +173,16 @@ class Adviser:
         return await self._optional(derive(self._setup.second_talk, brief, source, places))
 
     async def _optional(self, answer: Awaitable[T]) -> T | None:
-        """An answer, or None when it does not come, or not in time."""
+        """An answer; None if there is an error or a timeout."""
         try:
             return await asyncio.wait_for(answer, PATIENCE)
         except (AutocodeError, TimeoutError):
             return None
 
     def _may_be_told(self, smallest: Smallest) -> bool:
-        """Whether the model may see the input: made-up values always, those of the data as far as rows are shared.
+        """Whether the model may see the input: synthetic values always, values of the data only if rows are shared.
 
-        All columns are in it, so not where one is to be hidden.
+        The input has all columns, so the answer is no if a column is hidden.
         """
         config = self._setup.config
         if config.hide or not smallest.own_values:
@@ -198,7 +199,7 @@ class Adviser:
 
 
 def _fault(name: str, smallest: Smallest, places: Sequence[OpenPlace], derivation: Derivation) -> TestFailure:
-    """What the code does wrong, for the stage that fixes it."""
+    """The error in the code, for the stage that fixes it."""
     expected = "; ".join(f"{entry.place} is {entry.values}" for entry in derivation.values)
     actual = "; ".join(f"{place.where} is {list(place.ones) or place.first}" for place in places)
     return TestFailure(

@@ -1,4 +1,4 @@
-"""Runs both solutions in one call of a program in the sandbox, and checks what comes back."""
+"""Runs both solutions in one call of a program in the sandbox, and checks the result."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
 SECONDS = 30.0
-"""Wall clock for all of it. A second opinion is not worth a longer wait."""
+"""Wall-clock seconds for the whole trial. A second opinion is not worth a longer wait."""
 
 _INSIDE = "autocoder_jupyter.engine.second_opinion.inside"
 
 _ORDER = ("values", "frames", "comparison", "variations", "smallest", "written", "trial")
-"""The modules that go inside; each needs only those before it."""
+"""The modules that are sent to the sandbox. Each imports only those before it."""
 
 
 class Place(BaseModel):
@@ -90,10 +90,12 @@ async def try_both(
 ) -> TrialOutcome:
     """Run the function and the second solution on the sample and its variations.
 
+    Errors are in the outcome.
+
     Args:
-        session: the way to the sandbox.
+        session: the sandbox session.
         program: the function.
-        second: the other.
+        second: the second solution.
         samples: the sample, by input name.
     """
     pairs = matched_outputs(program.outputs, second.outputs)
@@ -128,7 +130,7 @@ def _type_of(outputs: Sequence[OutputSpec], name: str) -> TypeName:
 
 @functools.cache
 def _sources() -> dict[str, str]:
-    """What goes inside, by module name: empty packages first, so that `import` finds them."""
+    """The sources of these modules by name. Empty packages come first, so that `import` finds them."""
     parts = _INSIDE.split(".")
     packages = {".".join(parts[: count + 1]): "" for count in range(len(parts))}
     return packages | {f"{_INSIDE}.{name}": _source(name) for name in _ORDER}

@@ -1,4 +1,4 @@
-"""The second solution: written from the request and the data alone, beside the plan."""
+"""The second solution: written only from the request and the data, at the same time as the plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Answer with the whole module in one ```python block, and nothing else."""
 
 @dataclass(frozen=True)
 class SecondSolution:
-    """The module, what it returns, and how it reads the request."""
+    """The module, its outputs, and how it reads the request."""
 
     code: str
     outputs: tuple[OutputSpec, ...]
@@ -45,7 +45,7 @@ class SecondSolution:
 
 
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
-    """The question: it holds the declared interface, and nothing of the plan."""
+    """The question. It has the declared interface, but nothing from the plan."""
     parameters = ", ".join(
         f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
     )
@@ -61,7 +61,7 @@ async def write_second(
     """Ask for the second solution, once. An unusable answer is not asked again.
 
     Raises:
-        UnusableAnswer: it is none that could be run.
+        UnusableAnswer: the answer is not a module that can run.
         ModelError: the model gave no answer.
     """
     code = without_entry(
@@ -71,10 +71,10 @@ async def write_second(
 
 
 def read_second(code: str, declared: Sequence[OutputSpec]) -> SecondSolution:
-    """What a module says of itself.
+    """Read a module's docstring and its `OUTPUTS`.
 
     Raises:
-        UnusableAnswer: it does not parse, or does not say what it returns.
+        UnusableAnswer: it does not parse, or does not declare its outputs.
     """
     try:
         module = parse(code)
@@ -91,7 +91,7 @@ def read_second(code: str, declared: Sequence[OutputSpec]) -> SecondSolution:
 
 
 def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
-    """What `OUTPUTS` says."""
+    """The outputs that `OUTPUTS` declares."""
     for node in module.body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "OUTPUTS" for t in node.targets):
             try:
@@ -103,10 +103,10 @@ def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
 
 
 def matched_outputs(first: Sequence[OutputSpec], second: Sequence[OutputSpec]) -> dict[str, str]:
-    """Outputs of the plan with those of the second solution that mean the same: by name, then by type and place.
+    """The outputs of the plan with their counterparts in the second solution: matched by name, then by type and order.
 
-    Declared outputs have the same names. Of others, those of one type belong together in order, when there are as many
-    of them on both sides.
+    Declared outputs have the same names. Other outputs of one type are matched in order, if both sides have the same
+    number of them.
     """
     names = {spec.name for spec in second}
     pairs = {spec.name: spec.name for spec in first if spec.name in names}

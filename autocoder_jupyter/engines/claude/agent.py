@@ -1,4 +1,4 @@
-"""The agent of one generation: its session, its workspace, and what its tools need of the engine."""
+"""The agent of one generation: its session, its workspace, and the engine's part of its tools."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.versions.keys import content_key
 
 REMINDERS = 2
-"""How often the agent is told in a row that something it must leave is missing."""
+"""How many times in a row the agent is asked for a missing file."""
 
 
 class Agent:
-    """An agent with files of its own. It begins with `begin`; `go_on` says more in the same session.
+    """An agent with its own files. `begin` starts a session; `go_on` sends another message in it.
 
     Args:
         state: the state of the generation.
         packages: its packages.
-        model: which model, and how it is reached.
-        changed: is told when files may have changed.
+        model: the model, its key and its address.
+        changed: called when files may have changed.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Agent:
         self._packages = packages
         self._model = model
         self._changed = changed
-        self._workspace = Workspace(state.setup.session.command)  # until there is something to do in it
+        self._workspace = Workspace(state.setup.session.command)  # replaced by `begin`
         self._provided: object = None
         self._running: tuple[Gateway, Toolbox, Session] | None = None
         self.watch = SuiteWatch()
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a session to go on with."""
+        """Whether a session has begun."""
         return self._running is not None
 
     @property
     def trace(self) -> Trace | None:
-        """What it has done; None when it was not asked."""
+        """What the agent did; None if it was not asked."""
         if self._running is None:
             return None
         gateway, toolbox, session = self._running
@@ -80,25 +80,25 @@ class Agent:
 
     @property
     def code(self) -> str:
-        """Its module, as it is now; "" when there is none."""
+        """Its current module; "" if there is none."""
         return without_entry(self._workspace.text(SOLUTION) or "")
 
     @property
     def tests(self) -> str:
-        """Its tests, likewise."""
+        """Its current tests; "" if there are none."""
         return self._workspace.text(TESTS) or ""
 
     async def begin(self, code: str = "", tests: str = "", failures: Sequence[TestFailure] = ()) -> None:
-        """Have it write, in a new workspace.
+        """Start a session with a new workspace, and wait until the agent stops.
 
         Args:
-            code: a module that is there already; "" for none.
-            tests: its tests, likewise.
-            failures: what is wrong with them; without, they are an earlier version's.
+            code: an existing module; "" for none.
+            tests: its tests; "" for none.
+            failures: the failures of module and tests. If empty, these are from an earlier version.
 
         Raises:
-            UnusableAnswer: it stopped without leaving what it must.
-            AutocodeError: the session cannot go on.
+            UnusableAnswer: it stopped without the required files.
+            AutocodeError: the session cannot continue.
         """
         setup = self._setup
         given = await call_blocking(lambda: given_files(setup))
@@ -112,18 +112,18 @@ class Agent:
         await self._ask(question)
 
     async def go_on(self, failures: Sequence[TestFailure], *, again: bool) -> None:
-        """Tell it what does not hold; see `begin`."""
+        """Send the failures; see `begin`."""
         assert self._running is not None
         self._running[0].stage = "fix"
         await self._ask(prompts.mending_question(failures, again=again))
 
     async def put_tests(self, source: str) -> None:
-        """Put tests of somebody else in the place of its own."""
+        """Replace its tests by tests that it did not write."""
         await self._workspace.write(TESTS, source)
         self.watch.take(source)
 
     async def close(self) -> None:
-        """End the session, and with it the program."""
+        """End the session and its program."""
         if self._running is not None:
             await self._running[2].close()
 
@@ -168,7 +168,7 @@ class Agent:
         raise UnusableAnswer(f"The agent stopped although {problem}.", hint="Try another model.")
 
     def _missing(self) -> str:
-        """What it must leave and has not, in words for it; "" when all is there."""
+        """The required file that is missing or wrong, as text for the agent; "" if there is none."""
         if self._workspace.text(SOLUTION) is None:
             return f"there is no {SOLUTION}"
         if problem := interface_problem(self.code, self._state.brief.plan):
@@ -185,7 +185,7 @@ class Agent:
         return f"{TESTS} proves nothing: {problem}".rstrip(".") if problem else ""
 
     def _declare(self) -> str:
-        """Take down the packages that it names; what is wrong with them or with its imports, or ""."""
+        """Note the packages that it names. Returns what is wrong with them or with its imports, or ""."""
         sources = {path: text for path in (SOLUTION, TESTS) if (text := self._workspace.text(path))}
         if problem := stray_import(sources, self._workspace.files):
             return problem
@@ -199,7 +199,7 @@ class Agent:
         return ""
 
     async def _ready(self) -> str:
-        """The environment for what the files import and packages.txt names; why there is none, or ""."""
+        """Build the environment for the imports and packages.txt. Returns why that failed, or ""."""
         await self._packages.base_is_there()
         wanted = (self._state.sources, self._workspace.text(PACKAGES))
         if wanted == self._provided:
@@ -213,7 +213,7 @@ class Agent:
         return ""
 
     async def _tested(self) -> Observation:
-        """Its tests, by the runner that counts."""
+        """Run its tests with the same runner as an attempt."""
         if self._setup.config.skip_tests:
             return Observation("No tests are wanted for this function, so none are run.", ok=False)
         if problem := self._missing():

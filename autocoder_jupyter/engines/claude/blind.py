@@ -1,4 +1,4 @@
-"""Tests that the agent never sees: written, looked at and worked out anew by the plain stages."""
+"""Tests that the agent never sees. The plain stages write, diagnose and re-derive them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BlindTests:
 
     Args:
         state: the state of the generation.
-        blame: who is at fault where one fails.
+        blame: decides whether code or test is at fault.
     """
 
     def __init__(self, state: GenerationState, blame: Blame) -> None:
@@ -27,24 +27,24 @@ class BlindTests:
         self._setup = state.setup
         self._blame = blame
         self.suite: TestSuite | None = None
-        """As they are now; None where there are none."""
+        """The current blind tests; None if there are none."""
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Ids of those that were replaced or dropped after a re-derivation."""
+        """Ids of tests that were replaced or dropped after a re-derivation."""
         return tuple(map(blind_id, self._blame.tests_changed))
 
     async def write(self) -> None:
-        """Have them written, where they are wanted."""
+        """Ask for them, if they are wanted."""
         config = self._setup.config
         if not config.skip_tests and config.blind_tests == "on":
             self.suite = await self._setup.stages.run("tests", partial(write_first_tests, self._state))
 
     async def judge(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
-        """What to make of those that fail; what they themselves are to blame for is put right here.
+        """Diagnose the failing ones. Wrong tests are fixed here.
 
         Returns:
-            The diagnosis, if one was asked for, and what the function is to blame for.
+            The diagnosis, if one was asked for, and the failures of the function.
         """
         if self.suite is None or verdict.blind is None:
             return None, []
@@ -72,5 +72,5 @@ class BlindTests:
 
 
 def unseen(failure: TestFailure) -> TestFailure:
-    """The failure of a blind test, as the agent is told of it."""
+    """The failure of a blind test in the form that the agent gets."""
     return failure.model_copy(update={"test_name": f"a test that you do not see ({failure.test_name})"})

@@ -1,8 +1,8 @@
 """The class of a tool call of an agent: safe, intercepted because it would run tests, or denied; and why.
 
-Each command of a line counts, wherever it stands, and the worst of them is the line's. This is for the user who looks
-on, and tells the agent early what cannot work. It is no wall: whatever is taken for safe runs in a sandbox, where
-nothing of what is denied here would succeed.
+Each command of a line counts, wherever it stands, and the line gets the worst class. This informs the user, and tells
+the agent early what cannot work. It is not a security boundary: calls that are classed as safe run in a sandbox, where
+nothing that is denied here would succeed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
 _LONGEST_SCRIPT = 50_000
-"""Characters of a script that are looked into."""
+"""The number of characters of a script that are read."""
 
 
 def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, bytes]) -> Judgement:
@@ -56,8 +56,8 @@ def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, byt
 
     Args:
         tool: `Bash`, `Read`, `Write` or `Edit`.
-        arguments: with `command`, or with `file_path`.
-        files: those of the workspace, into whose scripts is looked.
+        arguments: has `command` or `file_path`.
+        files: the files of the workspace, to read the scripts that a command runs.
     """
     if tool == "Bash":
         return classify_command(str(arguments.get("command") or ""), files)
@@ -72,7 +72,7 @@ def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, byt
 
 
 def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Judgement:
-    """Classify a command of a shell; see `classify`."""
+    """Classify a shell command; see `classify`."""
     if len(text) > LONGEST_COMMAND:
         return Judgement("denied", f"a command has {LONGEST_COMMAND:,} characters at most")
     judge = _Judge(files or {})
@@ -83,7 +83,7 @@ def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Jud
 
 
 class _Judge:
-    """Judges the commands of one line, which may write a script and run it."""
+    """Classifies the commands of one line, which may write a script and run it."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.others = False
@@ -92,7 +92,7 @@ class _Judge:
         self._depth = 0
 
     def text(self, text: str) -> Judgement:
-        """Judge a text as a shell reads it."""
+        """Classify a text as a shell reads it."""
         if self._depth > DEEPEST:
             return UNREAD
         self._depth += 1
@@ -143,7 +143,7 @@ class _Judge:
         return worst([self._started(name, said, command), *_paths(name, arguments)])
 
     def _started(self, name: str, said: list[str], command: Command) -> Judgement:
-        """What a command starts that is named in its arguments, or in what it reads."""
+        """Classify the program that a command starts because of its arguments or its input."""
         if name in SHELLS:
             return self._shell(said, command)
         if PYTHON.fullmatch(name):
@@ -228,10 +228,10 @@ class _Judge:
         return python_code.judge(source, self.text)
 
     def _script(self, path: str, *, shell: bool = False) -> Judgement:
-        """Judge a file of the workspace that is run."""
+        """Classify a file of the workspace that is run."""
         content = self._content(path.removeprefix("./"))
         if content is None:
-            return UNREAD if shell or not path.endswith(".py") else SAFE  # it fails, or was made on this line
+            return UNREAD if shell or not path.endswith(".py") else SAFE  # missing, or made on this line
         if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
             return self.text(content)
         return self._source(content)
@@ -249,7 +249,7 @@ def _without_keywords(words: Sequence[Word]) -> Sequence[Word]:
 
 
 def _behind_options(said: list[str]) -> list[str]:
-    """What a profiler or a debugger runs: a module, or else the first script."""
+    """The module or the first script that a profiler or debugger runs."""
     return said[said.index("-m") :] if "-m" in said else [word for word in said if word.endswith(".py")]
 
 
@@ -262,7 +262,7 @@ def _executed(said: list[str]) -> Iterator[list[str]]:
 
 
 def _paths(name: str, arguments: Sequence[Word]) -> Iterator[Judgement]:
-    """About each argument that may name a file."""
+    """The class of each argument that may be a path."""
     for word in arguments:
         found = path_in_a_command(word.text)
         is_a_path = name not in SAYS_WORDS and (name not in HAS_A_PATTERN or _SURELY_A_PATH.match(word.text))

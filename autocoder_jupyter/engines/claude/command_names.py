@@ -18,7 +18,7 @@ KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc", "esac")
 )
 NAMES_WORDS = frozenset(("for", "select", "case", "[", "[[", "test"))
-"""What begins a line of mere words."""
+"""Shell keywords that are followed only by words, not by a command."""
 
 WRAPPERS: dict[str, tuple[str, ...]] = {
     "env": ("-u", "--unset", "-C", "--chdir"),
@@ -32,12 +32,12 @@ WRAPPERS: dict[str, tuple[str, ...]] = {
     "parallel": ("-j", "--jobs"),
     **dict.fromkeys(("nohup", "setsid", "command", "builtin", "busybox", "unbuffer", "strace", "ltrace"), ()),
 }
-"""Commands that run the command behind them, with those of their options that have a value."""
+"""Commands that run the command in their arguments, with their options that take a value."""
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"))
 PYTHON = re.compile(r"(?:python|pypy|ipython)[\d.]*")
 RUN_MODULES = frozenset(("cProfile", "profile", "pdb", "trace", "coverage", "runpy", "bdb"))
-"""Modules that run the module or script behind them."""
+"""Modules that run the module or script in their arguments."""
 
 _REACH_OUT = (
     *("curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp"),
@@ -63,21 +63,21 @@ KNOWN: dict[str, Judgement] = {
     **dict.fromkeys(("vi", "vim", "nano", "ex", "ed", "emacs"), UNREAD),
     "printenv": VARIABLES,
 }
-"""What a command is by its name alone."""
+"""The class of a command by its name."""
 
 LOOKS_AT_PACKAGES = frozenset(("list", "show", "freeze", "check", "help", "--version", "-V", "--help", "-h"))
 GIT_REACHES_OUT = frozenset(("clone", "fetch", "pull", "push", "ls-remote", "submodule"))
 SAYS_WORDS = frozenset(("echo", "printf", "tr", "expr", "true", "false", ":", "which", "type", "seq", "basename"))
-"""Their arguments are no files."""
+"""Commands whose arguments are not files."""
 
 HAS_A_PATTERN = frozenset(("grep", "egrep", "fgrep", "rg", "sed", "awk", "gawk", "mawk", "perl", "ruby", "node"))
-"""One of their arguments is a pattern or a program, which may begin with a slash."""
+"""Commands with a pattern or a program as an argument, which may begin with a slash."""
 
 LISTS_VARIABLES = frozenset(("set", "export", "declare", "typeset", "readonly"))
-"""Without arguments."""
+"""Commands that show variables if they have no arguments."""
 
 FILTERS = frozenset(("cd", "echo", "tail", "head", "grep", "cat", "tee", "true", ":", "set"))
-"""What stands around another command and does nothing of its own."""
+"""Shell keywords around other commands."""
 
 STARTS_COMMANDS = {
     **dict.fromkeys(
@@ -90,4 +90,4 @@ STARTS_COMMANDS = {
     ),
     "tar": re.compile(r"--to-command|--checkpoint-action|--use-compress-program|--rsh-command"),
 }
-"""Tools with a language of their own, and what in it starts another program or shows variables."""
+"""Tools with their own language, and the pattern of code that starts another program or shows variables."""

@@ -1,8 +1,8 @@
-"""Between the program of the SDK and the model's service: a loopback address that answers the program's questions.
+"""A gateway between the program of the SDK and the model's service: it answers the program on a loopback address.
 
-The program has no key and knows no other address. Each of its questions is looked up in the journal, allowed by the
-budget, recorded as it goes out, and answered once the answer is in the journal. So a run that was broken off goes on
-where it was, a limit ends it before the next request, and what is known of the model's service stays here.
+The program has no key and knows no other address. Each of its questions is looked up in the journal, checked against
+the budget, recorded when it is sent, and answered once the answer is in the journal. So an interrupted run continues
+where it stopped, a limit ends it before the next request, and the key stays here.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from autocoder_jupyter.types import Exchange, Usage
 
 _LEAST_THOUGHT = 1024
 _CACHE_SURCHARGE = 0.25
-"""What a service charges on top for input that it puts into its cache."""
+"""The extra charge for input that a service writes to its cache, as a factor."""
 
 STEP = "agent answer"
-"""The name of an answer in the journal, as the program must get it again; the exchange beside it is for people."""
+"""The journal's name for an answer in the form that the program gets. The exchange beside it is for the user."""
 
-_numbers = itertools.count(10**9)  # apart from those of questions that go another way
+_numbers = itertools.count(10**9)  # so that they differ from the numbers of other requests
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears of the session.
+    """The callbacks of a session.
 
     Args:
-        begun: a turn began; gets its number.
-        said: a piece of text came; gets the turn and the text.
-        exchanged: a question was answered.
-        retrying: the service failed for a moment; gets why, and the seconds until the next try.
+        begun: called with the number of a turn when it begins.
+        said: called with the turn and a piece of text.
+        exchanged: called when a question was answered.
+        retrying: called after a transient fault of the service, with the reason and the seconds until the next try.
     """
 
     begun: Callable[[int], None]
@@ -58,17 +58,17 @@ class Listener:
 
 
 class Gateway:
-    """The address. It answers from `start` to `close`.
+    """The gateway. It answers between `start` and `close`.
 
     Args:
-        service: answers what the journal does not.
-        journal: remembers answers.
-        policy: whether it is looked into, and written to.
-        locked: whether the service may not be asked.
-        meter: allows each request.
-        most_turns: requests in all.
-        on_send: is told of each request that goes out, before it does.
-        listener: hears of turns.
+        service: answers questions that are not in the journal.
+        journal: records answers.
+        policy: whether the journal is read and written.
+        locked: if True, the service must not be asked.
+        meter: checks each request against the budget.
+        most_turns: the maximum number of requests.
+        on_send: called with each request before it is sent.
+        listener: the callbacks of the session.
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class Gateway:
         self._listener = listener
         self._patience = Patience()
         self._reachable = False
-        self._known = 0  # messages of the session that are recorded
+        self._known = 0  # number of recorded messages of the session
         self.token = secrets.token_hex(16)
         self._server = Loopback(self._answer, self.token)
         self.turn = 0
         self.stage: Stage = "code"
         self.fault: asyncio.Future[AutocodeError] = asyncio.get_running_loop().create_future()
-        """Why the session cannot go on."""
+        """The error because of which the session cannot continue."""
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Start to listen."""
         await self._server.start()
 
     async def close(self) -> None:
-        """Answer no more; what is asked of the service at this moment is given up."""
+        """Stop, and cancel the request to the service that is under way."""
         await self._server.close()
         self.fault.cancel()
 
@@ -124,7 +124,7 @@ class Gateway:
         """The answer to one question.
 
         Raises:
-            AutocodeError: there is none, and the session is over.
+            AutocodeError: there is no answer, and the session has ended.
         """
         try:
             return await self._turned(wire.without_additions(body), headers)
@@ -151,7 +151,7 @@ class Gateway:
             return message
         if self._locked:
             raise Locked(
-                f"{self._service.config.model} would be asked as an agent, and it is locked.",
+                f"{self._service.config.model} must be asked as an agent, but the run is locked.",
                 hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder.",
             )
         began = time.monotonic()
@@ -173,7 +173,7 @@ class Gateway:
         return message
 
     def _replayed(self, key: str) -> wire.Message | None:
-        """The recorded answer; None when there is none that may be used."""
+        """The recorded answer; None if there is none, or it may not be used."""
         recorded, step = self._journal.find(key), self._journal.find_step(STEP, key)
         message = wire.recorded_message(step)
         if self._policy != "auto" or recorded is None or message is None:
@@ -187,7 +187,7 @@ class Gateway:
     async def _asked(
         self, body: dict[str, Any], headers: Mapping[str, str], key: str, new: list[Any]
     ) -> tuple[wire.Message, Usage]:
-        """Ask the service until it answers; passing faults are waited out."""
+        """Ask the service until it answers; transient faults are retried."""
         if not self._reachable:
             await call_blocking(self._service.require_reachable)
             self._reachable = True
@@ -207,7 +207,7 @@ class Gateway:
                     message = wire.Message()
                     try:
                         await self._read(message, sent, headers)
-                    finally:  # what came before a fault or a cancel is paid for, too
+                    finally:  # tokens before a fault or a cancel are paid for, too
                         usage = self._priced(message, body, litellm)
                         if message.blocks:
                             grant.spend(usage)
@@ -248,7 +248,7 @@ class Gateway:
         return UnusableAnswer(f"An answer of {self._service.config.model} was longer than it may be, and cut off.")
 
     def _priced(self, message: wire.Message, body: Mapping[str, Any], litellm: Any) -> Usage:
-        """What was used; estimated, where the service counts nothing, and then of unknown cost if it was all."""
+        """The usage. If the service does not count, tokens are estimated; the cost of a complete answer is unknown."""
         counted, config = message.usage, self._service.config
         if counted is None:
             asked, said = len(str(body["messages"])), len(str(message.blocks))

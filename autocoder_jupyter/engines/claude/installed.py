@@ -1,4 +1,4 @@
-"""Whether the Claude Agent SDK is here, with a program that can be started. Nothing is imported to find out."""
+"""Checks that the Claude Agent SDK and its program are installed, without importing them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PIP = 'pip install "autocoder-jupyter[agent]"'
 
 
 def require_program() -> str:
-    """The path of the program that the SDK comes with, or of one that is installed on this machine.
+    """The path of the SDK's bundled program, or of one that is installed on this machine.
 
     Raises:
-        ModelError: the SDK is not installed, or there is no program that can be started.
+        ModelError: the SDK is not installed, or there is no executable program.
     """
     origin = _origin()
     if origin is None:
@@ -30,19 +30,19 @@ def require_program() -> str:
         raise ModelError(
             "The Claude Agent SDK is installed without its program.",
             why=f"There is no {bundled}, and no {name} on the path.",
-            hint=f"Install it anew: {_PIP} --force-reinstall. There are wheels with the program for most systems.",
+            hint=f"Install it again: {_PIP} --force-reinstall. There are wheels with the program for most systems.",
         )
     if not os.access(program, os.X_OK):
         raise ModelError(
             "The program of the Claude Agent SDK cannot be started.",
-            why=f"{program} may not be executed.",
-            hint=f"Make it executable (chmod +x), or install it anew: {_PIP} --force-reinstall.",
+            why=f"{program} is not executable.",
+            hint=f"Make it executable (chmod +x), or install it again: {_PIP} --force-reinstall.",
         )
     return program
 
 
 def not_installed(why: str = "") -> ModelError:
-    """The error where the SDK cannot be imported."""
+    """The error if the SDK cannot be imported."""
     return ModelError(
         "The Claude backend needs the Claude Agent SDK, which is not installed.",
         why=why,
@@ -51,8 +51,8 @@ def not_installed(why: str = "") -> ModelError:
 
 
 def _origin() -> str | None:
-    """Where the SDK's package lies; None when there is none."""
-    with suppress(ImportError, ValueError):  # what a hidden or broken module raises
+    """The path of the SDK's package; None if there is none."""
+    with suppress(ImportError, ValueError):  # raised by a hidden or broken module
         spec = importlib.util.find_spec("claude_agent_sdk")
         return spec.origin if spec is not None else None
     return None

@@ -1,4 +1,4 @@
-"""A call's class with its reason, and the rules that hold for names and words wherever they stand."""
+"""A call's class with its reason, and rules for names and words at any place in a command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RUNNERS = frozenset(
         *("pytest.py", "_pytest", "pluggy.py", "sitecustomize.py", "usercustomize.py", ".coveragerc"),
     )
 )
-"""Files by which somebody else than the tests decides how tests run."""
+"""Files that configure pytest and could change how tests run."""
 
 _SECRET = re.compile(r"\$\{?!?\w*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)", re.IGNORECASE)
 _HOME = re.compile(r"\$\{?(?:HOME|OLDPWD|TMPDIR)\b")
@@ -27,7 +27,7 @@ _HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/s
 
 @dataclass(frozen=True)
 class Judgement:
-    """The class of a call, and why it has it, in words for the user and the agent."""
+    """The class of a call with its reason, as text for the user and the agent."""
 
     kind: ToolClass
     reason: str
@@ -44,24 +44,24 @@ UNREAD = Judgement("denied", "what it runs cannot be read from the command; writ
 
 
 def outside(path: str) -> Judgement:
-    """Denied: a path that is not in the workspace."""
+    """The judgement of a path that is not in the workspace: denied."""
     return Judgement("denied", f"{visible(path[:100])} is outside of the workspace; paths are relative to it")
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """The one that counts of several; the first of those that are equally bad."""
+    """The worst of several; the first of equally bad ones."""
     return max(judgements, key=lambda one: _RANK[one.kind], default=SAFE)
 
 
 def runners_file(path: str) -> Judgement:
-    """About a file by its name alone: whether it would change how tests are run."""
+    """Judge a file by its name: denied if it would change how tests are run."""
     name = next((part for part in PurePosixPath(path).parts if part in _RUNNERS), "")
     name = name or (PurePosixPath(path).name if path.endswith(".pth") else "")
     return Judgement("denied", f"{visible(name)} would change how tests are run") if name else SAFE
 
 
 def path_in_a_command(word: str) -> Judgement:
-    """About a word that may name a file."""
+    """Judge a word that may be a path."""
     path = word.partition("=")[2] or word if word.startswith("-") or re.match(r"\w+=", word) else word
     if "/dev/tcp/" in path or "/dev/udp/" in path or "://" in path:
         return NETWORK

@@ -1,7 +1,7 @@
-"""Become another program that gets only some of the environment variables.
+"""Replaces itself by another program that gets only some of the environment variables.
 
-Arguments: the path of the program, the names of the variables with commas between them, and the program's arguments.
-Read as text by `program`, and run by a bare interpreter.
+Arguments: the path of the program, the names of the variables separated by commas, and the program's arguments.
+`program` reads this file as text, and a bare interpreter runs it.
 """
 
 import os

@@ -13,7 +13,7 @@ from typing import Any
 from autocoder_jupyter.engines.claude import wire
 
 MOST_BYTES = 64 * 2**20
-"""Of a question."""
+"""The maximum number of bytes of a question."""
 
 _HEAD_BYTES = 64 * 1024
 
@@ -24,8 +24,8 @@ class Loopback:
     """Answers requests (`POST …/v1/messages`) that carry the token.
 
     Args:
-        answer: gets the question and its headers; what it raises is told as a refusal that no client repeats.
-        token: the key of the program. Another process on this machine cannot ask in its name.
+        answer: called with the question and its headers. Its errors become refusals that no client retries.
+        token: the program's key. Without it, other processes on this machine cannot ask.
     """
 
     def __init__(self, answer: Answer, token: str) -> None:
@@ -35,7 +35,7 @@ class Loopback:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begin to listen, on a port that the system chooses."""
+        """Start to listen, on a port that the system chooses."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_HEAD_BYTES)
 
     @property
@@ -46,7 +46,7 @@ class Loopback:
         return f"http://{host}:{port}"
 
     async def close(self) -> None:
-        """Listen no more, and give up what is asked at this moment."""
+        """Stop listening, and cancel the requests under way."""
         if self._server is not None:
             self._server.close()
         for task in self._open:

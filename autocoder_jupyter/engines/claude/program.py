@@ -1,7 +1,7 @@
-"""Where the program of the Claude Agent SDK runs: folders of its own, and an environment that is not the notebook's.
+"""Runs the program of the Claude Agent SDK in its own folders, and with few environment variables.
 
-The SDK hands the whole environment of the kernel on to its program; its option `env` adds to that and removes nothing.
-So the SDK starts a launcher of ours, which becomes the program with those variables alone that are on a list.
+The SDK passes all environment variables of the kernel to its program; its option `env` only adds variables. So the SDK
+starts a launcher of this package, which replaces itself by the program with only the variables on a list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autocoder_jupyter.sandbox.local.worker_folder import make_folder, remove_ab
 _FOLDER = "autocode-claude-"
 
 _OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
-"""What keeps the value that it has. Proxies are not among it, which may hold a password: the program asks us alone."""
+"""Variables that keep their value. Proxies may contain a password and are not needed: the program asks only us."""
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
@@ -30,7 +30,7 @@ _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 @dataclass(frozen=True)
 class Home:
-    """What the options of a session are filled with: `cli_path`, `cwd` (an empty folder) and `env`."""
+    """The options of a session: `cli_path`, `cwd` (an empty folder) and `env`."""
 
     cli_path: str
     cwd: str
@@ -38,19 +38,19 @@ class Home:
 
 
 def remove_left() -> None:
-    """Remove the places of programs whose kernel was killed, as far as that goes in a short time."""
+    """Remove the folders of programs whose kernel was killed. Stops after a short time."""
     remove_abandoned(_FOLDER)
 
 
 @contextmanager
 def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
-    """A place for the program while a session lasts, removed afterwards.
+    """A folder for the program during a session. It is removed afterwards.
 
     Args:
         program: path of its executable.
-        variables: what it gets besides, such as its key and the address of the model's service.
+        variables: further environment variables, such as its key and the address of the model's service.
     """
-    made = make_folder(_FOLDER)  # what the program writes there holds the session, so nothing of it may stay
+    made = make_folder(_FOLDER)  # the program writes the session there, so it must be removed
     root = made.path
     folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
     env = {
@@ -71,7 +71,7 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
 
 
 def _launcher(root: Path, program: str, kept: list[str]) -> str:
-    """A script that begins `program` with the variables `kept`; values are nowhere in it or on a command line."""
+    """A script that starts `program` with the variables `kept`. No value is in it or on a command line."""
     file = root / "launcher"
     command = shlex.join([sys.executable, "-I", "-S", "-c", _LAUNCHER.read_text("utf-8"), program, ",".join(kept)])
     file.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")

@@ -1,4 +1,4 @@
-"""What the agent is asked: first, when something it must leave is missing, and when what it left does not hold."""
+"""The questions to the agent: the first one, the one about missing files, and the one about failures."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def first_question(
 
     Args:
         state: the state of the generation.
-        files: that are given in the workspace.
-        earlier: whether the files of an earlier version are in the workspace, which a wish is to change.
-        failures: what is wrong with the files that are there already.
+        files: the names of the data files in the workspace.
+        earlier: whether the workspace has files of an earlier version, which a wish is to change.
+        failures: the failures of the files that are already there.
     """
     plan, setup = state.brief.plan, state.setup
     tested = not setup.config.skip_tests
@@ -103,15 +103,15 @@ def first_question(
 
 
 def mending_question(failures: Sequence[TestFailure], *, again: bool) -> str:
-    """What the agent is told of a verdict.
+    """The question after a failed verdict.
 
     Args:
-        failures: what does not hold.
-        again: whether the same was told before.
+        failures: the failures.
+        again: whether the same failures were sent before.
     """
     return _MEND.format(failures=failures_text(failures), again=_AGAIN if again else "")
 
 
 def missing_question(problem: str) -> str:
-    """What the agent is told when it stopped too early."""
+    """The question after the agent stopped without the required files."""
     return _MISSING.format(problem=problem)

@@ -1,4 +1,4 @@
-"""The class of a call that runs a Python program, judged by its source."""
+"""Classifies a call that runs a Python program by the program's source."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _REACHES_OUT = re.compile(
 _ELSEWHERE = re.compile(r"~/\S+|/(?:etc|proc|sys|home|root|dev|var|usr|opt|mnt|srv|run|Users)/\S*")
 
 Shell = Callable[[str], Judgement]
-"""Judges a command of a shell."""
+"""Classifies a shell command."""
 
 
 def judge(source: str, shell: Shell) -> Judgement:
-    """Judge a module by what it calls and names. One that is no Python is safe: it does nothing."""
+    """Judge a module by its calls and names. One that does not parse is safe: it does nothing."""
     try:
         tree = parse(source)
     except SyntaxError:
@@ -67,7 +67,7 @@ def _of_call(call: ast.Call, name: str, shell: Shell) -> Judgement:
 
 
 def _is_all_variables(node: ast.AST, names: dict[str, str]) -> bool:
-    """Whether variables of the environment are taken all at once, by iteration or a method of the mapping."""
+    """Whether code reads all environment variables at once, by iteration or by a method of the mapping."""
     if isinstance(node, ast.For | ast.comprehension):
         return _name_of(node.iter, names) == "os.environ"
     if isinstance(node, ast.Attribute) and node.attr in ("items", "values", "keys", "copy"):
@@ -79,7 +79,7 @@ def _is_all_variables(node: ast.AST, names: dict[str, str]) -> bool:
 
 
 def _first_text(call: ast.Call) -> str:
-    """The first argument as a command's text: a text, or a list of words; what is not known is left out."""
+    """The first argument as a command: a string, or a list of words. Words that are not literals are left out."""
     first = next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
     if isinstance(first, ast.List | ast.Tuple):
         return " ".join(_quoted(word) for word in first.elts)
@@ -97,13 +97,13 @@ def _quoted(word: ast.expr) -> str:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """What the names of a module's imports stand for."""
+    """The imported objects by the names that a module gives them."""
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
     return {name: whole for node in imports for name, whole in _of_import(node) if name != whole}
 
 
 def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """The names that an import gives, and what each stands for."""
+    """The names that an import binds, with the full names of the objects."""
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             yield alias.asname or alias.name, f"{node.module}.{alias.name}"
@@ -112,7 +112,7 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:
-    """The dotted name that an expression is, its imports followed; "" for anything else."""
+    """The full dotted name of an expression, with imports resolved; "" for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)

@@ -1,4 +1,4 @@
-"""What an agent is told of a run of its tests; a runner of ours stands in the place of pytest's command."""
+"""The text about a run of its tests that the agent gets. Our runner replaces pytest's command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.sandbox.protocol import TestRun
 
 MOST_TOLD = 8
-"""Failing tests whose messages are told; of the others, only the names."""
+"""The number of failing tests whose messages are included; of the others, only the names."""
 
 WAS_RUN = (
     "(tests.py was run as it is when it counts: by a runner of its own, tests and function in separate processes, "
@@ -17,10 +17,9 @@ WAS_RUN = (
 
 
 def told_of(run: TestRun, suite: TestSuite) -> str:
-    """How the tests went, in words.
+    """The outcomes of the tests as text.
 
-    They run on values that they make themselves, so nothing of the user's data is in them; what looks private is
-    masked all the same.
+    The tests make their own values, so the text has none of the user's data. What looks private is masked anyway.
     """
     if run.collection_error:
         return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{WAS_RUN}"

@@ -1,4 +1,4 @@
-"""The client of a service with Anthropic's Messages API: its address, its key, and what its errors mean."""
+"""The client of a service with Anthropic's Messages API: its address, its key, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _PREFIX = "anthropic/"
 _USUAL = "https://api.anthropic.com"
 _ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
 _PASSED_ON = ("anthropic-version", "anthropic-beta")
-"""Headers of a request that a service must see."""
+"""Headers of the program that are passed to the service."""
 
 _HEADERS = ("headers", "extra_headers")
-"""Parameters that hold headers."""
+"""Parameters of litellm that contain headers."""
 
 _CONNECT_SECONDS = 20.0
 
 LONGEST_REFUSAL = 64 * 1024
-"""Bytes of a refusal that are read."""
+"""The maximum number of bytes of a refusal that are read."""
 
 
 def require_claude(model: str) -> None:
-    """See to it that a model can be asked in Anthropic's words.
+    """Check that a model has Anthropic's Messages API.
 
     Raises:
-        InvalidRequest: somebody else serves it.
+        InvalidRequest: another provider serves it.
     """
     if model.startswith(_PREFIX) or catalogue.provider_of(model) == "anthropic":
         return
     raise InvalidRequest(
-        f"The Claude backend works with models of Anthropic, and {model} is none.",
+        f"The Claude backend works only with models of Anthropic, and {model} is not one.",
         hint="Name one, such as -m anthropic/claude-sonnet-4-5, or leave out --backend claude.",
     )
 
@@ -52,22 +52,22 @@ def plain_name(model: str) -> str:
 
 
 class Refusal(Exception):
-    """What a service said in place of an answer.
+    """A service's error response instead of an answer.
 
     Args:
-        said: the text of the refusal.
-        status: the status of HTTP; None where it was not reached.
-        headers: the headers of its answer.
+        said: the text of the response.
+        status: the HTTP status; None if the service was not reached.
+        headers: the headers of the response.
     """
 
     def __init__(self, said: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(said)
         self.status_code = status
-        self.litellm_response_headers = headers or {}  # where `judge` looks for a time to wait
+        self.litellm_response_headers = headers or {}  # `judge` reads the time to wait from this attribute
 
 
 class Service:
-    """One model's service.
+    """The service of one model.
 
     Args:
         config: the model, the key's variable, the address.
@@ -78,7 +78,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         given = (self.config.params.get("api_base"), self.config.params.get("base_url"), self.config.api_base)
         known = next((str(address) for address in given if address), "")
         base = known or next((os.environ[name] for name in _ADDRESSES if os.environ.get(name)), _USUAL)
@@ -86,7 +86,7 @@ class Service:
         return f"{base}/v1/messages"
 
     def require_reachable(self) -> None:
-        """Look whether there is a key, and something at the address. Blocks.
+        """Check that there is a key, and that something listens at the address. Blocks.
 
         Raises:
             AuthenticationFailed, ModelUnavailable: see `models.preflight`.
@@ -106,16 +106,16 @@ class Service:
         return {"x-api-key": "not-needed"}
 
     def _own_headers(self) -> dict[str, str]:
-        """Headers that the user wants, as litellm takes them."""
+        """The user's headers, as in litellm's parameters."""
         given = (self.config.params.get(name) for name in _HEADERS)
         return {str(name): str(value) for one in given if isinstance(one, Mapping) for name, value in one.items()}
 
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """Send a request, and give the answer while it arrives.
+        """Send a request, and yield the response while it arrives.
 
         Raises:
-            Refusal: anything else came, or nothing.
+            Refusal: the service responded with an error, or not at all.
         """
         import httpx
 
@@ -132,7 +132,7 @@ class Service:
             raise Refusal(f"Connection error: {error}") from error
 
     def judged(self, refusal: Refusal, litellm: ModuleType) -> Passing | ModelError:
-        """What a refusal means: to be waited out, or to be told."""
+        """The meaning of a refusal: a transient fault, or an error for the user."""
         if refusal.status_code is None:
             return Passing("no connection to the service")
         return judge(refusal, self.config, litellm)

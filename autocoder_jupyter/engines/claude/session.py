@@ -1,7 +1,7 @@
-"""A session of the Claude Agent SDK: its program with no tool of its own, no settings, no key and no other environment.
+"""A session of the Claude Agent SDK: its program without its own tools, settings, key and environment variables.
 
-The program's tools are functions of ours in this process; what it asks the model goes to the gateway. Prompts are sent
-as they are: the program would otherwise read files that an `@` in them names, and follow their slash commands.
+The program's tools are our functions in this process; its questions to the model go to the gateway. Prompts are sent
+unchanged: otherwise the program would read files that an `@` in them names, and run slash commands.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.untrusted.visible import visible_block
 
 SERVER = "workspace"
-"""The tools' server; the model knows them as `mcp__workspace__Bash`."""
+"""The name of the tools' server. The model sees the tools as `mcp__workspace__Bash`."""
 
 _HOURS = str(6 * 60 * 60 * 1000)
 _VARIABLES = {
-    "CLAUDE_CODE_MAX_RETRIES": "0",  # the gateway waits passing faults out
+    "CLAUDE_CODE_MAX_RETRIES": "0",  # the gateway retries
     "API_TIMEOUT_MS": _HOURS,
     "MCP_TOOL_TIMEOUT": _HOURS,
-    "DISABLE_AUTO_COMPACT": "1",  # a summary would be a request that we did not make
+    "DISABLE_AUTO_COMPACT": "1",  # a summary would be an extra request
     "NO_PROXY": "127.0.0.1,localhost",
     "no_proxy": "127.0.0.1,localhost",
 }
@@ -41,10 +41,10 @@ class Tool:
     """A tool that the model may call.
 
     Args:
-        name: as the model sees it, behind the server's.
+        name: its name; the model sees it after the server's name.
         description: what it does.
         schema: JSON schema of its arguments.
-        call: gets the arguments; gives what the model is told, and whether it went well.
+        call: called with the arguments; returns the text for the model, and whether the call succeeded.
     """
 
     name: str
@@ -54,24 +54,24 @@ class Tool:
 
 
 async def preload() -> None:
-    """Import the SDK, which takes a second or two; not on the loop.
+    """Import the SDK, in a thread because it takes a second or two.
 
     Raises:
-        ModelError: it is not installed, or there is no program.
+        ModelError: the SDK or its program is not installed.
     """
     await call_blocking(require_program)
     try:
         await call_blocking(lambda: importlib.import_module("claude_agent_sdk"))
-    except ImportError as error:  # half of it is there
+    except ImportError as error:  # it is partly installed
         raise not_installed(f"{error}.") from error
 
 
 class Session:
-    """One conversation with the agent. `ask` may be called many times; the workspace and the messages stay.
+    """One conversation with the agent. `ask` can be called many times; the workspace and the messages stay.
 
     Args:
         gateway: answers the program.
-        tools: all that the program has.
+        tools: all tools of the program.
         system: the system text.
         model: the model's plain name.
     """
@@ -126,10 +126,10 @@ class Session:
         self._client = client
 
     async def ask(self, text: str) -> None:
-        """Say something, and wait until the agent stops.
+        """Send a message, and wait until the agent stops.
 
         Raises:
-            AutocodeError: the session cannot go on, because of a limit, the service or the program.
+            AutocodeError: the session cannot continue, because of a limit, the service or the program.
         """
         await self._client.query(text)
         turn = asyncio.ensure_future(self._result())
@@ -160,9 +160,9 @@ class Session:
         raise self._broken("it ended in the middle of a turn")
 
     async def close(self) -> None:
-        """End the program, and remove what it wrote."""
+        """End the program, and remove its files."""
         self._client = None
-        await self._gateway.close()  # at once: the program takes its time to end, and must ask nothing meanwhile
+        await self._gateway.close()  # first, because the program ends slowly and must ask nothing more
         await self._stack.aclose()
 
     def _not_started(self, error: Exception) -> ModelError:
@@ -189,7 +189,7 @@ def _served(sdk: Any, tool: Tool) -> Any:
 
 
 async def _ended(client: Any) -> None:
-    """Disconnect, also while a cancel is on its way."""
+    """Disconnect, also during a cancel."""
     ending = asyncio.ensure_future(client.disconnect())
     with suppress(TimeoutError, Exception):
         await asyncio.wait_for(asyncio.shield(ending), _SECONDS_TO_END)

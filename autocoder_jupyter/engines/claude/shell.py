@@ -1,7 +1,7 @@
-"""A shell's command as what it runs: the simple commands in it, wherever they stand.
+"""Finds the simple commands in a shell command, wherever they stand.
 
-This reads as much of bash's grammar as is needed to find each command of a line: lists, pipes, loops, functions,
-substitutions, here-documents, quotes. It expands nothing; a word that the shell would make something else of says so.
+This reads the part of bash's grammar that is needed to find each command of a line: lists, pipes, loops, functions,
+substitutions, here-documents, quotes. It expands nothing; a word that the shell would expand is marked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 DEEPEST = 8
-"""Commands within commands that are followed."""
+"""The maximum depth of nested commands."""
 
 _OPERATORS = ("&&", "||", ";;", "|&", "&", ";", "|", "(", ")", "\n")
 _REDIRECTS = re.compile(r"(?:\d*|&)(?:<<<|<<-?|<>|<&|<|>>|>&|>\||>)")
@@ -22,12 +22,12 @@ _NAMES_FILES = re.compile(r"[*?\[{]")
 
 
 class Unreadable(Exception):
-    """A text that is no command of a shell, or one too deep to follow."""
+    """A text is not a shell command, or is nested too deeply."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word with its quotes taken off; `computed` says that the shell makes another of it when it runs."""
+    """A word without its quotes. `computed` means that the shell would expand it."""
 
     text: str
     computed: bool = False
@@ -39,9 +39,9 @@ class Command:
 
     Args:
         words: its name and arguments.
-        files: that its input and outputs are redirected to.
-        document: what it reads from a here-document or here-string, or None.
-        piped: whether it reads what another command says.
+        files: the files of its redirections.
+        document: the text of its here-document or here-string, or None.
+        piped: whether its input is the output of another command.
     """
 
     words: list[Word] = field(default_factory=list)
@@ -51,10 +51,10 @@ class Command:
 
 
 def commands(text: str, depth: int = 0) -> list[Command]:
-    """Every simple command of a text, those in substitutions first.
+    """All simple commands of a text, those in substitutions first.
 
     Raises:
-        Unreadable: as its docstring says.
+        Unreadable: it is not a shell command, or is nested too deeply.
     """
     if depth > DEEPEST:
         raise Unreadable("commands within commands within commands")
@@ -67,7 +67,7 @@ class _Reader:
         self._depth = depth
         self._place = 0
         self._inner: list[Command] = []
-        self._awaited: list[tuple[Command, str, bool]] = []  # whose here-documents begin with the next line
+        self._awaited: list[tuple[Command, str, bool]] = []  # commands whose here-documents begin on the next line
 
     def read(self) -> Iterator[Command]:
         current = Command()
@@ -91,7 +91,7 @@ class _Reader:
             raise Unreadable("a here-document without an end")
 
     def substitutions(self) -> list[Command]:
-        """The commands in a text that is read as if it stood in double quotes."""
+        """The commands in a text that is read as if it were in double quotes."""
         while self._place < len(self._text):
             if not self._substitution(quoted=True):
                 self._place += 2 if self._text[self._place] == "\\" else 1
@@ -123,7 +123,7 @@ class _Reader:
             command.files.append(target)
 
     def _take_documents(self) -> None:
-        """The here-documents that begin with this line. What is not quoted may hold substitutions."""
+        """Read the here-documents that begin on this line. Unquoted ones may contain substitutions."""
         awaited, self._awaited = self._awaited, []
         for command, end, quoted in awaited:
             lines: list[str] = []
@@ -186,7 +186,7 @@ class _Reader:
         return "".join(said), computed
 
     def _substitution(self, *, quoted: bool = False) -> str:
-        """Follow a command in a word; its text as it stands there, or "" when none begins here."""
+        """Read a substitution in a word. Returns its text, or "" if none begins here."""
         start = self._place
         if self._text[start] == "`":
             inner = self._until("`")
@@ -199,7 +199,7 @@ class _Reader:
         return self._text[start : self._place]
 
     def _until_closed(self) -> str:
-        """The text up to the parenthesis that closes the one before it; quotes hide others."""
+        """The text up to the closing parenthesis. Quoted parentheses are skipped."""
         start, open_ones = self._place, 1
         while self._place < len(self._text):
             sign = self._text[self._place]
@@ -215,7 +215,7 @@ class _Reader:
         raise Unreadable("a parenthesis that is not closed")
 
     def _until(self, mark: str) -> str:
-        """The text between two of `mark`."""
+        """The text up to the next `mark`."""
         start = self._place + 1
         self._place = self._text.find(mark, start)
         if self._place < 0:

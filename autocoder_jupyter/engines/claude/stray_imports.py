@@ -1,4 +1,4 @@
-"""Imports of workspace modules that will be missing, because only two of its Python files are kept."""
+"""Finds imports of workspace modules that will be missing, because only two of its Python files are kept."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from autocoder_jupyter.engine.packages import imported_modules
 
 
 def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:
-    """What is imported and is another file of the workspace, in words for the agent; "" when nothing is.
+    """The import of another file of the workspace, as text for the agent; "" if there is none.
 
-    Such a name would else be looked for among packages, where a stranger may have taken it.
+    Such a name would otherwise be looked up on the package index, where an attacker may have registered it.
 
     Args:
-        sources: the modules that go on, by path. One that does not parse imports nothing.
+        sources: the modules that are kept, by path. One that does not parse imports nothing.
         paths: the paths of all files of the workspace.
     """
     there = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}

@@ -1,4 +1,4 @@
-"""Whether an agent changed its tests after it had seen one fail."""
+"""Watches whether an agent changes its tests after it has seen one fail."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.untrusted.parsing import parse
 
 OUTSIDE = "what the tests share"
-"""Stands for the imports, helper functions and constants of a module of tests."""
+"""The name for the imports, helper functions and constants of a test module."""
 
 
 class SuiteWatch:
-    """Looks at each version of the tests."""
+    """Compares each version of the tests with the one before."""
 
     def __init__(self) -> None:
         self._last: dict[str, str] | None = None
@@ -21,11 +21,11 @@ class SuiteWatch:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The tests that were changed, taken out or added after a failure was seen, in order."""
+        """The tests that were changed, removed or added after the agent saw a failure, in order."""
         return tuple(dict.fromkeys(self._changed))
 
     def see(self, source: str) -> None:
-        """Look at the tests as they are now. What cannot be read is no version."""
+        """Note the current tests. A module that does not parse is ignored."""
         try:
             parts = _parts(source)
         except SyntaxError:
@@ -36,16 +36,16 @@ class SuiteWatch:
         self._last = parts
 
     def take(self, source: str) -> None:
-        """The tests were changed by somebody else."""
+        """Note tests that the agent did not write."""
         self._last = _parts(source)
 
     def failed(self) -> None:
-        """The agent has seen a failure of these tests."""
+        """Note that the agent has seen a failure of these tests."""
         self._failed = True
 
 
 def _parts(source: str) -> dict[str, str]:
-    """The tests of a module by id, without comments and layout, and all the rest of it under one name."""
+    """The tests of a module by id, without comments and layout, and the rest of the module under one name."""
     parts: dict[str, str] = {}
     rest: list[str] = []
     ids = set(read_suite(source).ids)

@@ -1,4 +1,4 @@
-"""The agent's four tools: each call is classified, told, done in the workspace or by our runner, and journalled."""
+"""The agent's four tools. Each call is classified, emitted, run in the workspace or by our runner, and recorded."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.versions.keys import content_key
 
 STEP = "agent tool"
-"""The name of a call in the journal."""
+"""The journal's name for a call."""
 
 MOST_SHOWN = 200
-"""Characters of an argument that are shown."""
+"""The number of characters of an argument that are shown."""
 
 MOST_RECORDED = 32 * 2**20
-"""Bytes of files that a session writes to the journal. A call beyond is made anew when the session is resumed."""
+"""The maximum bytes of files in the journal per session. Later calls are run again when the session is resumed."""
 
 MOST_OBSERVED = 2_000
-"""Characters of an observation that are shown, and kept in the report."""
+"""The number of characters of an observation that are shown and kept in the report."""
 
 _NOT_DONE = Observation("The sandbox failed; this is not the fault of the command.", ok=False)
 
@@ -69,14 +69,14 @@ _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Hands:
-    """What a call needs that is not in the workspace.
+    """The functions outside the workspace that a call needs.
 
     Args:
-        ready: sees to the environment before a command; gives why that cannot be, or "".
-        test: runs the agent's tests by the runner that counts.
-        changed: is told after each call that may have changed files.
-        failed: is told of what keeps any further call from being of use.
-        failure_seen: is told when the agent has seen one of its tests fail, in a run of its own or of ours.
+        ready: builds the environment before a command; returns why that failed, or "".
+        test: runs the agent's tests with the same runner as an attempt.
+        changed: called after each call that may have changed files.
+        failed: called with an error because of which further calls are useless.
+        failure_seen: called when the agent has seen one of its tests fail, in its own run or in ours.
     """
 
     ready: Callable[[], Awaitable[str]]
@@ -91,10 +91,10 @@ class Toolbox:
 
     Args:
         setup: the setup of the generation.
-        workspace: where the files are.
-        hands: the rest.
-        session: names the session by its beginning: recorded calls of another one are not of this one.
-        turn: the number of the turn that runs now.
+        workspace: has the files.
+        hands: the other functions.
+        session: a key from the beginning of the session. Recorded calls of other sessions are not used.
+        turn: returns the number of the current turn.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Toolbox:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """As the program gets them."""
+        """The tools for the session."""
         return tuple(self._tool(name) for name in _SCHEMAS)
 
     def _tool(self, name: str) -> Tool:
@@ -162,7 +162,7 @@ class Toolbox:
         return observation
 
     async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
-        """Execute a call. A failure is told to the agent; one that no further call can fix ends the session."""
+        """Run a call. The agent gets its failure; a failure that no further call can fix ends the session."""
         if use.kind == "denied":
             return Observation(f"Denied: {use.reason}.", ok=False)
         try:
@@ -191,7 +191,7 @@ class Toolbox:
                 return await workspace.edit(path, old, new, arguments.get("replace_all") is True)
 
     def _recorded(self, key: str) -> Observation | None:
-        """What came of this very call in a run that was broken off; the files are then as they were after it."""
+        """The recorded result of this call from an interrupted run. It restores the files after the call."""
         if self._setup.config.cache != "auto":
             return None
         found = self._setup.services.journal.find_step(STEP, key)
@@ -202,7 +202,7 @@ class Toolbox:
         return Observation(visible_block(found["observed"][:LONGEST_OBSERVATION]), found.get("ok") is True)
 
     def _record(self, key: str, observation: Observation, before: Mapping[str, str]) -> None:
-        """Record what came of a call, with the files if it changed any."""
+        """Record the result of a call, with the files if it changed any."""
         files = self._workspace.snapshot()
         changed = {} if files == before else {"files": files}
         self._room -= sum(map(len, files.values())) if changed else 0
@@ -213,14 +213,14 @@ class Toolbox:
 
 
 def _with_note(tested: Observation, use: ToolUse) -> Observation:
-    """What came of the tests; an agent that wrote them on the same line hears that those were not the ones."""
+    """The result of the tests, with a note if other commands on the same line were not run."""
     if OTHERS_NOT_RUN not in use.reason:
         return tested
     return Observation(f"{tested.text}\n[{OTHERS_NOT_RUN}: call them without pytest]", tested.ok)
 
 
 def _shows_a_failure(use: ToolUse, observation: Observation) -> bool:
-    """Whether the agent knows now that a test fails: by our runner, or by a run of its own that no rule has noticed."""
+    """Whether the agent saw a failed test: in our run, or in its own run that no rule intercepted."""
     sign = WAS_RUN if use.kind == "intercepted" else "AssertionError"
     return not observation.ok and sign in observation.text
 

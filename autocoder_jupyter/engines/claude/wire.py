@@ -1,6 +1,6 @@
-"""Anthropic's messages as they cross the wire: what a request says, the events of an answer, what was counted.
+"""Anthropic's wire format: requests, the events of an answer, token counts.
 
-Everything here may come from a stranger's journal or from a service of any kind, so nothing is taken for granted.
+All of it may come from an untrusted journal or service, so everything is checked.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OF_THE_PROGRAM = "x-anthropic-billing-header"
 
 
 def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request without what the program adds of the machine that it runs on: folders, system, date, an id of it.
+    """A request without what the program adds about the machine: folders, system, date, an id of the machine.
 
-    Nothing of that is true of the sandbox, and a question that holds it is another one on each machine and day.
+    This is not true of the sandbox, and with it the question would differ on each machine and day.
     """
     kept = {name: part for name, part in body.items() if name != "metadata"}
     messages = body.get("messages")
@@ -31,7 +31,7 @@ def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_the_programs(message: Any) -> bool:
-    """Whether a message is the program's own: for newer models it has the role `system`."""
+    """Whether the program added the message: for newer models these have the role `system`."""
     return isinstance(message, dict) and message.get("role") == "system"
 
 
@@ -43,7 +43,7 @@ def _plain_message(message: Any) -> Any:
 
 
 def _plain_result(block: Any) -> Any:
-    """The result of a tool: what we answered is its first part, or of a failed call all but what stands at its end."""
+    """The result of a tool. Our answer is its first part; for a failed call everything except a text at its end."""
     content = block.get("content") if isinstance(block, dict) and block.get("type") == "tool_result" else None
     if isinstance(content, str) and content.endswith(_REMINDER_END):
         return {**block, "content": content.rpartition(_REMINDER)[0].rstrip()}
@@ -55,7 +55,7 @@ def _is_reminder(block: Any) -> bool:
 
 
 def request_key(body: Mapping[str, Any]) -> str:
-    """SHA-256, in hex, of all that shapes the answer: the model, the words, the tools."""
+    """SHA-256, in hex, of all that shapes the answer: the model, the texts, the tools."""
     system = body.get("system")
     told = [part for part in system if _OF_THE_PROGRAM not in str(part)] if isinstance(system, list) else system
     shape = [body.get("model"), told, body.get("messages"), body.get("tools")]
@@ -64,7 +64,7 @@ def request_key(body: Mapping[str, Any]) -> str:
 
 
 def _unmarked(value: Any) -> Any:
-    """Without the marks of a prompt's cache, which wander, and without white space that the program adds at an end."""
+    """The value without cache marks, whose places vary, and without white space that the program adds at the end."""
     if isinstance(value, dict):
         return {name: _unmarked(part) for name, part in value.items() if name != "cache_control"}
     if isinstance(value, list):
@@ -74,11 +74,11 @@ def _unmarked(value: Any) -> Any:
 
 @dataclass
 class Message:
-    """An answer, from the events of its stream.
+    """An answer that is built from the events of its stream.
 
     Args:
-        blocks: texts, thoughts and calls of tools, in order.
-        stop_reason: why it ended; "" as long as it has not.
+        blocks: texts, thoughts and tool calls, in order.
+        stop_reason: why it ended; "" until it has.
         counts: the service's own counts.
     """
 
@@ -88,10 +88,10 @@ class Message:
     _inputs: dict[int, str] = field(default_factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> str:
-        """One event.
+        """Add one event.
 
         Returns:
-            The piece of text that it brings; "" for any other.
+            The piece of text in the event; "" if it has none.
         """
         match event.get("type"):
             case "message_start":
@@ -147,12 +147,12 @@ class Message:
 
     @property
     def written_to_cache(self) -> int:
-        """Input tokens for whose place in a cache the service charges."""
+        """Input tokens that were written to the cache, for which the service charges extra."""
         return self.counts.get("cache_creation_input_tokens", 0)
 
 
 def recorded_message(step: Mapping[str, Any] | None) -> Message | None:
-    """An answer of the journal; None for what is none."""
+    """A recorded answer; None if the record is not valid."""
     blocks = (step or {}).get("blocks")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) and "type" in block for block in blocks):
         return None
@@ -160,14 +160,14 @@ def recorded_message(step: Mapping[str, Any] | None) -> Message | None:
 
 
 def readable_message(message: Any) -> dict[str, Any]:
-    """A message of a request, as the user reads it."""
+    """A message of a request as text for the user."""
     content = message.get("content") if isinstance(message, dict) else ""
     role = str(message.get("role")) if isinstance(message, dict) else ""
     return {"role": role, "content": readable(content) if isinstance(content, list) else str(content)}
 
 
 def readable(blocks: Sequence[Any]) -> str:
-    """Texts, calls of tools and what came of them, as the user reads them."""
+    """Texts, tool calls and their results as text for the user."""
     return "\n\n".join(filter(None, map(_readable_block, blocks)))
 
 
@@ -186,7 +186,7 @@ def _readable_block(block: Any) -> str:
 
 
 def events_of(message: Message, model: str) -> Iterator[dict[str, Any]]:
-    """The events by which a service would stream an answer."""
+    """The events with which a service would stream an answer."""
     whole = whole_message(message, model)
     yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
     for index, block in enumerate(message.blocks):
@@ -201,7 +201,7 @@ def events_of(message: Message, model: str) -> Iterator[dict[str, Any]]:
 
 
 def _parts(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A block as it begins, and what fills it."""
+    """The start of a block, and the deltas that fill it."""
     match block["type"]:
         case "text":
             return {"type": "text", "text": ""}, [{"type": "text_delta", "text": block.get("text", "")}]
@@ -217,12 +217,12 @@ def _parts(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any
 
 
 def event_bytes(event: Mapping[str, Any]) -> bytes:
-    """An event as it is streamed."""
+    """An event as bytes of a stream."""
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
 def whole_message(message: Message, model: str) -> dict[str, Any]:
-    """An answer in the form of a service for a request without streaming."""
+    """An answer as a service's response to a request without streaming."""
     counts = {"input_tokens": 0, "output_tokens": 0, **message.counts}
     head = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     said = {"content": message.blocks, "stop_reason": message.stop_reason, "stop_sequence": None}
@@ -236,7 +236,7 @@ class EventReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """The events that are whole now; what is none is passed over."""
+        """Add data. Yields the events that are now complete; invalid ones are skipped."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):

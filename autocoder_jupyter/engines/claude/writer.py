@@ -1,7 +1,7 @@
-"""The Claude Agent SDK as the writer of code and tests; what it leaves is tried like any other draft.
+"""The Claude Agent SDK as the writer of code and tests. Its files are tested like any other draft.
 
-The plan, and tests that the agent never sees, are made by the plain stages. The agent works in one session on files of
-its own; a verdict that is no success goes back to it as the next question of the same session.
+The plain stages make the plan, and tests that the agent never sees. The agent works in one session on its own files. A
+failed verdict is sent to it as the next question of the same session.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class ClaudeWriter:
 
     @property
     def trace(self) -> Trace | None:
-        """What the agent has done; None when it was not asked."""
+        """What the agent did; None if it was not asked."""
         return self._agent.trace
 
     async def write(self) -> None:
-        """Code and tests by the agent, blind tests by the plain stage beside it."""
+        """Let the agent write code and tests, and the plain stage concurrently the blind tests."""
         stages, earlier = self._setup.stages, self._setup.request.earlier
         files = (earlier.code, self._wanted(earlier.agent_tests or earlier.tests)) if earlier else ()
         async with asyncio.TaskGroup() as group:
@@ -94,8 +94,8 @@ class ClaudeWriter:
         self._take()
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Tell the agent what does not hold; blind tests are looked at by the plain stages first."""
-        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing import needs nobody
+        """Send the failures to the agent. The plain stages diagnose blind tests first."""
+        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing package needs no agent
             return None
         await self._take_up_tests()
         diagnosis, hidden = await self._blind.judge(verdict)
@@ -110,13 +110,13 @@ class ClaudeWriter:
         return diagnosis
 
     async def close(self) -> None:
-        """End the session, and with it the program."""
+        """End the session and its program."""
         await self._agent.close()
 
     async def _mended(self, failures: Sequence[TestFailure], again: bool) -> None:
         if self._agent.has_begun:
             await self._agent.go_on(failures, again=again)
-        else:  # the function that was kept does not hold any more
+        else:  # the kept function failed
             tests = self._state.suite.source if self._state.suite else ""
             await self._agent.begin(self._state.code, self._wanted(tests), failures)
 
@@ -124,7 +124,7 @@ class ClaudeWriter:
         return "" if self._setup.config.skip_tests else tests
 
     def _seen(self) -> None:
-        """After a call of a tool: what is there now is shown, as far as it can be read."""
+        """After a tool call: show the current files, if they parse."""
         code = self._agent.code
         if code != self._state.code and not interface_problem(code, self._state.brief.plan):
             self._state.set_code(code)
@@ -132,7 +132,7 @@ class ClaudeWriter:
             self._take_tests()
 
     def _take(self) -> None:
-        """What the next attempt is made with."""
+        """Take the agent's files into the state, for the next attempt."""
         if self._agent.code and self._agent.code != self._state.code:
             self._state.set_code(self._agent.code)
         self._take_tests()
@@ -151,7 +151,7 @@ class ClaudeWriter:
             self._state.set_suite(suite)
 
     async def _take_up_tests(self) -> None:
-        """Tests that came from elsewhere: blind ones of a kept function, the counterexample of a second opinion."""
+        """Take tests that the agent did not write: kept blind tests, the counterexample of a second opinion."""
         suite = self._state.suite
         if suite is None:
             return
@@ -161,7 +161,7 @@ class ClaudeWriter:
 
 
 def _failures_of_own(verdict: Verdict) -> list[TestFailure]:
-    """What is wrong with the agent's own tests, or with the function by their word."""
+    """Failures of the agent's own tests, or of the function in these tests."""
     if verdict.run is not None and verdict.run.collection_error:
         return [_failure(TESTS, verdict.run.collection_error)]
     if verdict.own_is_vacuous:

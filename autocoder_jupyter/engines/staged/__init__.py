@@ -1,1 +1,1 @@
-"""The writer by stages: code and tests each by one question, then diagnosis and fixes."""
+"""The writer by stages: one question each for code and tests, then diagnosis and fixes."""

@@ -21,7 +21,7 @@ _ESCALATIONS = (
     "This is the last try. Your module was refused twice because {problem}. The `def` line under <interface> is not "
     "negotiable: copy it as it stands and write the whole module around it.",
 )
-"""What is added on each try; it grows more forceful, as the reference does it."""
+"""The text that is added on each try, more forceful each time, as in the reference."""
 
 
 def code_messages(brief: Brief, system_prompt: str | None) -> Messages:
@@ -39,13 +39,13 @@ async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None
     """Ask for the module until it has the planned interface.
 
     Args:
-        talk: with the model.
+        talk: the conversation with the model.
         brief: the request, the plan and the data context.
-        system_prompt: takes the place of our own instructions.
-        also: said at the end of the question.
+        system_prompt: replaces the default instructions.
+        also: text for the end of the question.
 
     Raises:
-        UnusableAnswer: it never got it.
+        UnusableAnswer: no answer has the planned interface.
     """
     messages = extended(code_messages(brief, system_prompt), also)
     problem = ""

@@ -1,4 +1,4 @@
-"""Edits of a module by text. What is not touched stays as it is."""
+"""Applies edits to a module's text. The rest of the text stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from autocoder_jupyter.untrusted.parsing import complaint, parse, same_substance
 
 
 def apply_edits(source: str, edits: Sequence[Edit]) -> str:
-    """Apply edits one after the other.
+    """Apply edits in order.
 
     Args:
         source: a module.
-        edits: each `find` must stand in the text exactly once; differences in trailing white space are forgiven.
+        edits: each `find` must occur in the text exactly once; trailing white space is ignored.
 
     Raises:
-        PatchError: an edit does not fit, or the outcome does not parse.
+        PatchError: an edit does not fit, or the result does not parse.
     """
     if not edits:
         raise PatchError("there is no edit")
@@ -45,14 +45,14 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
 
 
 def add_imports(source: str, imports: Sequence[str]) -> str:
-    """Add imports above the first of a module, or below its docstring; those that stand there already are left out.
+    """Add imports above the first import of a module, or below its docstring. Existing ones are not added again.
 
     Args:
         source: a module that parses.
-        imports: one or more import statements each.
+        imports: texts of one or more import statements.
 
     Raises:
-        PatchError: something else than an import.
+        PatchError: a text is not an import.
     """
     body = parse(source).body
     present = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
@@ -72,7 +72,7 @@ def add_imports(source: str, imports: Sequence[str]) -> str:
 
 
 def _first_line_for_imports(body: Sequence[ast.stmt]) -> int:
-    """How many lines stand above: a docstring and `from __future__`, which must be first."""
+    """The number of lines above: a docstring and `from __future__`, which must be first."""
     above = 0
     for node in body:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and above == 0
@@ -83,5 +83,5 @@ def _first_line_for_imports(body: Sequence[ast.stmt]) -> int:
 
 
 def changed_in_substance(old: str, new: str) -> bool:
-    """Whether two modules differ in more than comments, docstrings' layout and formatting."""
+    """Whether two modules differ in more than comments, layout of docstrings and formatting."""
     return not same_substance(old, new)

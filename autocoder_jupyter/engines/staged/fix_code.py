@@ -1,4 +1,4 @@
-"""Fixing the code by edits. The model that does it cannot write tests, and is told of failures in words only."""
+"""Fixes the code by edits. The model cannot change tests, and gets the failures only as text."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ class FixVerification:
 
     @property
     def all_applied(self) -> bool:
-        """Nothing is missing and nothing else is wrong."""
+        """Whether nothing is missing and nothing else is wrong."""
         return not self.missing and not self.problem
 
 
 def verify_logic_fixes_applied(
     old: str, new: str, failures: Sequence[TestFailure], mended: Sequence[str], plan: CodePlan
 ) -> FixVerification:
-    """Check a fix by the text itself, without a model: something changed, for each failure, and the interface stands.
+    """Check a fix in the text, without a model: each failure has an edit, and the interface is kept.
 
     Args:
-        old: the module before.
-        new: and after.
-        failures: what had to be fixed.
+        old: the module before the fix.
+        new: the module after it.
+        failures: the failures to fix.
         mended: names of the failures that the applied edits name.
-        plan: the interface to keep.
+        plan: the planned interface.
     """
     names = [failure.test_name for failure in failures]
     short = {name.rpartition("::")[2] for name in mended}
@@ -86,7 +86,7 @@ def verify_logic_fixes_applied(
 
 
 def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes: str) -> Messages:
-    """The question for edits. The failures are told in words; the tests' source is not shown."""
+    """The question for edits. It has the failures as text, but not the source of the tests."""
     return brief.question(
         block("solution", code),
         block("failures", failures_text(failures)),
@@ -97,7 +97,7 @@ def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes
 
 
 def _mended(code: str, answer: CodeFix) -> str:
-    """The module with the edits and imports of an answer, which may be imports alone."""
+    """The module with the edits and imports of an answer, which may have only imports."""
     edits = [Edit(find=edit.find, replace=edit.replace) for edit in answer.edits]
     edited = apply_edits(code, edits) if edits or not answer.imports else code
     return add_imports(edited, answer.imports)
@@ -112,18 +112,18 @@ async def fix_code(
     notes: str = "",
     variant: int = 0,
 ) -> str:
-    """Ask for a fixed module, more forcefully each time; what comes last is taken if it has the interface.
+    """Ask for a fixed module, more forcefully each time. The last answer is used if it has the planned interface.
 
     Args:
-        talk: with the model.
+        talk: the conversation with the model.
         brief: the request, the plan and the data context.
-        code: the module as it is.
-        failures: what to fix.
-        notes: what else it must know, such as an earlier fix of the same failure that did not help.
-        variant: another one asks anew.
+        code: the current module.
+        failures: the failures to fix.
+        notes: further text for the model, such as an earlier fix of the same failure that did not help.
+        variant: another variant asks the same question again.
 
     Returns:
-        The new module; the old one when the answers change nothing, which the loop sees as no progress.
+        The new module; the old one if the answers change nothing, which the loop treats as no progress.
 
     Raises:
         UnusableAnswer: neither edits nor a module could be read.

@@ -1,4 +1,4 @@
-"""After a failed attempt: decides whether environment, tests or code are at fault, and has only that fixed."""
+"""After a failed attempt: decides whether environment, tests or code are at fault, and fixes only that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VACUOUS = "Every test also passes on a function that only returns empty default
 
 
 class Mender:
-    """Changes the environment, the tests or the code, and remembers what did not help.
+    """Fixes the environment, the tests or the code, and remembers fixes that did not help.
 
     Args:
         state: the state of the generation.
@@ -44,19 +44,19 @@ class Mender:
 
     @property
     def snapshot(self) -> tuple[object, ...]:
-        """All that the next attempt depends on, to see whether a fix changed anything.
+        """Everything that the next attempt depends on, to see whether a fix changed anything.
 
-        An unusable answer counts: the next attempt asks the question anew.
+        An unusable answer counts as a change: the next attempt asks the question again.
         """
         return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
 
     async def mend(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Act on a verdict.
+        """Fix environment, tests or code after a failed verdict.
 
         Returns:
-            The diagnosis, when a model was asked for one.
+            The diagnosis, if a model was asked for one.
         """
-        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing import needs no model
+        if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing package needs no model
             return None
         if verdict.error:
             await self._do_without(verdict)
@@ -71,7 +71,7 @@ class Mender:
         return None
 
     async def _do_without(self, verdict: Verdict) -> None:
-        """A package cannot be installed: have the module that imports it written without it."""
+        """A package cannot be installed: ask for the module that imports it without this package."""
         state = self._state
         wanted = {
             f"package {requirement_name(name)}" for name in self._packages.of_the_code(state.brief.plan, state.code)
@@ -139,7 +139,7 @@ class Mender:
 
 
 def _why_tests_are_broken(verdict: Verdict) -> str:
-    """Why the tests cannot be collected; "" when they can, or when the function itself does not run."""
+    """Why the tests cannot be collected; "" if they can, or if the function itself does not run."""
     if verdict.run is None or (verdict.sample is not None and verdict.sample.error is not None):
         return ""
     return verdict.run.collection_error

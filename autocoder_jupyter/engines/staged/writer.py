@@ -1,4 +1,4 @@
-"""The writer by stages: one question each; code and tests are written side by side, and neither sees the other."""
+"""The writer by stages, with one question each. Code and tests are written concurrently and independently."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StagedWriters:
     """A `WriterFactory` of staged writers."""
 
     async def prepare(self) -> None:
-        """Nothing takes long to load."""
+        """Do nothing: no import takes long."""
 
     def create(self, state: GenerationState, packages: Packages) -> StagedWriter:
         """The writer of one generation."""
@@ -57,16 +57,16 @@ class StagedWriter:
 
     @property
     def snapshot(self) -> object:
-        """All that the next attempt depends on."""
+        """Everything that the next attempt depends on."""
         return self._mender.snapshot
 
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
-        """The answers that could not be used."""
+        """The unusable answers."""
         return self._mender.unusable
 
     async def write(self) -> None:
-        """Write code and tests, side by side."""
+        """Write code and tests concurrently."""
         state, setup = self._state, self._state.setup
         async with asyncio.TaskGroup() as group:
             code = group.create_task(setup.stages.run("code", self._code))
@@ -75,7 +75,7 @@ class StagedWriter:
         state.set_code(code.result())
 
     async def _code(self) -> str:
-        """The module: a new one, or the one of an earlier version with the newest wish granted."""
+        """The module: a new one, or that of an earlier version, changed for the newest wish."""
         setup, earlier = self._state.setup, self._state.setup.request.earlier
         also = _REFINED.format(code=earlier.code.strip()) if earlier is not None else ""
         return await write_code(setup.talk, self._state.brief, setup.config.system_prompt, also)
@@ -85,4 +85,4 @@ class StagedWriter:
         return await self._mender.mend(verdict)
 
     async def close(self) -> None:
-        """Nothing is left running between two questions."""
+        """Do nothing: nothing runs between two questions."""

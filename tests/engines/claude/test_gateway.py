@@ -216,5 +216,5 @@ def test_models_of_anthropic_are_taken_by_both_their_names(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["openai/gpt-5", "ollama/llama3", "gpt-4.1"])
 def test_others_are_refused_with_the_way_out(model: str) -> None:
-    with pytest.raises(InvalidRequest, match="works with models of Anthropic"):
+    with pytest.raises(InvalidRequest, match="works only with models of Anthropic"):
         require_claude(model)

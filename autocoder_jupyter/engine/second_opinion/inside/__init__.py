@@ -1,1 +1,1 @@
-"""What runs in the sandbox, beside both solutions. It imports pandas, numpy and the standard library, and itself."""
+"""Runs in the sandbox with both solutions. It imports only pandas, numpy, the standard library and itself."""

@@ -1,4 +1,4 @@
-"""Two sets of outputs side by side: where they differ, in numbers, and what cannot be compared."""
+"""Compares two sets of outputs: where they differ, how much, and what cannot be compared."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from autocoder_jupyter.engine.second_opinion.inside import frames
 from autocoder_jupyter.engine.second_opinion.inside.values import comparable, is_missing, plain, same, shown
 
 MOST = 20
-"""Differences of one comparison that are told."""
+"""The maximum number of differences in one comparison."""
 
 SHOWN_TEXT = 1_000_000
-"""Characters of a file that are compared."""
+"""The number of characters of a file that are compared."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Difference:
 
     Args:
         where: `best_month`, `monthly.growth`, or `monthly` for its rows.
-        first, second: what the two give there, to be read.
-        at: the row of the example, for a column.
-        count, of: how many of how many rows differ.
-        both: whether both have a value there, in some row at least.
-        ones, others: all values there, as JSON, in the order of the first; for a small result only.
-        keys: of rows, the columns that name them.
+        first, second: the two results there, as text for the user.
+        at: for a column, the row that is shown.
+        count, of: `count` of `of` rows differ.
+        both: whether both have a value there, in at least one row.
+        ones, others: all values there, as JSON, in the order of the first; only for a small result.
+        keys: for rows, the columns that identify them.
     """
 
     where: str
@@ -47,14 +47,14 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What differs, and what was not compared, each with the reason."""
+    """The differences, and the parts that were not compared, with reasons."""
 
     differences: list[Difference] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
 
     @property
     def places(self) -> set[str]:
-        """Where something differs."""
+        """The places that differ."""
         return {difference.where for difference in self.differences}
 
 
@@ -63,8 +63,8 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any], pairs: Sequence
 
     Args:
         first: outputs by name.
-        second: the same of the other solution.
-        pairs: (name in the first, name in the second) of what belongs together.
+        second: outputs of the other solution by name.
+        pairs: (name in the first, name in the second) of outputs that belong together.
     """
     found = Comparison()
     for one, other in pairs:
@@ -75,7 +75,7 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any], pairs: Sequence
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """The places of an output that `compare` names, with all values there as JSON."""
+    """The places of an output, named as in `compare`, with all their values as JSON."""
     if isinstance(value, pd.DataFrame | pd.Series):
         frame = frames.as_frame(value, name)
         if len(frame) <= MOST:
@@ -191,7 +191,7 @@ def _columns(name: str, one: Any, other: Any, rows: list[str], columns: list[str
         wrong = frames.differing(one[column], other[column])
         if wrong.any():
             told = wrong & one[column].notna().to_numpy() & other[column].notna().to_numpy()
-            at = int((told if told.any() else wrong).argmax())  # two values tell more than one that is missing
+            at = int((told if told.any() else wrong).argmax())  # a row where both have a value is a better example
             yield Difference(
                 f"{name}.{column}",
                 shown(one[column].iloc[at]),

@@ -1,4 +1,4 @@
-"""Two tables that should be the same: which columns belong together, which rows, and what differs."""
+"""Compares two tables that should be equal: matches their columns and rows, and finds differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.second_opinion.inside.values import is_number, is_
 
 
 def as_frame(table: Any, name: str) -> Any:
-    """A DataFrame or Series with its labels as ordinary columns."""
+    """A DataFrame or Series as a DataFrame with its index as ordinary columns."""
     frame = table.to_frame(name if table.name is None else str(table.name)) if isinstance(table, pd.Series) else table
     plain = isinstance(frame.index, pd.RangeIndex) or (frame.index.name is None and frame.index.dtype.kind in "iu")
     frame = frame if plain and frame.index.nlevels == 1 else frame.reset_index()
@@ -21,7 +21,7 @@ def as_frame(table: Any, name: str) -> Any:
 
 
 def kind_of(column: Any) -> str:
-    """`number`, `truth`, `time` or `text`; a text that is a date is a time."""
+    """`number`, `truth`, `time` or `text`. Text that contains dates counts as `time`."""
     if pd.api.types.is_bool_dtype(column.dtype):
         return "truth"
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -32,9 +32,9 @@ def kind_of(column: Any) -> str:
 
 
 def matched_columns(first: Any, second: Any) -> dict[str, str]:
-    """The columns of the first frame with those of the second that mean the same: by name, then by what is in them.
+    """The columns of the first frame with their counterparts in the second: matched by name, then by content.
 
-    What is left on both sides belongs together when it is the only one of its kind.
+    Of the remaining columns, two match if each is the only one of its kind in its frame.
     """
     pairs = {name: name for name in first.columns if name in set(second.columns)}
     for alike in (_same_letters, _shared_word):
@@ -67,7 +67,7 @@ def _words(name: str) -> set[str]:
 
 
 def key_columns(first: Any, second: Any) -> list[str]:
-    """The columns that name a row on both sides: as few as do it, measured numbers never among them."""
+    """The fewest columns that identify a row in both frames; never columns of measured numbers."""
     rank = {"time": 0, "text": 1, "truth": 3, "number": 2}
     names = [name for name in first.columns if not pd.api.types.is_float_dtype(first[name].dtype)]
     names = sorted(
@@ -82,7 +82,7 @@ def key_columns(first: Any, second: Any) -> list[str]:
 
 
 def labels(frame: Any, names: list[str]) -> Any:
-    """The rows by their key columns, as text that is the same for a day and its text."""
+    """The rows by their key columns, as normalised text: a date and its text give the same label."""
     parts = [frame[name].map(_label).astype(object) for name in names]
     joined = parts[0]
     for part in parts[1:]:
@@ -91,7 +91,7 @@ def labels(frame: Any, names: list[str]) -> Any:
 
 
 def told(frame: Any, names: list[str]) -> list[str]:
-    """The rows by their key columns, as the user reads them."""
+    """The rows by their key columns, as text for the user."""
     return [", ".join(map(shown, values)) for values in zip(*(frame[name] for name in names), strict=True)]
 
 
@@ -105,7 +105,7 @@ def _label(value: Any) -> str:
 
 
 def differing(one: Any, other: Any) -> Any:
-    """For each row whether two columns of the same length differ."""
+    """A boolean mask: the rows in which two columns of the same length differ."""
     if kind_of(one) == "number" and kind_of(other) == "number":
         left = np.asarray(pd.to_numeric(one), dtype="float64")
         right = np.asarray(pd.to_numeric(other), dtype="float64")

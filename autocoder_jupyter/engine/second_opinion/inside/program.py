@@ -1,6 +1,6 @@
 """The program that holds both solutions: it makes the modules beside it importable, and calls `trial.run_trial`.
 
-The constants are set where it is shipped (`second_opinion.trial`).
+`second_opinion.trial` sets the constants when it sends the program.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import types
 from typing import Any
 
 SOURCES: dict[str, str] = {}
-"""The modules by name, each after those that it imports; the last one has `run_trial`."""
+"""The sources of the modules by name, each after those that it imports; the last one has `run_trial`."""
 
 FIRST: tuple[str, list[str]] = ("", [])
 SECOND: tuple[str, list[str]] = ("", [])
-"""A solution: its code and the names of its outputs."""
+"""The solutions: code, and the names of the outputs."""
 
 PAIRS: list[tuple[str, str]] = []
-"""Names of outputs that are compared: of the first solution, and of the second."""
+"""Names of the outputs that are compared: in the first solution, and in the second."""
 
 
 def run(**inputs: Any) -> Any:
-    """What `run_trial` returns for these inputs."""
+    """The result of `run_trial` for these inputs."""
     name = ""
     for name, source in SOURCES.items():
         module = sys.modules[name] = types.ModuleType(name)

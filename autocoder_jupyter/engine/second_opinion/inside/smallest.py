@@ -1,6 +1,6 @@
-"""A small input on which two solutions still differ: rows are taken away as long as they do, then values made simple.
+"""Finds a small input on which two solutions still differ: removes rows, then replaces values by simpler ones.
 
-Taking away halves, then quarters, then single rows is the idea of delta debugging (Zeller and Hildebrandt, 2002).
+Removing halves, then quarters, then single rows is the idea of delta debugging (Zeller and Hildebrandt, 2002).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Tables = dict[str, Any]
 Differs = Callable[[Tables], bool]
 
 TRIALS = 300
-"""How often the two are run to find it, at most."""
+"""The maximum number of runs of both solutions to find it."""
 
 
 def smallest(tables: Mapping[str, Any], differs: Differs, trials: int = TRIALS) -> Tables:
-    """The input with as few rows as are found in so many trials; it differs if `tables` does."""
+    """The input with the fewest rows that were found in this many trials. If `tables` differs, so does the result."""
     left = [trials]
 
     def tried(candidate: Tables) -> bool:
@@ -51,11 +51,11 @@ def _fewer_rows(tables: Tables, name: str, differs: Differs) -> Tables:
 
 
 def simplified(tables: Tables, differs: Differs) -> tuple[Tables, tuple[str, ...]]:
-    """The same input with made-up values where the two still differ.
+    """The same input with synthetic values, as far as the two still differ.
 
     Returns:
-        The tables, and the columns whose values still come from the data (`sales.region`), because made-up ones hide
-        what differs.
+        The tables, and the columns whose values still come from the data (`sales.region`), because with synthetic ones
+        the solutions would agree.
     """
     own = []
     for name in tables:
@@ -89,11 +89,11 @@ def _replaced(table: Any, place: int, values: Any) -> Any:
 
 
 def _simpler(column: Any) -> Iterator[tuple[Any, bool]]:
-    """The column with simpler values, the simplest first, each with whether nothing of the data is left in them."""
+    """The column with simpler values, the simplest first, each with whether it has no value of the data left."""
     made_up: list[Callable[[Any, int], Any]]
     taken_over: list[Callable[[Any, int], Any]] = []
     if pd.api.types.is_bool_dtype(column.dtype):
-        yield column, True  # says nothing of anybody
+        yield column, True  # contains no value of the data
         return
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         made_up, taken_over = _times(column)
@@ -111,7 +111,7 @@ def _simpler(column: Any) -> Iterator[tuple[Any, bool]]:
 
 
 def _times(column: Any) -> tuple[list[Callable[[Any, int], Any]], list[Callable[[Any, int], Any]]]:
-    """Days and months that only keep the order; then the own times, moved to 2024."""
+    """Functions for synthetic days and months in the same order; then for the original times, moved to 2024."""
     first = pd.Timestamp("2024-01-01", tz=column.dt.tz)
     earliest = column.min()
     made_up: list[Callable[[Any, int], Any]] = [
@@ -131,7 +131,7 @@ def _times(column: Any) -> tuple[list[Callable[[Any, int], Any]], list[Callable[
 
 
 def _changed(column: Any, change: Callable[[Any, int], Any]) -> Iterator[Any]:
-    """The column with each value replaced by one that depends on it and on its place among the others; or nothing."""
+    """The column with each value replaced by a function of the value and its rank; yields nothing if that fails."""
     try:
         ordered = sorted({value for value in column if not pd.isna(value)})
         place = {value: rank for rank, value in enumerate(ordered)}

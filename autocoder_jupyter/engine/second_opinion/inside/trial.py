@@ -1,4 +1,4 @@
-"""Both solutions on the sample and on its variations, and the smallest input on which they differ."""
+"""Runs both solutions on the sample and its variations, and finds the smallest input on which they differ."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from autocoder_jupyter.engine.second_opinion.inside.variations import ROWS, trim
 from autocoder_jupyter.engine.second_opinion.inside.written import source
 
 TRIALS_ON_ALL = 60
-"""Trials for the smallest input where only a sample of more rows than a variation has shows a difference."""
+"""The number of trials for the smallest input, if only the full sample shows a difference."""
 
 RAISED = "an error"
 
 
 @dataclass(frozen=True)
 class Solution:
-    """One of the two.
+    """One of the two solutions.
 
     Args:
         run: its function.
-        outputs: names of what it returns, in order.
+        outputs: the names of its outputs, in order.
     """
 
     run: Callable[..., Any]
@@ -36,14 +36,14 @@ class Solution:
 
     @classmethod
     def loaded(cls, name: str, code: str, outputs: Sequence[str]) -> Solution:
-        """A solution from its source."""
+        """Load a solution from its source."""
         module = types.ModuleType(name)
         sys.modules[name] = module  # dataclasses and pickling look there
         exec(compile(code, f"<{name}>", "exec"), module.__dict__)
         return cls(module.__dict__["run"], tuple(outputs))
 
     def on(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Its outputs by name, for private copies of the inputs."""
+        """Its outputs by name. The inputs are copied first."""
         given = {name: value.copy() if _is_table(value) else copy.copy(value) for name, value in inputs.items()}
         result = self.run(**given)
         values = (result,) if len(self.outputs) == 1 else tuple(result)
@@ -57,7 +57,7 @@ class Trial:
     Args:
         first, second: the function, and the second solution.
         pairs: (name in the first, name in the second) of outputs that belong together.
-        others: inputs that are no tables; they stay as they are.
+        others: inputs that are not tables. They do not vary.
     """
 
     first: Solution
@@ -66,7 +66,7 @@ class Trial:
     others: Mapping[str, Any]
 
     def compared(self, tables: Mapping[str, Any]) -> Comparison:
-        """What differs on an input. Where the second fails, nothing does: that says nothing about the function."""
+        """Compare on one input. If the second solution fails, there is no difference to report."""
         inputs = {**self.others, **tables}
         try:
             theirs = self.second.on(inputs)
@@ -79,7 +79,7 @@ class Trial:
         return compare(ours, theirs, self.pairs)
 
     def _against_an_error(self, said: str, theirs: Mapping[str, Any]) -> Iterator[Difference]:
-        """All that the second gives where the first fails."""
+        """The outputs of the second solution as differences, if the first fails."""
         for one, other in self.pairs:
             for where, values in leaves(one, theirs[other]):
                 yield Difference(where, said, ", ".join(map(str, values[:3])) or "no rows", others=values)
@@ -91,13 +91,16 @@ def run_trial(
     pairs: Sequence[Sequence[str]],
     inputs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Everything that the two show, as JSON.
+    """Run the whole trial.
 
     Args:
         first: source of the function, and the names of its outputs in order.
-        second: the same of the second solution.
+        second: source and names of outputs of the second solution.
         pairs: names of outputs that belong together.
         inputs: the sample.
+
+    Returns:
+        All findings as JSON.
     """
     tables = {name: value for name, value in inputs.items() if _is_table(value)}
     others = {name: value for name, value in inputs.items() if name not in tables}
@@ -130,7 +133,7 @@ def run_trial(
 
 
 def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Comparison]]) -> dict[str, Any] | None:
-    """The smallest input that is found on which the first of the differences is still there."""
+    """The smallest input found that still shows the first of the differences."""
     differing = [entry for entry in found if entry[2].differences]
     if not differing or not differing[0][1]:
         return None
@@ -156,9 +159,9 @@ def _smallest(trial: Trial, found: Sequence[tuple[str, dict[str, Any], Compariso
 
 
 def _alike(one: Difference, other: Difference) -> bool:
-    """Of the same place and kind: an error of the function, a missing value, or two values."""
+    """Whether two differences have the same place and kind: an error, a missing value, or two values."""
     raised = one.first.startswith(RAISED), other.first.startswith(RAISED)
-    named = bool(one.keys) == bool(other.keys)  # rows that nothing names are only counted
+    named = bool(one.keys) == bool(other.keys)  # rows without key columns are only counted
     return one.where == other.where and raised[0] == raised[1] and one.both == other.both and named
 
 
@@ -171,5 +174,5 @@ def _said(error: Exception) -> str:
 
 
 def _told(difference: Difference) -> dict[str, Any]:
-    """A difference to be read; the values themselves stay here."""
+    """A difference as text for the user. The values themselves stay in the sandbox."""
     return {key: value for key, value in asdict(difference).items() if key not in ("ones", "others", "keys")}

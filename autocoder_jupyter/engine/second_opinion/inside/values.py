@@ -1,4 +1,4 @@
-"""Two single values: whether they say the same, how the user reads one, and how JSON holds it."""
+"""Single values: whether two are equal, their text for the user, and their JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 LONGEST = 80
-"""Characters of a value that are shown."""
+"""The number of characters of a value that are shown."""
 
 _RELATIVE = 1e-9
 
@@ -21,7 +21,7 @@ def is_missing(value: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two scalars say the same: `3` and `3.0`, a day as text and as a date, a number with fewer decimals."""
+    """Whether two scalars are equal: `3` and `3.0`, a day as text and as a date, a number with fewer decimals."""
     if is_missing(one) or is_missing(other):
         return is_missing(one) and is_missing(other)
     if isinstance(one, bool | np.bool_) or isinstance(other, bool | np.bool_):
@@ -41,7 +41,7 @@ def _close(one: float, other: float) -> bool:
 
 
 def comparable(one: Any, other: Any) -> bool:
-    """Whether two scalars are of one kind, so that a difference between them means something."""
+    """Whether two scalars are of the same kind, so that a difference is meaningful."""
     if is_missing(one) or is_missing(other):
         return True
     if is_time(one) or is_time(other):
@@ -50,17 +50,17 @@ def comparable(one: Any, other: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number, and no truth value."""
+    """Whether it is a number, but not a bool."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
 
 
 def is_time(value: Any) -> bool:
-    """Whether it is a date or a moment."""
-    return isinstance(value, dt.date | np.datetime64)  # a datetime and a Timestamp are dates, too
+    """Whether it is a date or a time."""
+    return isinstance(value, dt.date | np.datetime64)  # datetime and Timestamp are subclasses of date
 
 
 def moment(value: Any) -> pd.Timestamp | None:
-    """A date, or a text that is one, as a moment."""
+    """A date, or text that contains one, as a Timestamp; None for anything else."""
     try:
         return pd.Timestamp(value) if is_time(value) or isinstance(value, str) else None
     except (ValueError, TypeError, OverflowError):
@@ -68,9 +68,9 @@ def moment(value: Any) -> pd.Timestamp | None:
 
 
 def tolerance(ones: Any, others: Any) -> float:
-    """How far numbers may be apart because only one side was rounded, to two decimals or more; 0 when none was.
+    """The tolerance for numbers of which one side was rounded to two decimals or more; 0 if neither was.
 
-    One side has at least two decimals more than the other: nobody has that by chance.
+    A side counts as rounded if the other has at least two decimals more, which does not happen by chance.
     """
     first, second = decimals(ones), decimals(others)
     coarse, fine = max(min(first, second), 2), max(first, second)
@@ -78,7 +78,7 @@ def tolerance(ones: Any, others: Any) -> float:
 
 
 def decimals(numbers: Any) -> int:
-    """The most decimals that any of the numbers has; 9 stands for more than eight."""
+    """The maximum number of decimals of the numbers; 9 means more than eight."""
     values = np.asarray([float(number) for number in numbers if not is_missing(number)], dtype="float64")
     values = values[np.isfinite(values)][:1000]
     for count in range(9):
@@ -89,7 +89,7 @@ def decimals(numbers: Any) -> int:
 
 
 def shown(value: Any) -> str:
-    """A value as the user reads it, in one short line."""
+    """A value as one short line of text for the user."""
     if is_missing(value):
         return "nothing"
     if isinstance(value, float | np.floating):
@@ -104,7 +104,7 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it."""
+    """A value as JSON."""
     if is_missing(value):
         return None
     if isinstance(value, np.generic):

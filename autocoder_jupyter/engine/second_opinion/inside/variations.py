@@ -1,4 +1,4 @@
-"""Variations of a sample: the same columns and dtypes, other rows. Seeded, so that they are the same every time."""
+"""Variations of a sample: the same columns and dtypes, other rows. The seed is fixed, so they are reproducible."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 
 ROWS = 1000
-"""Rows of the largest table that a variation is made from, at most."""
+"""The maximum number of rows of the largest table from which variations are made."""
 
 SEED = 20240229
 
 GROUPS = 3
-"""Columns of which one group alone is tried."""
+"""The maximum number of columns for which a variation with only one group is made."""
 
 
 def variations(tables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each variation with its name in words.
+    """The variations with their names as text.
 
     Args:
-        tables: DataFrames and Series by input name. Rows are added and taken away in the largest; all are shuffled.
+        tables: DataFrames and Series by input name. Rows are added and removed in the largest; all are shuffled.
     """
     base = {name: trimmed(table) for name, table in tables.items()}
     main = max(base, key=lambda name: len(base[name]), default="")
@@ -49,27 +49,27 @@ def variations(tables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def trimmed(table: Any, rows: int = ROWS) -> Any:
-    """A table of at most so many rows, taken evenly from all of it."""
+    """A table with at most this many rows, evenly spaced."""
     if len(table) <= rows:
         return table
     return taken(table, np.unique(np.linspace(0, len(table) - 1, rows).astype(int)))
 
 
 def taken(table: Any, positions: Any) -> Any:
-    """Rows of a table by their places. Labels that only count the rows are counted anew."""
+    """Rows of a table by position. A default index is numbered again."""
     part = table.iloc[positions]
     return part.reset_index(drop=True) if isinstance(table.index, pd.RangeIndex) else part
 
 
 def _with_holes(table: Any, random: Any) -> Any:
-    """A tenth of the values missing in each column whose dtype can hold that; None when none can."""
+    """The table with a tenth of the values missing in each column whose dtype allows it; None if no dtype does."""
     frame: Any = table.to_frame() if isinstance(table, pd.Series) else table.copy()
     changed = False
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place].copy()
         rows = random.permutation(len(column))[: max(1, len(column) // 10)]
         if column.dtype.kind in "iub" and not pd.api.types.is_extension_array_dtype(column.dtype):
-            continue  # an integer has no missing value, and the dtype must stay
+            continue  # an integer dtype has no missing values, and the dtype must not change
         dtype = column.dtype
         column.iloc[rows] = None
         if column.dtype == dtype:
@@ -81,7 +81,7 @@ def _with_holes(table: Any, random: Any) -> Any:
 
 
 def _groups(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Columns of few values, each with its most common one."""
+    """Columns with few distinct values, each with its most common value."""
     if isinstance(table, pd.Series):
         return
     found = 0

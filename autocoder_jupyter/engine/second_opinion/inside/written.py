@@ -1,4 +1,4 @@
-"""A small table as Python source, exact to its dtypes: to be shown, and to be a part of a test."""
+"""A small table as Python source with exact dtypes, to show it and to use it in a test."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pandas as pd
 from autocoder_jupyter.engine.second_opinion.inside.values import is_missing
 
 CELLS = 200
-"""A table with more is not written out."""
+"""Rows. A longer table is not written as source."""
 
 
 def source(table: Any) -> str:
-    """An expression over `pd` that makes an equal table; "" when there is none."""
+    """An expression that uses `pd` and makes an equal table; "" if there is none."""
     if table.size > CELLS:
         return ""
     text = _series(table, table.name) if isinstance(table, pd.Series) else _frame(table)
@@ -22,7 +22,7 @@ def source(table: Any) -> str:
     try:
         same(eval(text, {"pd": pd}), table)
     except Exception:
-        return ""  # a dtype or labels that cannot be written so shortly
+        return ""  # a dtype or index that a short expression cannot make
     return text
 
 
