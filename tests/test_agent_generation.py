@@ -73,7 +73,7 @@ def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
         assert [result.run(), result.run(pd.DataFrame({"v": [10.0]}))] == [3.5, 10.0]
         assert (result.report.sandbox, result.report.sandbox_tier) == ("local", get("local").probe().tier)
         asked = len(model.requests)
-        with pytest.raises(SandboxUnavailable, match="holds less than the sandbox_minimum 'docker'"):
+        with pytest.raises(SandboxUnavailable, match="is weaker than the sandbox_minimum 'docker'"):
             AutoCoderAgent(**model.settings, sandbox="local", sandbox_minimum="docker").generate(
                 "The sum of v in sales", samples={"sales": sales}, name="total", journal_root=tmp_path
             )

@@ -504,7 +504,7 @@ def test_a_file_of_a_saved_result_that_is_no_plain_file_is_not_opened(tmp_path: 
     (folder / name).rename(outside)  # so that reading it would do
     before = outside.read_bytes()
     HOSTILE[kind](folder / name, outside)
-    with pytest.raises(InvalidRequest, match=r"it is (a link|no plain file)|No such file"):
+    with pytest.raises(InvalidRequest, match=r"it is (a link|not a regular file)|No such file"):
         CodeGenEvalResult.load(folder)
     if kind != "a folder":
         result(samples={"sales": pd.DataFrame({"a": [2]})}).save(folder)

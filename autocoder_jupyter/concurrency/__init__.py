@@ -1,1 +1,1 @@
-"""The background thread with its event loop, progress of awaited work, methods with an async form, file locks."""
+"""A background thread with an event loop, the progress of awaited work, methods with an async form, file locks."""

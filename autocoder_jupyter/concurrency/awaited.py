@@ -1,6 +1,6 @@
-"""The progress of what a blocked caller waits for: the work reports it, and a display that is set from above shows it.
+"""The progress of work for which a caller waits. The work reports it, and a display that was set before shows it.
 
-So a call in a sandbox knows nothing of notebooks, and what shows a line under a cell knows nothing of sandboxes.
+So the code of the sandbox does not depend on notebooks, and the display does not depend on the sandbox.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Awaited:
-    """What is waited for. The functions are called from the thread that waits, and must return at once.
+    """The work that a caller waits for. The functions are called from the waiting thread and must return at once.
 
     Args:
-        name: of the work, as a person calls it: `growth.run`.
-        doing: what it is at.
-        interrupt: what an interrupt does to it.
-        obstacle: what only a person can take out of the way, as a sentence; "" when it goes on by itself.
+        name: the name of the work: `growth.run`.
+        doing: returns the current step.
+        interrupt: what an interrupt does to the work.
+        obstacle: returns a sentence about an obstacle that only the user can remove; "" if there is none.
         since: when it began, by `time.monotonic()`.
     """
 
@@ -33,14 +33,19 @@ class Awaited:
 
 @dataclass
 class Wait:
-    """One wait of one caller. What is awaited can change: first a pending result, then its call."""
+    """One wait of one caller.
+
+    Args:
+        awaited: the current work. It can change: first a pending result, then a call of it.
+        remarks: sentences that are shown as warnings when the work is done.
+    """
 
     awaited: Awaited | None = None
     remarks: list[str] = field(default_factory=list)
 
     @contextmanager
-    def of_work_begun_here(self) -> Iterator[None]:
-        """Work that is started inside reports its progress to this wait, on any thread."""
+    def collect_progress(self) -> Iterator[None]:
+        """Work that is started inside this context reports its progress to this wait, also from other threads."""
         token = _current.set(self)
         try:
             yield
@@ -51,7 +56,7 @@ class Wait:
 _current: ContextVar[Wait | None] = ContextVar("autocoder_jupyter_wait", default=None)
 
 Watch = Callable[[Wait], AbstractContextManager[Callable[[], None]]]
-"""Shows a wait to a person until it ends; yields a function that is to be called from time to time meanwhile."""
+"""Shows a wait to the user until it ends. The context gives a function that must be called now and then."""
 
 
 def tell(awaited: Awaited) -> None:
@@ -62,7 +67,7 @@ def tell(awaited: Awaited) -> None:
 
 
 def remark(text: str) -> None:
-    """Give the waiter, if there is one, a sentence that is shown as a warning when the work is done."""
+    """Add a sentence that is shown as a warning when the work is done, if a caller waits for it."""
     wait = _current.get()
     if wait is not None:
         wait.remarks.append(text)
@@ -70,7 +75,7 @@ def remark(text: str) -> None:
 
 @contextmanager
 def print_obstacles(wait: Wait) -> Iterator[Callable[[], None]]:
-    """Print each obstacle that only a person can remove, once; without it the wait would not end."""
+    """Print each obstacle once. Only the user can remove it, and the wait does not end before."""
     told = {""}
 
     def look() -> None:

@@ -1,8 +1,8 @@
-"""One daemon thread per process with its own event loop, and a way to await blocking calls without a thread pool.
+"""One daemon thread per process with an event loop, and a way to await blocking calls without a thread pool.
 
-A pool's threads are joined when the interpreter exits, so a kernel restart would wait for a running sandbox
-(measured: 2.6 s, and exit hooks never ran); daemon threads cost 0.1 s. The loop's thread never prints, never
-touches the user namespace and never pins output to a cell.
+The threads of a pool are joined when the interpreter exits, so the restart of a kernel would wait for a running sandbox
+(measured: 2.6 s, and exit hooks did not run). With daemon threads it takes 0.1 s. Code on the loop must not print and
+must not use the user's namespace.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 
 POLL_SECONDS = 0.2
-"""Seconds between two checks of a waiting main thread for a KeyboardInterrupt; Windows cannot be woken otherwise."""
+"""Seconds between two checks for a KeyboardInterrupt while the main thread waits. Windows needs this polling."""
 
 WORK_SECONDS = 0.005
 PAUSE_SECONDS = 0.003
-"""Seconds of long work on the loop between two pauses, and the length of a pause."""
+"""Seconds of work on the loop between two pauses, and the seconds of a pause."""
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop of the background thread. Started on first use, and again in a forked process."""
+    """The loop of the background thread. It is started on first use, and again in a forked process."""
     global _loop, _thread
     with _lock:
         if _loop is None or _thread is None or not _thread.is_alive():
@@ -44,7 +44,7 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def is_current() -> bool:
-    """Whether the caller runs on the background loop, where waiting would stop everything."""
+    """Whether the caller runs on the background loop. A blocking call there would stop all work."""
     try:
         return asyncio.get_running_loop() is _loop
     except RuntimeError:
@@ -62,14 +62,14 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None, abo
     Args:
         future: what to wait for.
         timeout: seconds; None waits as long as it takes.
-        about: what is waited for; a person is told when it takes long.
+        about: the wait that is shown to the user if it takes long.
 
     Raises:
-        TimeoutError: `timeout` seconds passed; the work goes on.
-        RuntimeError: called on the background loop itself, which would wait for ever.
+        TimeoutError: the timeout is over; the work continues.
+        RuntimeError: it was called on the background loop, where it would wait forever.
     """
     if is_current() and not future.done():
-        raise RuntimeError("this would wait on the background loop for the background loop; await it instead")
+        raise RuntimeError("a blocking wait on the background loop would never end; await it instead")
     if future.done():
         return future.result()
     waited = 0.0
@@ -86,12 +86,12 @@ def wait(future: concurrent.futures.Future[T], timeout: float | None = None, abo
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the background loop and wait for it, also where the caller's own loop is running.
+    """Run a coroutine on the background loop and wait for it. The caller may itself run on another loop.
 
-    Whatever ends the waiting, such as an interrupt, cancels the coroutine: it has no other owner.
+    If the wait ends early, for instance by an interrupt, the coroutine is cancelled.
     """
     about = Wait()
-    with about.of_work_begun_here():
+    with about.collect_progress():
         future = submit(coroutine)
     try:
         return wait(future, about=about)
@@ -103,17 +103,17 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let an interrupt of the kernel reach what is awaited inside, on a loop that is not ours.
+    """Let an interrupt of the kernel cancel the work that is awaited inside, on the kernel's own loop.
 
-    The kernel's handler only leaves a callback on the loop of its main thread (ipykernel 7.4), and a loop that waits
-    for something from outside would not look at it. So it is woken now and then.
+    The handler of ipykernel 7.4 only adds a callback to the loop of its main thread. A loop that waits for another
+    thread would not notice it, so a timer wakes the loop regularly.
     """
     if is_current():
         yield
         return
     running = asyncio.get_running_loop()
 
-    timers: list[asyncio.TimerHandle] = []  # the current one, the next one
+    timers: list[asyncio.TimerHandle] = []  # only the current timer
 
     def wake() -> None:
         timers[:] = [running.call_later(POLL_SECONDS, wake)]
@@ -126,13 +126,13 @@ def interruptible() -> Iterator[None]:
 
 
 class Pauses:
-    """Short pauses in long work on the loop, so that the notebook's own thread gets its turn in between.
+    """Short pauses in long work on the loop, so that the notebook's main thread can run.
 
-    A thread that computes gives the interpreter away every 5 ms only, and a kernel needs it some hundred times to
-    answer `1+1`: a model that writes as fast as the wire carries would keep the notebook waiting for its whole answer.
+    A computing thread releases the GIL only every 5 ms, and a kernel needs it some hundred times to answer `1+1`.
+    Without pauses, a model that streams very fast would block the notebook until its answer is complete.
 
     Args:
-        worked: seconds that this thread has worked so far.
+        worked: returns the CPU seconds of this thread.
     """
 
     def __init__(self, worked: Callable[[], float] = time.thread_time) -> None:
@@ -140,7 +140,7 @@ class Pauses:
         self._last = worked()
 
     async def pause_when_due(self) -> None:
-        """Pause, if there was enough work since the last pause."""
+        """Pause if `WORK_SECONDS` of work were done since the last pause."""
         if self._worked() - self._last >= WORK_SECONDS:
             await asyncio.sleep(PAUSE_SECONDS)
             self._last = self._worked()
@@ -151,7 +151,11 @@ async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None]
 
     Args:
         function: called without arguments.
-        on_cancel: called at once when the awaiting task is cancelled; should make `function` return soon.
+        on_cancel: called when the awaiting task is cancelled. It should make `function` return soon.
+
+    Raises:
+        RuntimeError: `function` ended with an exception that is not an `Exception`, or with StopIteration.
+        Exception: the exception of `function`.
     """
     current = asyncio.get_running_loop()
     future: asyncio.Future[T] = current.create_future()
@@ -170,7 +174,7 @@ async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None]
         try:
             result = function()
         except BaseException as raised:
-            # A future takes no StopIteration, and an exit that is raised on the loop would end its thread.
+            # A future refuses StopIteration, and a SystemExit on the loop would end its thread.
             is_plain = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
             error = raised if is_plain else RuntimeError(f"a blocking call ended with {raised!r}")
         if not current.is_closed():

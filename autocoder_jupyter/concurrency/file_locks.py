@@ -1,6 +1,7 @@
-"""Locks between processes, on open files. The system releases the lock of a process that dies.
+"""Locks between processes, on open files. The system releases the locks of a process that ends.
 
-`flock` belongs to the open file: a forked process shares its parent's locks, which last until both have closed it.
+A lock of `flock` belongs to the open file. A forked process shares the locks of its parent; a lock is released when
+both have closed the file.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from typing import Any
 _fcntl: Any = None if sys.platform == "win32" else importlib.import_module("fcntl")
 
 SUPPORTED = _fcntl is not None
-"""Whether this system has `flock`. Without it, it is unknown whether something is in use."""
+"""Whether this system has `flock`. Without it, one cannot find out whether something is in use."""
 
 _POLL_SECONDS = 0.1
 
 
 def open_lock(file: Path) -> int:
-    """The descriptor of a lock's file, which is made with its folder if need be.
+    """Open the file of a lock and return its descriptor. The file and its folder are created if they are missing.
 
     Raises:
-        OSError: it cannot be.
+        OSError: the file cannot be created or opened.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def try_exclusive(descriptor: int) -> bool:
-    """Take an exclusive lock on an open file or folder, unless another process holds one. Does not wait."""
+    """Try to take an exclusive lock on an open file or folder, without waiting. Returns whether it was taken."""
     try:
         _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
     except OSError:
@@ -41,19 +42,19 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 def take_shared(descriptor: int) -> None:
-    """Take a shared lock on an open file; waits while another process holds an exclusive one."""
+    """Take a shared lock on an open file. It waits while another process has an exclusive lock."""
     _fcntl.flock(descriptor, _fcntl.LOCK_SH)
 
 
 @contextmanager
 def exclusive(file: Path, while_waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock; waits while another process holds it. Works on Windows too.
+    """Take an exclusive lock for the time of this context. It waits while another process has it. Works on Windows.
 
     Args:
-        file: of the lock; it stays.
-        while_waiting: called ten times a second; what it raises ends the waiting.
+        file: the file of the lock. It is not removed.
+        while_waiting: called before each attempt, ten times a second. An exception of it ends the wait.
     """
-    from filelock import FileLock, Timeout  # slow to import, and a call in a known environment needs no lock
+    from filelock import FileLock, Timeout  # a slow import that most calls do not need
 
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file)

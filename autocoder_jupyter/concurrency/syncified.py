@@ -1,4 +1,4 @@
-"""Async methods with a blocking form: `result.run(df)`, or `await result.run.aio(df)`."""
+"""Async methods that can also be called without await: `result.run(df)` or `await result.run.aio(df)`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ R = TypeVar("R")
 
 
 class BoundSyncified(Generic[P, R]):
-    """The method on an instance. A plain call works where a loop is already running, as in a notebook.
+    """The method of an instance. It can be called where an event loop is already running, as in a notebook.
 
     Attributes:
-        aio: the same, to be awaited. An interrupt of the kernel cancels it.
+        aio: the async form of the method. An interrupt of the kernel cancels it.
     """
 
     aio: Callable[P, Coroutine[Any, Any, R]]
@@ -30,7 +30,7 @@ class BoundSyncified(Generic[P, R]):
         self.aio = _interruptible(method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run it on the background loop and wait. An interrupt cancels it."""
+        """Run the method on the background loop and wait for its result. An interrupt cancels it."""
         return background.run(self._method(*args, **kwargs))
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ def _interruptible(method: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, C
 
 
 class Syncified(Generic[Owner, P, R]):
-    """Decorator for an async method. The idea of `.aio` beside the plain call is Flyte's `syncify`."""
+    """Decorator that gives an async method a blocking form. The idea of `.aio` comes from Flyte's `syncify`."""
 
     def __init__(self, method: Callable[Concatenate[Owner, P], Coroutine[Any, Any, R]]) -> None:
         self.__doc__ = method.__doc__

@@ -59,13 +59,13 @@ def examine(settings: Settings) -> list[Row]:
 
 
 def _sandboxes(settings: Settings) -> Iterable[Row]:
-    from autocoder_jupyter.sandbox.choice import demands, probe_all, unmet_by
+    from autocoder_jupyter.sandbox.choice import probe_all, required_minimums, unmet_by
     from autocoder_jupyter.settings.tiers import sandbox_line
 
     wanted = settings["sandbox"]
     probes = probe_all()
     try:
-        demanded = demands(settings.sandbox_minimum)
+        demanded = required_minimums(settings.sandbox_minimum)
     except SandboxUnavailable as error:
         yield ("sandbox", "none will be used: nothing will run", visible(" ".join(str(error).split())))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.renamed import renamed
-from autocoder_jupyter.untrusted.parsing import same_substance
+from autocoder_jupyter.untrusted.parsing import same_code
 from autocoder_jupyter.untrusted.visible import visible_block
 
 
@@ -25,7 +25,7 @@ def readable(code: str, name: str) -> str:
     """
     shown = visible_block(code)
     try:
-        same = shown == code or same_substance(shown, code)
+        same = shown == code or same_code(shown, code)
     except SyntaxError:
         same = False
     if not same:

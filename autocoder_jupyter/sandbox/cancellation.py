@@ -1,7 +1,7 @@
-"""Cancelling a build or a call from another thread.
+"""Cancel a build or a call from another thread.
 
 A build waits for subprocesses, an engine, a worker and the builds of other kernels. None of them notices by itself that
-it was cancelled. So a `CancellationToken` is passed down, and each step that takes long registers how it is ended.
+it was cancelled. So a `CancellationToken` is passed down, and each long step registers a function that ends it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from autocoder_jupyter.errors import Cancelled
 
 
 class CancellationToken:
-    """Cancels what is under way, once, from any thread.
+    """Cancels the steps that registered with it. `cancel` may be called from any thread.
 
     Args:
-        message: of the `Cancelled` that is raised.
+        message: text of the `Cancelled` that is raised.
     """
 
     def __init__(self, message: str = "The build of the environment was cancelled.") -> None:
@@ -31,35 +31,38 @@ class CancellationToken:
         self._callbacks: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
-        """End what is under way, and let nothing further begin. Returns at once."""
+        """End the running steps, and prevent new ones. Returns at once."""
         with self._lock:
             self._cancelled.set()
             for end in self._callbacks:
                 end()
 
     def raise_if_cancelled(self) -> None:
-        """Do nothing, unless `cancel` was called.
+        """Raise if `cancel` was called.
 
         Raises:
-            Cancelled: it was.
+            Cancelled: `cancel` was called.
         """
         if self._cancelled.is_set():
             raise Cancelled(self._message)
 
     def wait(self, seconds: float) -> None:
-        """Sleep, until `cancel` is called at most.
+        """Sleep until `cancel` is called, or the time is over.
 
         Args:
-            seconds: at most.
+            seconds: the longest time.
         """
         self._cancelled.wait(seconds)
 
     @contextmanager
     def on_cancel(self, end: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, `cancel` calls `end`, which makes the step return soon, in whatever way, and never raises.
+        """Register a function that ends the step inside this context.
+
+        Args:
+            end: called by `cancel`, from its thread. It makes the step return or raise soon. It must not raise.
 
         Raises:
-            Cancelled: `cancel` was called; in place of whatever the step then returned or raised.
+            Cancelled: `cancel` was called. It replaces the exception of the step.
         """
         with self._lock:
             self._callbacks.append(end)
@@ -85,10 +88,18 @@ def run_cancellable(
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, in a folder of choice, and end all that it started when it is cancelled.
+    """Run a command to its end. Its process group is killed if the token is cancelled.
+
+    Args:
+        command: program and arguments.
+        token: cancels the command.
+        input: text for its standard input.
+        env: its environment variables; by default those of this process.
+        folder: its working directory; by default that of this process.
 
     Raises:
-        Cancelled: `cancel` was called; no process of it lives.
+        Cancelled: `cancel` was called; the command was killed.
+        OSError: the command could not be started.
     """
     token.raise_if_cancelled()
     process = subprocess.Popen(
@@ -100,7 +111,7 @@ def run_cancellable(
         errors="replace",
         env=env,
         cwd=folder,
-        start_new_session=True,  # its processes are then one group; nor is a Ctrl-C for the kernel one for it
+        start_new_session=True,  # its processes form one group, and a Ctrl-C for the kernel does not reach them
     )
     with process, token.on_cancel(lambda: _kill(process)):
         try:

@@ -1,7 +1,7 @@
 """Choose the sandbox. Without a sandbox, or in one that is weaker than the minimum, nothing runs.
 
-Whoever starts a worker gets its sandbox here, so this is the one place where a minimum is held: the person's and the
-folder's, which are handed in, and the administrator's, which is read here.
+All code that starts a worker gets its sandbox from here, so the minimums are checked only here. The minimum of the user
+and of the folder is an argument; that of the administrator is read from a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autocoder_jupyter.untrusted.visible import visible
 Name = Literal["docker", "local"]
 
 ORDER: tuple[Name, ...] = ("docker", "local")
-"""In order of preference: the kernel enforces the limits of a container."""
+"""In order of preference. Docker is first, because the kernel enforces the limits of a container."""
 
 
 def choose(
@@ -29,26 +29,32 @@ def choose(
     image_config: ImageConfig | None = None,
     minimum: SandboxMinimum = ANY,
 ) -> Sandbox:
-    """The sandbox that was asked for, or with "auto" the best that works here, if it holds what is demanded.
+    """The requested sandbox; with "auto" the first in `ORDER` that works here and meets all minimums.
+
+    Args:
+        choice: "docker", "local" or "auto".
+        image_config: settings of the image; the local sandbox has no images.
+        minimum: the minimum of the user or the folder. The administrator's is added.
 
     Raises:
-        SandboxUnavailable: with the reason of each that was tried, and of a demand who demands it.
+        SandboxUnavailable: no such sandbox works here, or it is too weak. The error has the reason for each sandbox,
+            and says who requires each minimum.
     """
-    demanded = demands(minimum)
+    required = required_minimums(minimum)
     reasons: list[str] = []
     missed: list[SandboxMinimum] = []
     for name in ORDER if choice == "auto" else (choice,):
         if name == "local" and image_config is not None and (image_config.base_image or image_config.registry):
-            reasons.append("local: it has no images, and one is configured.")
+            reasons.append("local: it has no images, but an image or a registry is configured.")
             continue
         sandbox = get(name, image_config)
         probe = sandbox.probe()
-        unmet = unmet_by(probe, demanded)
+        unmet = unmet_by(probe, required)
         if probe.available and not unmet:
             return sandbox
         if unmet:
-            missed += [demand for demand in unmet if demand not in missed]
-            reasons.append(f"{name}: works, held by {probe.tier!r}, which is not enough.")
+            missed += [one for one in unmet if one not in missed]
+            reasons.append(f"{name}: it works, but its tier {probe.tier!r} is below the minimum.")
         else:
             reasons.append(f"{name}: {probe.reason}")
     if missed:
@@ -58,32 +64,32 @@ def choose(
         if choice == "auto"
         else f"The sandbox {choice!r} does not work here.",
         why="\n  ".join(reasons),
-        hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode doctor tells more.",
+        hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode doctor shows details.",
     )
 
 
-def demands(minimum: SandboxMinimum) -> tuple[SandboxMinimum, ...]:
-    """All that must be met here; those that anything meets are left out.
+def required_minimums(minimum: SandboxMinimum) -> tuple[SandboxMinimum, ...]:
+    """The administrator's minimums and `minimum`, without those of the tier "any".
 
     Raises:
-        SandboxUnavailable: an administrator's file cannot be used.
+        SandboxUnavailable: an administrator's file is invalid.
     """
-    return tuple(demand for demand in (*system_minimums(), minimum) if demand.tier != "any")
+    return tuple(one for one in (*system_minimums(), minimum) if one.tier != "any")
 
 
-def unmet_by(probe: Probe, demanded: Sequence[SandboxMinimum]) -> list[SandboxMinimum]:
-    """The demands that a sandbox which works does not meet."""
-    return [demand for demand in demanded if probe.available and not demand.met_by(probe.tier)]
+def unmet_by(probe: Probe, required: Sequence[SandboxMinimum]) -> list[SandboxMinimum]:
+    """The minimums that a sandbox does not meet; [] if the sandbox does not work at all."""
+    return [one for one in required if probe.available and not one.met_by(probe.tier)]
 
 
 def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: Sequence[str]) -> SandboxUnavailable:
-    wanted = " and ".join(sorted({repr(demand.tier) for demand in missed}))
-    by = [f"{demand.tier!r} is demanded by {visible(demand.by)}." for demand in missed]
-    container = any(demand.tier == "docker" for demand in missed)
-    steps = "Start Docker or Podman" if choice != "local" else "Leave out sandbox='local' and let Docker or Podman run"
+    tiers = " and ".join(sorted({repr(one.tier) for one in missed}))
+    by = [f"{one.tier!r} is required by {visible(one.by)}." for one in missed]
+    container = any(one.tier == "docker" for one in missed)
+    steps = "Start Docker or Podman" if choice != "local" else "Remove sandbox='local' and start Docker or Podman"
     otherwise = "" if container else ", or see in %autocode doctor what the embedded sandbox lacks"
     return SandboxUnavailable(
-        f"The sandbox here holds less than the sandbox_minimum {wanted}, so no generated code runs.",
+        f"The sandbox here is weaker than the sandbox_minimum {tiers}, so no generated code runs.",
         why="\n  ".join([*by, *reasons]),
         hint=f"{steps}{otherwise}; or have the minimum changed where it is set.",
     )
@@ -95,7 +101,7 @@ def probe_all(image_config: ImageConfig | None = None) -> list[Probe]:
 
 
 def get(name: Name, image_config: ImageConfig | None = None) -> Sandbox:
-    """A sandbox by name, whether or not it works here; the same object, so the same pool, for equal settings."""
+    """A sandbox by name, even if it does not work here. Equal settings give the same object with the same pool."""
     return _get(name, image_config or ImageConfig())
 
 

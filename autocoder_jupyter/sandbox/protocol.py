@@ -2,12 +2,12 @@
 
 A `Sandbox` turns an `EnvironmentSpec` into an `Environment` (a locked set of packages, on disk or as an image) and
 starts `Worker`s in it: one interpreter each, its libraries loaded and locked down, that runs each program in a
-fresh forked child. All methods here block; callers on an event loop go through `concurrency.background`.
+fresh forked child. All methods here block; callers on an event loop use `concurrency.background`.
 
-Exceptions are part of the contract and are those of `autocoder_jupyter.errors`. They keep apart what must never be
-confused: the *program's* failure (`SolutionError`, `WrongType`, `SandboxTimeout`, `OutOfMemory`, `SandboxCrash`,
-`OutputRefused`), which a model may be told about, and the *sandbox's* (`SandboxUnavailable`, `EngineGone`,
-`PackageError`), which it may not be shown as its program's output.
+The exceptions are part of the contract and are defined in `autocoder_jupyter.errors`. There are two groups. Failures of
+the *program* may be sent to the model: `SolutionError`, `WrongType`, `SandboxTimeout`, `OutOfMemory`, `SandboxCrash`
+and `OutputRefused`. Failures of the *sandbox* must not be sent to it as failures of its program: `SandboxUnavailable`,
+`EngineGone` and `PackageError`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Probe:
-    """Whether a sandbox can be used here, from a real run and not from a guess.
+    """Whether a sandbox can be used here. It was found by a real run.
 
-    `reason` says why not, or what is weaker than it could be; `details` are facts for `%autocode doctor`; `tier` is
-    by what it holds, None where it does not.
+    Args:
+        name: of the sandbox.
+        available: whether it can be used.
+        reason: why it cannot be used, or what weakens it; "" if there is nothing to say.
+        details: facts for `%autocode doctor`.
+        tier: the kind of isolation; None if it cannot be used.
     """
 
     name: Literal["docker", "local"]
@@ -43,14 +47,15 @@ class Probe:
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """What an environment must hold, before it is locked.
+    """The required content of an environment, before it is locked.
 
     Args:
         packages: requirements (`"pandas"`, `"scikit-learn>=1.5"`), without URLs and paths.
-        system_packages: apt packages; only Docker can install them.
         python_version: (major, minor).
-        lock: lines of an earlier lock (see `pins`), to be used as they are when given.
-        pinned: lines of a person's own lock: these versions and hashes, and what `packages` need besides.
+        system_packages: apt packages; only Docker can install them.
+        lock: lines of an earlier lock (see `pins`). If given, exactly these are installed.
+        pinned: lines of the user's own lock. These versions and hashes are used; further requirements of `packages`
+            are added.
     """
 
     packages: tuple[str, ...]
@@ -62,10 +67,16 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True)
 class Environment:
-    """A built environment. `key` is the hash of all that it holds; `location` is a folder or an image's name.
+    """A built environment.
 
-    `image` names it without saying where it lies on this machine. `made` tells it from an earlier one in the same
-    place, whose workers cannot see what is there now.
+    Args:
+        key: hash of its content.
+        location: its folder, or the name of its image.
+        lock: lines of its lock.
+        python_version: (major, minor).
+        system_packages: its apt packages.
+        made: identifies this build. A rebuild at the same location has another value, because workers of the earlier
+            build do not see the new files.
     """
 
     key: str
@@ -77,22 +88,22 @@ class Environment:
 
     @property
     def image(self) -> str:
-        """The image's name, or `local:<key>` for a folder."""
+        """The name of the image, or `local:<key>` for a folder. It has no path of this machine."""
         return f"local:{self.key}" if Path(self.location).is_absolute() else self.location
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one worker, and one program in it, may use.
+    """The limits of one worker, and of one program in it.
 
     Args:
-        cpu: cores.
-        memory: bytes over all processes of the worker.
-        seconds: wall clock of one program.
-        processes: processes and threads.
-        output_bytes: what one program may send back as values.
-        text_bytes: what is kept of its standard output and error, each.
-        disk: bytes under its temporary folder.
+        cpu: number of cores.
+        memory: bytes of all processes of the worker together.
+        seconds: wall-clock seconds of one program.
+        processes: number of processes and threads.
+        output_bytes: bytes of all values that one program returns.
+        text_bytes: bytes that are kept of its standard output, and of its standard error.
+        disk: bytes in its temporary folder.
     """
 
     cpu: float = 1.0
@@ -117,14 +128,15 @@ class Program:
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """What a call gave.
+    """The result of a call.
 
     Args:
-        values: the outputs by name, decoded and validated. A `File` or `Dir` lies in a temporary folder that is removed
+        values: the outputs by name, decoded and validated. A `File` or `Dir` is in a temporary folder that is removed
             with the value; move or copy it to keep it.
-        digests: content hash of each encoded output, to see whether two calls agree. Equal values have equal digests.
-        mutated: names of inputs that the function changed in place; empty unless they were watched.
-        stdout, stderr: head and tail, control characters stripped.
+        digests: content hash of each encoded output. Equal values have equal digests.
+        mutated: names of the inputs that the function changed in place; always empty without `watch_inputs`.
+        stdout: head and tail of the standard output, without control characters.
+        stderr: the same of the standard error.
         seconds: time inside the function.
     """
 
@@ -138,15 +150,15 @@ class CallOutcome:
 
 @dataclass(frozen=True)
 class CommandOutcome:
-    """What a command of a shell gave.
+    """The result of a shell command.
 
     Args:
-        exit_code: the shell's; the negative number of a signal that ended it.
-        output: head and tail of what it and its processes printed, both streams together; control characters spelled
-            out, and the folder in which it ran taken out of paths.
-        files: the plain files that lie in the workspace now, by path.
-        left_out: what lies there besides and was not taken, each with its reason.
-        stopped: why it was ended before its end, "timed out" or "flooded"; "" when it was not.
+        exit_code: of the shell; if a signal ended it, the negative number of the signal.
+        output: head and tail of standard output and error, in one text. Control characters are escaped, and the
+            folder of the workspace is removed from paths.
+        files: content of the regular files in the workspace after the command, by path.
+        left_out: entries of the workspace that were not taken, each with its reason.
+        stopped: "timed out" or "flooded" (too much output) if the command was stopped, else "".
     """
 
     exit_code: int
@@ -158,16 +170,17 @@ class CommandOutcome:
 
 @dataclass(frozen=True)
 class TestRun:
-    """What a test run gave. A test that was expected and never reported has the outcome `missing`.
+    """The result of a test run.
 
     Args:
-        outcomes: one per expected test id; parametrised ids are reported one by one and must all pass.
-        exit_code: pytest's.
-        output: pytest's own report, addresses, durations and paths of this machine taken out, so that two runs of
-            the same failure give the same text.
-        collection_error: the error that kept the tests from being collected, or "".
-        missing_module: top-level name of the module that could not be imported, by the solution or the tests, or "".
-        seconds: wall clock.
+        outcomes: the outcome of each expected test; `missing` if it was not reported. A parametrised test is reported
+            with each of its ids.
+        exit_code: of pytest.
+        output: pytest's report without addresses, durations and paths of this machine. So two runs with the same
+            failure give the same text.
+        collection_error: the error that prevented the collection of the tests, or "".
+        missing_module: top-level name of a module that the solution or the tests could not import, or "".
+        seconds: wall-clock seconds.
     """
 
     __test__ = False
@@ -181,18 +194,19 @@ class TestRun:
 
     @property
     def passed(self) -> bool:
-        """Every expected test was reported as passed, and there was at least one."""
+        """Whether there was at least one expected test, and all of them passed."""
         return bool(self.outcomes) and all(outcome.outcome == "passed" for outcome in self.outcomes)
 
 
 OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Takes the arguments and the outputs of a call, decoded anew."""
+"""Receives the arguments and the outputs of a call, by name. Both are decoded for this function alone."""
 
 
 class Worker(Protocol):
-    """One resident, locked-down interpreter. One program at a time; `kill` may come from any thread.
+    """One running, locked-down interpreter. It runs one program at a time. `kill` may be called from any thread.
 
-    What stands in `id` before a dot names the interpreter that it was forked from; workers of one share its hash seed.
+    The part of `id` before the first dot identifies the interpreter that it was forked from. Workers that were forked
+    from the same interpreter have the same hash seed.
     """
 
     id: str
@@ -210,28 +224,29 @@ class Worker(Protocol):
         """Run the function on `arguments`.
 
         Args:
-            program: what to run.
-            arguments: live values by input name; encoded before anything runs.
-            seed: seeds `random` and numpy's global generator; another one each time by default, so that hidden
-                randomness shows between two calls.
-            seconds: wall clock for this call; the worker's limit by default.
-            reuse: run in the child of the previous such call if it had the same program: faster, less separate. What
-                the module holds and wrote when it was loaded is still there; files of earlier calls are not.
-            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). They are asked
-                for when it has returned, and compared here. Ordinary calls, which work on a private copy anyway, go
-                without.
+            program: the solution.
+            arguments: values by input name. All are encoded before anything runs.
+            seed: seed of `random` and of numpy's global generator. By default each call has another one, so that a
+                comparison of two calls shows hidden randomness.
+            seconds: wall-clock limit of this call; by default the limit of the worker.
+            reuse: run in the child process of the previous call with `reuse`, if it had the same program. This is
+                faster and isolates less: the module keeps its state and the files that it wrote when it was loaded.
+                Files of earlier calls are removed.
+            watch_inputs: find out which inputs the function changes in place (`CallOutcome.mutated`). The inputs are
+                sent back after the call and compared in the notebook, so the call takes longer.
 
         Raises:
-            UnsupportedData: an argument cannot cross.
-            SandboxError: as the module's docstring says. After a timeout, a crash or a lost engine the worker is dead.
+            UnsupportedData: an argument cannot be encoded.
+            SandboxError: the program or the sandbox failed; see the docstring of this module. After a timeout, a crash
+                or the loss of the engine the worker is dead.
         """
         ...
 
     def answer(self, program: Program, packed: Packed, *, seconds: float, watch_inputs: bool) -> Answer:
-        """Run the function on encoded arguments, as `call` does, and return its answer undecoded.
+        """Like `call`, but with encoded arguments and an answer that is not decoded.
 
         Raises:
-            SandboxError: there is no answer; as `call`.
+            SandboxError: there is no answer; see `call`.
         """
         ...
 
@@ -246,65 +261,68 @@ class Worker(Protocol):
         on_report: Callable[[TestOutcome], None] | None = None,
         on_call: OnCall | None = None,
     ) -> TestRun:
-        """Run pytest on the source `tests` here; `from solution import run` in it reaches `program` in another worker.
+        """Run pytest on the source `tests` in this worker. `from solution import run` calls `program` in `callee`.
 
-        Each call that a test makes is one of `callee`, in a fresh child and without anything that tells it from any
-        other call. Whatever the program or the tests do is an outcome; only a sandbox that fails raises.
+        Each call of a test runs in a fresh child of `callee`, like any other call, so the program cannot notice that
+        it is tested. Failures of the program or the tests are part of the result.
 
         Args:
-            program: what is tested.
+            program: the solution that is tested.
             tests: source of the tests. It never leaves this worker.
             expected: ids of the tests that count.
-            callee: another worker, in which the function is called. None calls it in the process of the tests: for a
-                program of ours, such as a stub, which finds out nothing.
-            seconds: wall clock for all tests; the worker's limit by default.
-            on_report: hears of each test when it ends.
-            on_call: hears of each call that a test made and that returned: its arguments and outputs by name.
+            callee: another worker, in which the function is called. None calls it in the process of the tests; this
+                is only safe for a program that was not generated, such as a stub.
+            seconds: wall-clock limit of all tests; by default the limit of the worker.
+            on_report: called with each outcome when a test ends.
+            on_call: called after each call of a test that returned, with its arguments and outputs by name.
+
+        Raises:
+            SandboxError: the sandbox failed.
         """
         ...
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
-        """Run a command of a shell in a folder that holds `files`, and tell what lies there afterwards.
+        """Run a shell command in a folder with `files`, and return its output and the files afterwards.
 
-        It runs in a fresh child, with no variable of any program and the environment's `python` first on its path. What
-        it started and left running is ended with the call.
+        It runs in a fresh child process, without the environment variables of a program. The environment's `python` is
+        first on its PATH. Processes that it leaves running are killed.
 
         Args:
-            command: for `bash -c`, or `sh -c` where there is no bash.
-            files: by path, relative and confined (`sandbox.confined`); the folder holds nothing else.
-            seconds: wall clock, after which the command is stopped. Its files are taken all the same.
+            command: the text for `bash -c`, or for `sh -c` if there is no bash.
+            files: content by relative path (see `workspace.confined`). The folder has no other files.
+            seconds: wall-clock limit. The command is stopped then; its files are still returned.
 
         Raises:
-            SandboxError: there is no outcome; as `call`. The files are then what they were.
+            SandboxError: there is no outcome; see `call`.
         """
         ...
 
     def kill(self) -> None:
-        """End every process of the worker at once. Idempotent, from any thread."""
+        """Kill all processes of the worker. May be called repeatedly and from any thread."""
         ...
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another program, as far as can be seen without asking it."""
+        """Whether the worker seems able to run another program. The worker itself is not asked."""
         ...
 
     def in_order(self) -> bool:
-        """Whether it can take another program. Asks the worker; one that does not answer in time counts as dead."""
+        """Whether the worker can run another program. The worker is asked; without an answer in time it is False."""
         ...
 
 
 def origin_of(worker: str) -> str:
-    """The interpreter that the worker with this id comes from."""
+    """The id of the interpreter from which the worker with this id was forked."""
     return worker.partition(".")[0]
 
 
 class Sandbox(Protocol):
-    """A way to run code that nobody has reviewed."""
+    """Runs unreviewed code in isolation."""
 
     name: Literal["docker", "local"]
 
     def probe(self) -> Probe:
-        """Find out by a real run whether it works here. Cheap when repeated."""
+        """Find out by a real run whether the sandbox works here. The result is cached."""
         ...
 
     def build(
@@ -314,26 +332,26 @@ class Sandbox(Protocol):
         on_progress: Callable[[str], None] | None = None,
         token: CancellationToken | None = None,
     ) -> Environment:
-        """Lock and build an environment, or find it already built. Safe from several kernels at once.
+        """Lock and build an environment, or return it if it is already built. Several kernels may do this at once.
 
         Args:
-            spec: what it must hold.
-            on_progress: gets a line before anything slow.
-            token: ends the build at once when asked, with every process that it started; nothing half made is left, and
-                whoever waits for the same environment builds it.
+            spec: the required content.
+            on_progress: called with a line before each slow step.
+            token: cancels the build and kills its processes. No incomplete environment is left. Another kernel that
+                waits for the same environment then builds it.
 
         Raises:
-            PackageError: with the distribution at fault.
-            SandboxUnavailable: system packages on a sandbox that has none.
-            Cancelled: it was stopped.
+            PackageError: a package cannot be found or installed; the error names it.
+            SandboxUnavailable: the sandbox cannot install the system packages.
+            Cancelled: `token` was cancelled.
         """
         ...
 
     def examine(self, environment: Environment) -> str:
-        """Look whether an environment whose programs fail is what was built; blocks for some tenths of a second.
+        """Check whether an environment is still complete. It is used when programs fail, and takes some 0.1 s.
 
         Returns:
-            What is wrong with it, in words; "" when nothing is. `build` then makes it anew.
+            A description of what is wrong; "" if the environment is complete. `build` repairs it.
         """
         ...
 
@@ -346,12 +364,23 @@ class Sandbox(Protocol):
         preload: Sequence[str] = (),
         unlike: Collection[str] = (),
     ) -> Worker:
-        """Start a worker, libraries loaded (`preload` names further modules), locked down, ready for its first call.
+        """Start a worker with its libraries loaded, ready for its first call.
 
-        It has another hash seed than the workers with the ids `unlike`.
+        Args:
+            environment: the result of `build`.
+            limits: of the worker and of each program.
+            network: whether programs may use the network.
+            preload: further modules to load.
+            unlike: ids of workers. The new worker has a hash seed that differs from theirs.
+
+        Raises:
+            SandboxError: it could not be started.
         """
         ...
 
     def affords_spare(self) -> bool:
-        """Whether a worker may be started ahead: starting takes long here, and there is memory. Cheap; never raises."""
+        """Whether a worker should be started in advance: starting is slow here, and there is enough memory.
+
+        It is fast and never raises.
+        """
         ...

@@ -1,9 +1,9 @@
-"""The minimum that an administrator sets for all sandboxes of a machine or an environment, in Jupyter's folders for it.
+"""Read the minimum that an administrator sets for all sandboxes of a machine or an environment.
 
     /etc/jupyter/autocode_config.json      {"Autocode": {"sandbox_minimum": "full"}}
 
-The file is data and never code. Each one that is found holds, so none can take back what another demands; the folders
-of a person (`~/.jupyter`, `JUPYTER_CONFIG_DIR`) are not looked at.
+The file is data, not code. If there are several files, all of their minimums apply, so none can weaken another. The
+configuration folders of a user (`~/.jupyter`, `JUPYTER_CONFIG_DIR`) are not read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_BYTES = 2**16
 
 
 def config_folders() -> tuple[Path, ...]:
-    """Where Jupyter keeps what holds for everybody: `jupyter --paths` lists them after those of the person."""
+    """Jupyter's configuration folders for all users. `jupyter --paths` lists them after the user's own."""
     environment = Path(sys.prefix, "etc", "jupyter")
     if sys.platform == "win32":
         data = os.environ.get("PROGRAMDATA")
@@ -37,15 +37,15 @@ def config_folders() -> tuple[Path, ...]:
 
 
 def system_minimums() -> tuple[SandboxMinimum, ...]:
-    """What is demanded, one for each file.
+    """The minimums of all files.
 
     Raises:
-        SandboxUnavailable: a file cannot be read or understood. What it was meant to demand is not known then.
+        SandboxUnavailable: a file cannot be read or is invalid, so its minimum is unknown.
     """
-    return tuple(_demands(dict.fromkeys(config_folders())))
+    return tuple(_minimums(dict.fromkeys(config_folders())))
 
 
-def _demands(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
+def _minimums(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
     for folder in folders:
         path = folder / FILE
         try:
@@ -57,19 +57,19 @@ def _demands(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else visible(error)
             raise SandboxUnavailable(
-                f"{path} cannot be used, and it may demand a sandbox_minimum.",
+                f"{path} cannot be used, and it may require a sandbox_minimum.",
                 why=why,
-                hint=f'An administrator can mend it; it holds {{"{SECTION}": {{"{SETTING}": "full"}}}}.',
+                hint=f'Ask an administrator to correct it; an example: {{"{SECTION}": {{"{SETTING}": "full"}}}}.',
             ) from None
         if SETTING in settings:
             yield SandboxMinimum(settings[SETTING], by=f"the administrator, in {path}")
 
 
 def _settings(text: bytes) -> dict[str, Any]:
-    """The section for us.
+    """The settings in our section of the file.
 
     Raises:
-        ValueError: a misspelled demand must not be one that silently does not hold.
+        ValueError: the file is invalid or has unknown keys. A misspelled minimum must not be ignored.
     """
     if len(text) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")

@@ -1,1 +1,1 @@
-"""Reading untrusted content: files, JSON, TOML, Python, figures, text to show."""
+"""Read untrusted content safely: files, JSON, TOML, Python, figures, and text that is shown."""

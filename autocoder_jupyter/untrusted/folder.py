@@ -1,9 +1,9 @@
-"""Files in an untrusted folder: no link is followed, and only plain files are read or written.
+"""Read and write files in an untrusted folder. No link is followed, and only regular files are opened.
 
-A cloned repository brings its `.autocode` along, and git keeps links. A journal that is a link to a
-shell's start file must not be appended to, one that is a link to a device or a FIFO must not be read. So a path is
-walked a folder at a time from a root that the person chose, each step relative to the open folder before it: nobody
-can put a link into its way in between. Where the system cannot open relative to a folder, each step is looked at first.
+A cloned repository can have an `.autocode` folder with links. A journal that is a link to a shell's start file must not
+be written, and a link to a device or a FIFO must not be read. So a path is opened folder by folder, from a root that
+the user chose. Each folder is opened relative to the one before, so no link can be inserted in between. On a system
+that cannot open relative to a folder, each part of the path is checked first.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 READ_BYTES = 64 * 2**20
-"""Bytes. Our own files are smaller; a larger file is refused without reading it."""
+"""Bytes. The files of this package are smaller. A larger file is refused before it is read."""
 
 ENTRIES = 10_000
-"""Of a folder, so many names are looked at."""
+"""Most names that are read from a folder."""
 
 _RELATIVE = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# Without it, opening a FIFO waits for a writer.
+# Without O_NONBLOCK, opening a FIFO waits for a writer.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 _JUNCTION = 0xA0000003
-"""A junction: the second kind of link on Windows, to folders."""
+"""The reparse tag of a junction, a link to a folder on Windows."""
 
 
 class Refused(OSError):
-    """A file or folder that is not opened: a link, no plain file, too large, outside. `strerror` says which."""
+    """A file or folder was refused: it is a link, not a regular file, too large or outside. `strerror` says which."""
 
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(errno.EPERM, reason, path)
@@ -44,10 +44,11 @@ class Refused(OSError):
 class Folder:
     """The files below a root. Paths are relative to it, with slashes: `growth/0a1b/journal.jsonl`.
 
-    Each method raises an `OSError`; it is `Refused` when the file or a folder on the way is not what it must be.
+    Methods raise `Refused` if the file or a folder of its path is refused, and another `OSError` if the operation
+    fails.
 
     Args:
-        root: a folder that the person chose; links on the way to it are theirs, and followed.
+        root: a folder that the user chose. Links in its own path are followed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -65,16 +66,22 @@ class Folder:
         return content
 
     def read_text(self, path: str, limit: int = READ_BYTES) -> str:
-        """The same as text.
+        """The text of a file of at most `limit` bytes.
 
         Raises:
-            OSError: it cannot be opened, or is refused.
+            OSError: the file cannot be opened, or is refused.
             UnicodeDecodeError: it is not UTF-8.
         """
         return self.read_bytes(path, limit).decode("utf-8")
 
     def lines(self, path: str, *, longest: int, total: int) -> Iterator[bytes]:
-        """The lines of a file, those above `longest` bytes left out, until `total` bytes are read."""
+        """Read the lines of a file.
+
+        Args:
+            path: of the file.
+            longest: lines with more bytes are skipped.
+            total: reading stops after this number of bytes.
+        """
         with self._parent(path) as (place, name):
             file = os.fdopen(_open_plain(place, name, os.O_RDONLY), "rb")
         with file:
@@ -86,7 +93,7 @@ class Folder:
                     total -= _skip_line(file, total, longest)
 
     def append(self, path: str, content: bytes) -> None:
-        """Put a line at the end of a file, on disk when this returns. What a crash cut short is ended first."""
+        """Append a line to a file, and wait until it is on disk. An incomplete last line is terminated first."""
         with self._parent(path, make=True) as (place, name):
             descriptor = _open_plain(place, name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             with os.fdopen(descriptor, "ab+") as file:
@@ -97,7 +104,7 @@ class Folder:
                 os.fsync(descriptor)
 
     def write(self, path: str, *pieces: bytes | memoryview) -> None:
-        """Put a file in its place in one step; what was there, a link included, is no longer, and was not touched."""
+        """Write a file in one atomic step. It replaces an earlier file, or a link, whose target does not change."""
         with self._parent(path, make=True) as (place, name):
             staged = f".{name}.{secrets.token_hex(8)}"
             descriptor = _open(place, staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -110,10 +117,10 @@ class Folder:
                 raise
 
     def set_aside(self, path: str) -> str:
-        """Rename what has this name, so that nothing is lost.
+        """Rename a file, so that its content is kept.
 
         Returns:
-            That name.
+            The new name.
         """
         with self._parent(path) as (place, name):
             aside = f"{name}.set-aside-{secrets.token_hex(4)}"
@@ -121,7 +128,11 @@ class Folder:
         return aside
 
     def make_folder(self, path: str) -> Path:
-        """A new folder; those on the way to it are made where they are missing. FileExistsError: something is there."""
+        """Create a folder, and missing parents of it.
+
+        Raises:
+            FileExistsError: the path exists.
+        """
         with self._parent(path, make=True) as (place, name):
             if isinstance(place, int):
                 os.mkdir(name, dir_fd=place)
@@ -130,9 +141,10 @@ class Folder:
         return self.root / path
 
     def rename(self, path: str, name: str) -> None:
-        """Give a file or folder another name in its place.
+        """Rename a file or folder within its parent folder.
 
-        FileExistsError: something has that name.
+        Raises:
+            FileExistsError: the name is taken.
         """
         with self._parent(path) as (place, old):
             new = _checked(name, path)
@@ -169,12 +181,12 @@ class Folder:
             return False
 
     def changed(self, path: str) -> float:
-        """When a file or folder was written last, in seconds since 1970."""
+        """When a file or folder was last changed, in seconds since 1970."""
         with self._parent(path) as (place, name):
             return _look(place, name).st_mtime
 
     def names(self, path: str) -> list[str]:
-        """What is in a folder, sorted; [] when there is no such folder, or it is refused."""
+        """The sorted names in a folder; [] if the folder does not exist or is refused."""
         try:
             with self._opened(path, make=False) as place, os.scandir(place) as entries:
                 return sorted(entry.name for entry in itertools.islice(entries, ENTRIES))
@@ -189,7 +201,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _opened(self, path: str, *, make: bool) -> Iterator[int | Path]:
-        """The folder at `path`, open: a descriptor, or where the system has no such, its path."""
+        """Open the folder at `path`: a descriptor, or its path on a system that cannot open relative to a folder."""
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as held:
@@ -211,7 +223,7 @@ def _checked(name: str, path: str) -> str:
 
 
 def _step(place: int | Path, name: str, *, make: bool) -> int | Path:
-    """Open the next folder of the path."""
+    """Open the folder `name` in the open folder `place`."""
     if make:
         with contextlib.suppress(FileExistsError):
             if isinstance(place, int):
@@ -228,7 +240,7 @@ def _step(place: int | Path, name: str, *, make: bool) -> int | Path:
 
 
 def _open_plain(place: int | Path, name: str, flags: int) -> int:
-    """A plain file, opened. It is looked at before, because opening a device can already do something, and after."""
+    """Open a regular file. It is checked before, because opening a device can have effects, and again afterwards."""
     with contextlib.suppress(FileNotFoundError):
         _require_plain(_look(place, name), name)
     descriptor = _open(place, name, flags)
@@ -252,7 +264,7 @@ def _look(place: int | Path, name: str) -> os.stat_result:
 def _require_plain(status: os.stat_result, name: str) -> None:
     _require_no_link(status, name)
     if not stat.S_ISREG(status.st_mode):
-        raise Refused("it is no plain file", name)
+        raise Refused("it is not a regular file", name)
 
 
 def _require_no_link(status: os.stat_result, name: str) -> None:
@@ -276,7 +288,7 @@ def _unlink(place: int | Path, name: str) -> None:
 
 
 def _is_cut_short(file: BinaryIO) -> bool:
-    """Whether the last line was cut short by a crash, so that the next would be lost with it."""
+    """Whether the last line has no line end, because of a crash. The next line must not be joined to it."""
     if not file.seek(0, os.SEEK_END):
         return False
     file.seek(-1, os.SEEK_END)
@@ -284,7 +296,7 @@ def _is_cut_short(file: BinaryIO) -> bool:
 
 
 def _skip_line(file: BinaryIO, most: int, step: int) -> int:
-    """Read on to the end of the line, at most so many bytes; returns how many."""
+    """Read to the end of the line, in pieces of `step` bytes and at most `most` bytes. Returns the number read."""
     skipped = 0
     while skipped < most and (piece := file.readline(min(step, most - skipped))):
         skipped += len(piece)

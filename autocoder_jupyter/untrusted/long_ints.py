@@ -1,22 +1,22 @@
-"""Integers of more digits than Python converts to text by default: shown by their first digits and their number."""
+"""Show integers that have too many digits for `str`: their first digits and the number of digits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 _LONGEST = 4_000
-"""Digits; `str` refuses from 4,300 on, because it takes time that grows with their square."""
+"""Digits. By default `str` refuses integers with more than 4,300, because the time grows with the square."""
 
 _LONG = 10**_LONGEST
 _SHOWN = 20
 
 
 class _Long:
-    """Stands in the place of a long integer where a value is written."""
+    """Replaces a long integer in a value that is shown."""
 
     def __init__(self, value: int) -> None:
         size = abs(value)
-        digits = int(size.bit_length() * 0.30102999566398120)  # log10(2), so at most one too many or too few
+        digits = int(size.bit_length() * 0.30102999566398120)  # times log10(2); at most one too many or too few
         digits += size >= 10**digits
         self._text = f"{'-' * (value < 0)}{size // 10 ** (digits - _SHOWN)}… ({digits:,} digits)"
 
@@ -25,7 +25,7 @@ class _Long:
 
 
 def shortened(value: Any) -> Any:
-    """`value` to be written: in dicts, lists, tuples and sets too, long integers have a short text."""
+    """A copy of `value` to be shown: long integers, also in dicts, lists, tuples and sets, have a short text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _Long(value) if abs(value) >= _LONG else value
     if type(value) is dict:
@@ -36,5 +36,5 @@ def shortened(value: Any) -> Any:
 
 
 def pretty_int(value: int, printer: Any, _cycle: bool) -> None:
-    """Writes an int, alone or inside of something, for IPython."""
+    """Print an int for IPython's pretty printer."""
     printer.text(repr(shortened(value)))

@@ -1,9 +1,9 @@
-"""Parse Python source that a model or a person wrote. All source is parsed here; the only failure is SyntaxError.
+"""Parse Python source that a model or a user wrote. All source is parsed here; the only error is SyntaxError.
 
-In Python 3.11, threads that build syntax trees at the same time share one counter. When the garbage collector runs
-something in the middle, and another thread parses meanwhile (the notebook's own does for every cell), the parser fails
-with `SystemError: AST constructor recursion depth mismatch`. Nothing is wrong with the source then, and a lock of
-ours would not keep the notebook away; so it is parsed again.
+In Python 3.11, threads that build syntax trees at the same time share one counter. If the garbage collector runs
+during a parse and another thread parses meanwhile (the notebook does for every cell), the parser fails with
+`SystemError: AST constructor recursion depth mismatch`, although the source is correct. A lock would not help, because
+the notebook would not take it. So the source is parsed again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 TRIES = 10
-"""Attempts at most; each makes it less likely that another thread disturbed all of them."""
+"""Most attempts. With each it is less likely that another thread disturbed all of them."""
 
 
 def parse(source: str) -> ast.Module:
     """The syntax tree of a module.
 
     Raises:
-        SyntaxError: it is no Python, or more deeply nested than the parser goes.
+        SyntaxError: it is not Python, or it is nested too deeply for the parser.
     """
     return _retried(lambda: ast.parse(source))
 
@@ -31,35 +31,35 @@ def parse_expression(source: str) -> ast.expr:
     """The syntax tree of one expression.
 
     Raises:
-        SyntaxError: as `parse`.
+        SyntaxError: it is not one expression; see `parse`.
     """
     return _retried(lambda: ast.parse(source.strip(), mode="eval")).body
 
 
 def require_expression(source: str) -> None:
-    """See to it that a text is one expression that compiles.
+    """Check that a text is one expression, and that it compiles.
 
     Raises:
-        SyntaxError: as `parse`.
+        SyntaxError: it is not, or does not; see `parse`.
     """
     _retried(lambda: compile(source.strip(), "<expression>", "eval"))
 
 
-def same_substance(one: str, other: str) -> bool:
-    """Whether two modules differ in nothing but comments and formatting.
+def same_code(one: str, other: str) -> bool:
+    """Whether two modules differ only in comments and formatting.
 
     Raises:
-        SyntaxError: as `parse`.
+        SyntaxError: one of them cannot be parsed; see `parse`.
     """
     trees = parse(one), parse(other)
     try:
         return ast.dump(trees[0]) == ast.dump(trees[1])
-    except RecursionError:  # a tree can be built that is too deep to be written down
+    except RecursionError:  # a tree can be too deep for `ast.dump`
         return one == other
 
 
 def complaint(error: SyntaxError) -> str:
-    """`invalid syntax (line 3)`."""
+    """The message and the line of a syntax error: `invalid syntax (line 3)`."""
     return f"{error.msg} (line {error.lineno})" if error.lineno else error.msg
 
 

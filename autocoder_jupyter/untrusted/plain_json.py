@@ -1,4 +1,4 @@
-"""Read JSON that is not trusted."""
+"""Parse untrusted JSON, with limits on its size and nesting."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterable
 from typing import Any
 
 LEVELS = 64
-"""Levels of nesting at most; our own files have far fewer."""
+"""Most levels of nesting. The files of this package have far fewer."""
 
 VALUES = 1_000_000
-"""So many values there may be in all: an empty list takes two characters of text and thirty times that in memory."""
+"""Most values in all. A limit is needed because an empty list takes two characters of text, but 56 bytes in memory."""
 
 _MARKS = 3
-"""Brackets and commas per value at most; those inside of texts count too."""
+"""Most brackets and commas per value. Those inside of strings are counted, too."""
 
 
 def parse(text: str | bytes, *, values: int = VALUES) -> Any:
     """Parse JSON.
 
     Raises:
-        ValueError: it is no JSON, a number has too many digits, or it is nested deeper than `LEVELS` or holds more
+        ValueError: it is not JSON, a number has too many digits, it is nested deeper than `LEVELS`, or it has more
             than `values` lists, objects, texts and numbers.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")
-    if sum(map(text.count, "[{,")) > _MARKS * values:  # before there is anything of it in memory
+    if sum(map(text.count, "[{,")) > _MARKS * values:  # checked before memory is allocated for the values
         raise ValueError(f"it may hold more than {values:,} values")
     try:
         parsed = json.loads(text)
@@ -35,10 +35,10 @@ def parse(text: str | bytes, *, values: int = VALUES) -> Any:
 
 
 def bounded(parsed: Any, *, values: int = VALUES) -> Any:
-    """The same, when it is not nested deeper than `LEVELS` and holds no more values: it can be walked by recursion.
+    """Return `parsed` if its nesting and its number of values are within the limits. Then recursion on it is safe.
 
     Raises:
-        ValueError: it is, or does.
+        ValueError: it is nested deeper than `LEVELS`, or has more than `values` values.
     """
     level, count = [parsed], 0
     for _ in range(LEVELS):

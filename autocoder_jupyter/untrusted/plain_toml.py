@@ -1,4 +1,4 @@
-"""Read TOML that is not trusted."""
+"""Parse untrusted TOML, with limits on its keys and nesting."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from autocoder_jupyter.untrusted import plain_json
 
 STEPS = 3_000_000
-"""Of the reader's. A key takes it as many as the square of its parts, and a line below a header as many as that has:
-`a.a.a.…` of 500 kB took ten minutes."""
+"""Most steps of the parser. A key takes the square of the number of its parts; a line below a header takes the number
+of parts of the header. A key `a.a.a.…` of 500 kB took ten minutes."""
 
 
 def parse(text: str) -> dict[str, Any]:
     """Parse TOML.
 
     Raises:
-        ValueError: it is no TOML, nested too deeply, or its keys may have very many parts.
+        ValueError: it is not TOML, is nested too deeply, or its keys may have too many parts.
     """
-    dots = [line.count(".") for line in text.split("\n")]  # as TOML ends lines; str.splitlines() knows more ends
+    dots = [line.count(".") for line in text.split("\n")]  # TOML's line end; str.splitlines() has more
     if sum(count * count for count in dots) + max(dots) * len(dots) > STEPS:
-        raise ValueError("it has too many dots, as keys of very many parts have")
+        raise ValueError("it has too many dots: its keys may have too many parts")
     try:
         parsed = tomllib.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Reduce an untrusted Plotly figure to what a page can draw without fetching, running or linking anything."""
+"""Remove from an untrusted Plotly figure everything that fetches, runs or links something on the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ scattergl scatterpolar scatterpolargl scatterternary splom streamtube sunburst s
 waterfall
 """
 _TRACES = frozenset(_TRACE_NAMES.split())
-"""Without maps, which fetch tiles and borders, and images."""
+"""The allowed traces. Maps, which fetch tiles and borders, and images are not among them."""
 
 _LEFT_OUT = frozenset({"images", "updatemenus", "sliders", "geo", "map", "mapbox", "meta", "source", "href", "src"})
 _TAGS = re.compile(r"<(?!/?(?:b|i|br|sub|sup|em|strong|extra)\s*/?>)", re.IGNORECASE)
@@ -23,10 +23,13 @@ _ADDRESS = re.compile(r"//|(?:javascript|data|blob|file)\s*:|url\s*\(", re.IGNOR
 
 
 def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Traces and layout alone, without pictures, maps, buttons, links and addresses; None when a trace is of none such.
+    """The traces and the layout of a figure, without pictures, maps, buttons, links and addresses.
 
     Args:
-        spec: what came out of a sandbox, as JSON values.
+        spec: the specification that came out of a sandbox, as JSON values.
+
+    Returns:
+        The figure to draw; None if one of its traces is not allowed.
     """
     traces = spec.get("data")
     if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):

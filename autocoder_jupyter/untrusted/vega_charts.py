@@ -1,7 +1,7 @@
-"""Rebuild an untrusted Altair chart from what is known only to draw: marks, encodings of fields, and rows.
+"""Rebuild an untrusted Altair chart from a list of harmless parts: marks, encodings of fields, and rows.
 
-Vega has a language of expressions, loads data and pictures by address, and opens links; none of that is in the list
-here. A chart that needs more than the list is not shown: its data are there all the same.
+Vega evaluates expressions, loads data and pictures from addresses, and opens links. None of these parts is in the list.
+A chart that needs another part is not drawn; its data can still be read.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ column facet
 """
 _CHANNELS = frozenset(_CHANNEL_NAMES.split())
 
-_MARK_FACTS = frozenset({"color", "filled", "interpolate", "opacity", "orient", "point", "size", "tooltip"})
-_CHANNEL_FACTS = frozenset({"aggregate", "bandPosition", "bin", "field", "stack", "timeUnit", "title", "type", "value"})
+_MARK_KEYS = frozenset({"color", "filled", "interpolate", "opacity", "orient", "point", "size", "tooltip"})
+_CHANNEL_KEYS = frozenset({"aggregate", "bandPosition", "bin", "field", "stack", "timeUnit", "title", "type", "value"})
 _LISTS = frozenset({"layer", "hconcat", "vconcat", "concat"})
-_MOVES = frozenset({"params", "name", "view", "config", "$schema", "datasets", "data", "usermeta"})
-"""Parts of a chart without which it shows the same, only not to be moved or in other colours."""
+_IGNORED = frozenset({"params", "name", "view", "config", "$schema", "datasets", "data", "usermeta"})
+"""Ignored parts. Without them the chart shows the same data, but it may have other colours and is not interactive."""
 
 
 class _Unknown(Exception):
-    """Something that is not in the list, and that the chart would not be the same without."""
+    """The chart has a part that is neither allowed nor ignored."""
 
 
 def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The chart without all that is not known to be harmless; None when it would not be the same chart.
+    """Rebuild a chart from its allowed parts.
 
     Args:
         spec: a Vega-Lite specification that came out of a sandbox, as JSON values.
+
+    Returns:
+        The chart to draw; None if it needs a part that is not allowed.
     """
     datasets = spec.get("datasets")
     try:
@@ -62,7 +65,7 @@ def _chart(spec: Mapping[str, Any], datasets: Mapping[str, Any]) -> dict[str, An
             made[key] = {channel: _channel(channel, fact) for channel, fact in _dict(value).items()}
         elif key in _LISTS:
             made[key] = [_chart(_dict(part), datasets) for part in _list(value)]
-        elif key not in _MOVES:
+        elif key not in _IGNORED:
             raise _Unknown
     if "data" in spec:
         made["data"] = {"values": _rows(_dict(spec["data"]), datasets)}
@@ -73,7 +76,7 @@ def _mark(value: Any) -> dict[str, Any]:
     facts = {"type": value} if isinstance(value, str) else _dict(value)
     if facts.get("type") not in _MARKS:
         raise _Unknown
-    return {"type": facts["type"], **{key: _look(facts[key]) for key in sorted(_MARK_FACTS & facts.keys())}}
+    return {"type": facts["type"], **{key: _look(facts[key]) for key in sorted(_MARK_KEYS & facts.keys())}}
 
 
 def _channel(channel: str, value: Any) -> Any:
@@ -82,7 +85,7 @@ def _channel(channel: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_channel(channel, one) for one in value]
     facts = _dict(value)
-    return {key: _bins(fact) if key == "bin" else _look(fact) for key, fact in facts.items() if key in _CHANNEL_FACTS}
+    return {key: _bins(fact) if key == "bin" else _look(fact) for key, fact in facts.items() if key in _CHANNEL_KEYS}
 
 
 def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -99,14 +102,14 @@ def _simple(value: Any) -> Any:
 
 
 def _look(value: Any) -> Any:
-    """A colour, a name, a number: a colour may be an address."""
+    """Check a colour, a name or a number. A colour may not be an address."""
     if isinstance(value, str) and "url" in value.lower():
         raise _Unknown
     return _simple(value)
 
 
 def _side(value: Any) -> Any:
-    """Pixels, of all or of a step: none that a page cannot draw."""
+    """Check a width or height in pixels, of the chart or of one step. It must not be too large to be drawn."""
     if isinstance(value, dict) and value.keys() == {"step"}:
         return {"step": _side(value["step"])}
     if value == "container" or (isinstance(value, int | float) and 0 < value <= _MAX_PIXELS):

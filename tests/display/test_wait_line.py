@@ -131,7 +131,7 @@ def test_work_on_the_background_thread_is_known_to_who_waits_for_it() -> None:
         tell(call("first"))
         tell(call("then"))
 
-    with wait.of_work_begun_here():
+    with wait.collect_progress():
         future = background.submit(work())
     background.wait(future)
     assert wait.awaited is not None

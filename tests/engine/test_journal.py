@@ -140,7 +140,7 @@ def test_a_journal_that_is_no_plain_file_ends_the_run_before_anything_is_written
     opened = journal(tmp_path / "root")
     assert opened.is_empty
     with pytest.raises(
-        AutocodeError, match=r"not written: .*journal.jsonl, it is (a link|no plain file).*\n.*\nLook at"
+        AutocodeError, match=r"not written: .*journal.jsonl, it is (a link|not a regular file).*\n.*\nLook at"
     ):
         opened.add(exchange("k"))
     assert mine.read_bytes() == before

@@ -105,7 +105,7 @@ def test_a_minimum_is_met_by_what_holds_as_much(machine: Machine, demanded: Mini
         if tier in held_by:
             assert choose("auto", None, minimum).name == "local"
         else:
-            with pytest.raises(SandboxUnavailable, match=f"held by '{tier}'"):
+            with pytest.raises(SandboxUnavailable, match=f"tier '{tier}'"):
                 choose("auto", None, minimum)
 
 
@@ -119,17 +119,17 @@ def test_a_minimum_that_nothing_meets_names_what_was_found_what_is_demanded_and_
     with pytest.raises(SandboxUnavailable) as caught:
         choose("auto", None, SandboxMinimum("docker", DEMANDED))
     assert "sandbox_minimum 'docker'" in caught.value.what
-    assert f"'docker' is demanded by {DEMANDED}." in caught.value.why
+    assert f"'docker' is required by {DEMANDED}." in caught.value.why
     assert "docker is asleep" in caught.value.why
-    assert "local: works, held by 'landlock', which is not enough." in caught.value.why
+    assert "local: it works, but its tier 'landlock' is below the minimum." in caught.value.why
     assert "Start Docker or Podman" in caught.value.hint
 
 
 def test_the_sandbox_that_was_asked_for_is_not_replaced_by_one_that_meets_the_minimum(machine: Machine) -> None:
     machine("docker", "local")
-    with pytest.raises(SandboxUnavailable, match="held by 'full'") as caught:
+    with pytest.raises(SandboxUnavailable, match="tier 'full'") as caught:
         choose("local", None, SandboxMinimum("docker"))
-    assert "Leave out sandbox='local'" in caught.value.hint
+    assert "Remove sandbox='local'" in caught.value.hint
 
 
 def test_where_no_sandbox_works_at_all_the_minimum_is_not_blamed(machine: Machine) -> None:

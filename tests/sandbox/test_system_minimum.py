@@ -71,7 +71,7 @@ def test_what_an_administrator_demands_a_person_cannot_lower(
     monkeypatch.setattr(choice, "get", lambda name, config=None: Landlocked())
     with pytest.raises(SandboxUnavailable) as caught:
         choice.choose("local", None, SandboxMinimum("any"))
-    assert f"'full' is demanded by the administrator, in {path}." in caught.value.why
+    assert f"'full' is required by the administrator, in {path}." in caught.value.why
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_the_file_of_an_environment_holds_for_who_uses_its_python(tmp_path: Path
     )
     assert "SandboxUnavailable" in ran.stdout, ran.stderr
     if "does not work here" not in ran.stdout:  # where the local sandbox works, it is not enough
-        assert f"'docker' is demanded by the administrator, in {folder / FILE}" in ran.stdout
+        assert f"'docker' is required by the administrator, in {folder / FILE}" in ran.stdout

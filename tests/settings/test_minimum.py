@@ -20,7 +20,7 @@ from autocoder_jupyter.sandbox.protocol import Probe
 from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
 from tests.scripted_model import ScriptedModel
 
-WEAK = "holds less than the sandbox_minimum 'full'"
+WEAK = "is weaker than the sandbox_minimum 'full'"
 
 
 class Landlocked:
@@ -99,7 +99,7 @@ def test_nothing_is_asked_of_a_model_when_nothing_here_reaches_the_minimum(
         assert model.requests == []
     who = "sandbox_minimum='full'" if demand is by_a_person else str(landlocked / system_minimum.FILE)
     assert who in caught.value.why
-    assert "held by 'landlock'" in caught.value.why
+    assert "tier 'landlock'" in caught.value.why
 
 
 @demanded
@@ -137,7 +137,7 @@ def test_a_file_of_a_stranger_demands_in_its_own_name(tmp_path: Path) -> None:
     saved = result(tmp_path, sandbox_minimum="docker").save(tmp_path / "saved")
     with pytest.raises(SandboxUnavailable) as caught:
         CodeGenEvalResult.load(saved).run()
-    assert "'docker' is demanded by the file that the result was loaded from." in caught.value.why
+    assert "'docker' is required by the file that the result was loaded from." in caught.value.why
 
 
 def test_a_misspelled_minimum_is_refused(tmp_path: Path) -> None:

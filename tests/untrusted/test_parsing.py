@@ -95,14 +95,14 @@ def test_a_complaint_says_the_line_where_there_is_one() -> None:
 
 
 def test_comments_and_layout_are_no_substance() -> None:
-    assert parsing.same_substance("x=1", "x = 1  # one")
-    assert not parsing.same_substance("x = 1", "x = 2")
+    assert parsing.same_code("x=1", "x = 1  # one")
+    assert not parsing.same_code("x = 1", "x = 2")
 
 
 def test_trees_that_are_too_deep_to_be_compared_are_compared_as_texts() -> None:
     deep = "x = " + "-" * 600 + "1"
-    assert parsing.same_substance(deep, deep)
-    assert not parsing.same_substance(deep, f"{deep}1")
+    assert parsing.same_code(deep, deep)
+    assert not parsing.same_code(deep, f"{deep}1")
 
 
 def test_all_of_ours_goes_through_this_door() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from autocoder_jupyter.engine.patches import PatchError
 from autocoder_jupyter.types import Edit
-from autocoder_jupyter.untrusted.parsing import complaint, parse, same_substance
+from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 
 
 def apply_edits(source: str, edits: Sequence[Edit]) -> str:
@@ -84,4 +84,4 @@ def _first_line_for_imports(body: Sequence[ast.stmt]) -> int:
 
 def changed_in_substance(old: str, new: str) -> bool:
     """Whether two modules differ in more than comments, layout of docstrings and formatting."""
-    return not same_substance(old, new)
+    return not same_code(old, new)

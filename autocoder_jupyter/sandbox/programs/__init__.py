@@ -1,8 +1,8 @@
-"""Programs of ours that another interpreter runs: in a sandbox, in a container, or as the supervisor of a worker.
+"""Programs that another interpreter runs: in a sandbox, in a container, or as the supervisor of a worker.
 
-Each is a file here, so that linters, types and tests see it. It is read as text and given to `python -c`; its
-parameters are arguments. A program imports only the standard library, and it does nothing when it is imported.
-None begins with an import from `__future__`: a container runs two of them, one after the other, as one text.
+Each program is a file, so that linters, type checkers and tests can read it. Its text is passed to `python -c`, with
+its parameters as arguments. A program imports only the standard library, and does nothing when it is imported. It must
+not begin with an import from `__future__`, because a container runs two of the programs joined into one text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Try, in the local sandbox, what must fail there and what must work; print what worked, as JSON.
+"""Try operations that must fail in the local sandbox, and some that must work. Print the results as JSON.
 
-Arguments: a file of the notebook's user, a path beside it, the path of a Unix socket, the name of an abstract one, a
-port of this machine, and the process id of the notebook.
+Arguments: a file of the notebook's user, a path in the same folder, the path of a Unix socket, the name of an abstract
+Unix socket, a port of this machine, and the process id of the notebook.
 """
 
 import json
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 SEEN = "see a file of the notebook's user"
-"""Works where no namespace hides the files."""
+"""This works in a tier without a mount namespace."""
 
 MUST_WORK = ("write in its folder", "start a process", "end a process of its own")
-"""What a worker needs. Nothing else may work, but `SEEN` in some tiers."""
+"""A worker needs these. No other operation may work, except `SEEN` in some tiers."""
 
 
 def works(action: Callable[[], object]) -> bool:
-    """Whether it raises nothing."""
+    """Whether the action does not raise."""
     try:
         action()
     except BaseException:
@@ -29,7 +29,7 @@ def works(action: Callable[[], object]) -> bool:
 
 
 def child(action: Callable[[], object]) -> int:
-    """The process id of a child that does it and ends."""
+    """Fork a child that performs the action and exits; returns its process id."""
     pid = os.fork()
     if not pid:
         action()
@@ -38,10 +38,10 @@ def child(action: Callable[[], object]) -> int:
 
 
 def notebook_pid(number: int) -> int:
-    """The same number.
+    """Return `number`, the process id of the notebook.
 
     Raises:
-        ProcessLookupError: it is our own, so it comes from another process namespace.
+        ProcessLookupError: this process has the same id, so it is in another PID namespace.
     """
     if number == os.getpid():
         raise ProcessLookupError
@@ -55,7 +55,7 @@ def connect(family: int, address: str | tuple[str, int]) -> None:
 
 
 def answers(canary: str, beside: str, path_socket: str, name: str, port: int, notebook: int) -> dict[str, bool]:
-    """What was tried, as a phrase, and whether it worked."""
+    """For each operation, described by a phrase, whether it worked."""
     return {
         "read a file of the notebook's user": works(lambda: Path(canary).read_bytes()),
         "write a file outside of its folder": works(lambda: Path(beside).write_bytes(b"")),
@@ -74,7 +74,7 @@ def answers(canary: str, beside: str, path_socket: str, name: str, port: int, no
 
 
 def main(canary: str, beside: str, path_socket: str, name: str, port: str, notebook: str) -> None:
-    """Try all of it, and print the answers."""
+    """Try all operations and print the results."""
     print(json.dumps(answers(canary, beside, path_socket, name, int(port), int(notebook))), flush=True)
 
 

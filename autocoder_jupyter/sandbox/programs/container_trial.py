@@ -1,4 +1,4 @@
-"""Write what a program in a container finds: its Python, its rights and its limits, as one JSON object."""
+"""Write facts about a container as one JSON object: its Python, the rights and the limits of a program in it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ NETWORKS = Path("/sys/class/net")
 
 
 def first(*paths: Path) -> str:
-    """The text of the first file that can be read; "" where none can."""
+    """The text of the first file that can be read; "" if none can."""
     for path in paths:
         try:
             return path.read_text().strip()
@@ -22,7 +22,7 @@ def first(*paths: Path) -> str:
 
 
 def facts() -> dict[str, object]:
-    """What is found, by name. Limits are texts as the kernel writes them: `memory` in bytes, or "max"."""
+    """The facts by name. Limits are texts as in the kernel's files: `memory` is a number of bytes, or "max"."""
     lines = Path("/proc/self/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines if ":" in line)
     return {
@@ -42,7 +42,7 @@ def facts() -> dict[str, object]:
 
 
 def main() -> None:
-    """Write them to standard output, which is a socket."""
+    """Write the facts to standard output, which is a socket."""
     os.write(1, json.dumps(facts()).encode())
 
 

@@ -1,4 +1,4 @@
-"""Take more processes and more memory than a control group allows, to see whether the kernel enforces its limits."""
+"""Use more processes and memory than a control group allows. It is a test whether the kernel enforces the limits."""
 
 import os
 import time
@@ -8,14 +8,14 @@ MEMORY = 200 << 20
 """Bytes."""
 
 SECONDS = 600.0
-"""How long a process stays if nothing ends it."""
+"""How long a process waits to be killed."""
 
 REFUSED = "refused"
 """Printed when a fork fails because of the limit on processes."""
 
 
 def main() -> None:
-    """Fork, take the memory, and wait to be killed."""
+    """Fork, allocate the memory, and wait to be killed."""
     try:
         for _ in range(PROCESSES):
             if not os.fork():

@@ -1,11 +1,11 @@
-"""Run the command in the arguments, and succeed whatever it returns."""
+"""Run the command in the arguments, and exit with 0 even if the command fails."""
 
 import subprocess
 import sys
 
 
 def main(command: list[str]) -> None:
-    """Run it and wait for its end."""
+    """Run the command and wait for its end."""
     subprocess.run(command)
 
 

@@ -1,11 +1,11 @@
-"""Print where an interpreter has its files and which version it is: a JSON list of three strings."""
+"""Print the folders and the version of an interpreter, as a JSON list of three strings."""
 
 import json
 import sys
 
 
 def main() -> None:
-    """Print prefix, prefix of what is compiled, and version."""
+    """Print `sys.base_prefix`, `sys.base_exec_prefix` and `sys.version`."""
     print(json.dumps([sys.base_prefix, sys.base_exec_prefix, sys.version]))
 
 

@@ -1,4 +1,4 @@
-"""The first program of a worker: read our modules from standard input, make them importable, and start them."""
+"""The first program of a worker: read the worker's modules from standard input, make them importable, start them."""
 
 import importlib
 import importlib.abc
@@ -12,7 +12,7 @@ from types import ModuleType
 
 
 class Sources(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and loads modules that are given as text, by name. A package is the name with `.__init__` behind it."""
+    """Finds and loads modules from their source text. The key of a package is its name with `.__init__`."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
@@ -20,7 +20,7 @@ class Sources(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module that is among the sources."""
+        """The spec of a module whose source is known, else None."""
         if name + ".__init__" in self.sources:
             return importlib.util.spec_from_loader(name, self, is_package=True)
         if name in self.sources:
@@ -35,7 +35,7 @@ class Sources(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def read(size: int) -> bytes:
-    """So many bytes of standard input. Ends the process where they do not come."""
+    """Read `size` bytes from standard input. Exits the process at the end of the input."""
     parts = []
     while size:
         part = os.read(0, min(size, 1 << 20))
@@ -47,7 +47,7 @@ def read(size: int) -> bytes:
 
 
 def main() -> None:
-    """Read the first frame, which is four bytes of length and a JSON object, and serve."""
+    """Read the first frame (four bytes of length, then a JSON object of sources), and start the worker."""
     sys.meta_path.insert(0, Sources(json.loads(read(int.from_bytes(read(4), "big")))))
     importlib.import_module("autocoder_worker.start").main()
 

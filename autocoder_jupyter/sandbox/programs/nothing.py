@@ -1,4 +1,4 @@
-"""A function that needs nothing but a worker that runs it."""
+"""A function without inputs. It is run to see whether a worker works."""
 
 
 def run() -> int:

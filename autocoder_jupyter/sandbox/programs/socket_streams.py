@@ -1,6 +1,7 @@
-"""Put three connections to the host in place of the standard streams. In a container, before the program proper.
+"""Replace the standard streams of a process in a container by three connections to the host.
 
-The order is that in which the host accepts them. After the third one nothing listens any more.
+It runs in front of the actual program. The host accepts the connections in the order of the descriptors, and stops
+listening after the third.
 """
 
 import os
@@ -13,7 +14,7 @@ SOCKET = "worker"
 """The name of the socket in it."""
 
 BUFFER = 1 << 20
-"""Of a socket or pipe, in bytes. Large ones mean fewer switches between the two processes; the kernel may give less."""
+"""Buffer of a socket or pipe in bytes. Large buffers need fewer context switches. The kernel may allow less."""
 
 
 def connect() -> None:

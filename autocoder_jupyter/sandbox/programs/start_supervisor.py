@@ -1,6 +1,6 @@
 """Run the `main` of a module of `sandbox.local` in an interpreter without site-packages.
 
-Arguments: the folder that holds our package, the name of the module, and the descriptors that its `main` takes.
+Arguments: the folder of this package, the name of the module, and the file descriptors for its `main`.
 """
 
 import importlib

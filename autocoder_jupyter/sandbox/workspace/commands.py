@@ -1,4 +1,4 @@
-"""The host's side of a shell command: encode the request, decode the answer. Nothing in an answer is trusted."""
+"""The host's side of a shell command: encode the request, decode the answer. The answer is not trusted."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from autocoder_jupyter.untrusted.visible import visible
 _T = TypeVar("_T")
 
 GRACE_SECONDS = 10.0
-"""For laying out and collecting files around a command that takes all of its own time."""
+"""Added to the time limit of a command, for writing its files before it and reading them after it."""
 
 _LONGEST_REASON = 100
 
 
 def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[Any]:
-    """The pieces of a request."""
+    """The pieces of a request, to be sent one after the other.
+
+    Args:
+        command: the text for the shell.
+        files: content by path.
+        seconds: the time limit of the command.
+    """
     entries = [{"path": path, "size": len(content)} for path, content in files.items()]
     size = sum(map(len, files.values()))
     head = {"kind": "command", "command": command, "seconds": seconds, "files": entries, "payload": size}
@@ -31,11 +37,11 @@ def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[An
 
 
 def outcome(answer: Answer) -> CommandOutcome:
-    """What a command gave.
+    """Decode the answer to a command.
 
     Raises:
-        OutputRefused: the answer is none that the worker gives.
-        SandboxError: the files could not be laid out or collected.
+        OutputRefused: the answer is invalid.
+        SandboxError: the worker could not write or read the files.
     """
     header = answer.header
     if header["kind"] == "error" and header.get("error") == "Workspace":

@@ -10,14 +10,14 @@ from autocoder_jupyter.untrusted.visible import visible
 
 
 class NotConfined(Exception):
-    """A path, or a set of files, that no workspace holds; the text is a sentence that says why."""
+    """A path or a set of files that is not allowed in a workspace. The text of the error says why."""
 
 
 def confined(path: object) -> str:
-    """The path of a file in a workspace, in its one spelling (`./a//b.py` is `a/b.py`).
+    """Check the path of a file in a workspace, and normalize it (`./a//b.py` becomes `a/b.py`).
 
     Raises:
-        NotConfined: it leads out, or may lead anywhere else than it says.
+        NotConfined: the path is not text, is empty, absolute or too long, has `..` or has hidden characters.
     """
     if not isinstance(path, str) or not path.strip():
         raise NotConfined("The path is missing; give one such as solution.py.")
@@ -37,10 +37,10 @@ def confined(path: object) -> str:
 
 
 def require_room(files: Mapping[str, bytes]) -> None:
-    """Look whether a workspace can hold these files.
+    """Check the number, the sizes and the paths of the files of a workspace.
 
     Raises:
-        NotConfined: too many, too large, or one lies below another.
+        NotConfined: there are too many files, they are too large, or a file is also the folder of another file.
     """
     if len(files) > MOST_FILES:
         raise NotConfined(f"A workspace holds {MOST_FILES} files at most.")

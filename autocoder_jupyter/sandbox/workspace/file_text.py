@@ -1,4 +1,4 @@
-"""Read and edit files for an agent: numbered lines, and the replacement of one exact text by another."""
+"""Read and edit files for an agent: show numbered lines, and replace one exact text by another."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ LONGEST_LINE = 2_000
 _LINES_AROUND = 4
 
 
-class Unsuitable(Exception):
-    """A file, or an edit of it, that is not what the tool needs; the text is a sentence that says why."""
+class FileToolError(Exception):
+    """A file cannot be read or edited as requested. The text of the error says why; the agent reads it."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """The text of a file after an edit, and its numbered lines around the first place that changed."""
+    """The text of a file after an edit, and numbered lines of it around the first replacement."""
 
     text: str
     around: str
 
 
 def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
-    """Lines of a file as `cat -n` shows them.
+    """Lines of a file with their numbers, in the format of `cat -n`.
 
     Args:
-        path: names it.
-        content: of the file.
-        offset: number of the first line, from 1.
-        limit: lines at most.
+        path: the name of the file in messages.
+        content: the bytes of the file.
+        offset: number of the first line; the lines begin with 1.
+        limit: the largest number of lines.
 
     Raises:
-        Unsuitable: it is no text, or has no such line.
+        FileToolError: the file is not text, or has no line `offset`.
     """
     text = _text(path, content)
     if not text:
@@ -39,28 +39,38 @@ def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
     lines = _lines(text)
     first = max(offset, 1)
     if first > len(lines):
-        raise Unsuitable(f"{path} has {len(lines)} lines; there is no line {first}.")
+        raise FileToolError(f"{path} has {len(lines)} lines; there is no line {first}.")
     last = min(first - 1 + max(min(limit, MOST_LINES), 1), len(lines))
     told = _with_numbers(lines, first, last)
     return told if last == len(lines) else f"{told}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
 
 
 def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> Change:
-    """The text of a file with `new` in the place of `old`. Line ends of Windows become plain ones.
+    r"""Replace `old` by `new` in the text of a file. Line ends of Windows (`\r\n`) become `\n`.
+
+    Args:
+        path: the name of the file in messages.
+        content: the bytes of the file.
+        old: the text to replace.
+        new: its replacement.
+        everywhere: replace all occurrences. Otherwise there must be exactly one.
 
     Raises:
-        Unsuitable: it is no text, or `old` does not stand there exactly once and not everywhere is meant.
+        FileToolError: the file is not text, `old` is empty or equal to `new`, it does not occur, or occurs more than
+            once without `everywhere`.
     """
     text = _text(path, content).replace("\r\n", "\n")
     if not old:
-        raise Unsuitable("The old text is empty; use Write for a new file.")
+        raise FileToolError("The old text is empty; use Write for a new file.")
     if old == new:
-        raise Unsuitable("The old and the new text are the same.")
+        raise FileToolError("The old and the new text are the same.")
     count = text.count(old)
     if not count:
-        raise Unsuitable(f"The old text does not stand in {path}, to the letter. Read the file and copy it from there.")
+        raise FileToolError(
+            f"The old text does not stand in {path}, to the letter. Read the file and copy it from there."
+        )
     if count > 1 and not everywhere:
-        raise Unsuitable(f"The old text stands {count} times in {path}. Take in more around it, or replace all.")
+        raise FileToolError(f"The old text stands {count} times in {path}. Take in more around it, or replace all.")
     changed = text.replace(old, new)
     if not changed:
         return Change("", f"{path} is empty.")
@@ -71,7 +81,7 @@ def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool)
 
 
 def count_lines(text: str) -> str:
-    """The length of a text, for a message."""
+    """The number of lines of a text, for a message: `3 lines`."""
     count = len(_lines(text)) if text else 0
     return f"{count} line" if count == 1 else f"{count} lines"
 
@@ -82,7 +92,7 @@ def _text(path: str, content: bytes) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise Unsuitable(f"{path} is no text; it has {len(content):,} bytes. Look at it with a command.")
+        raise FileToolError(f"{path} is no text; it has {len(content):,} bytes. Look at it with a command.")
     return text
 
 

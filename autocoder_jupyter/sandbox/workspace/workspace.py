@@ -1,8 +1,8 @@
-"""The workspace of an agent that writes on its own: files held here, commands run in a sandbox, tools that stay inside.
+"""The workspace of an agent: its files, and the tools with which it reads, writes and runs them.
 
-The files are bytes by path in the memory of the notebook, never files on a disk of this machine. A command gets a copy
-of them in a fresh child of a worker, and what lies there afterwards takes their place; so a call leaves nothing in the
-worker, and the files after a call are all that a crashed run needs to go on.
+The files are kept in the memory of the notebook process and never written to a disk of this machine. A command runs in
+a fresh child of a worker with a copy of the files, and the files that it leaves replace those in the workspace. So no
+state stays in the worker, and a crashed run can continue with the recorded files alone.
 """
 
 from __future__ import annotations
@@ -21,35 +21,40 @@ from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined, 
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 Run = Callable[[str, Mapping[str, bytes], float], Awaitable[CommandOutcome]]
-"""Runs a command on files for so many seconds at most; see `protocol.Worker.command`. It may be cancelled."""
+"""Runs a command: its text, the files, the time limit in seconds; see `protocol.Worker.command`. Can be cancelled."""
 
 DEFAULT_SECONDS = 60.0
 LONGEST_OBSERVATION = 30_000
-"""Characters that an agent is told of one call."""
+"""Characters of the text that an agent gets for one call."""
 
 LONGEST_COMMAND = 20_000
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent is told of a call, and whether the call did what was asked. The text is bounded and visible."""
+    """The text that an agent gets for a call. It is limited in length, and hidden characters are escaped.
+
+    Args:
+        text: for the agent.
+        ok: whether the call succeeded.
+    """
 
     text: str
     ok: bool = True
 
 
 class Workspace:
-    """Files, and the four tools that an agent has for them. Calls wait for each other.
+    """The files of an agent and its four tools. Calls run one after the other.
 
     Args:
-        run: runs a command, in a sandbox without network.
-        files: what is there at first.
-        given: files to read, such as samples; each command finds them as they are here, and none of the tools changes
-            them. They are no part of `files`.
-        most_seconds: for one command.
+        run: runs a command in a sandbox without network.
+        files: the files at the beginning, by path.
+        given: read-only files such as samples. Each command gets them unchanged; no tool can change them. They are
+            not part of `files`.
+        most_seconds: the longest time limit of a command.
 
     Raises:
-        NotConfined: such files cannot be held.
+        NotConfined: a path or a size is not allowed.
     """
 
     def __init__(
@@ -69,20 +74,20 @@ class Workspace:
 
     @property
     def files(self) -> Mapping[str, bytes]:
-        """The agent's files by path, as they are now; the next change makes another mapping."""
+        """The agent's files by path. The mapping does not change; a later change creates a new one."""
         return MappingProxyType(self._files)
 
     def text(self, path: str) -> str | None:
-        """A file of the agent's as text, what is no UTF-8 replaced; None when there is no such file."""
+        """The text of an agent's file, with invalid UTF-8 replaced; None if there is no such file."""
         content = self._files.get(path)
         return None if content is None else content.decode("utf-8", "replace")
 
     def snapshot(self) -> dict[str, str]:
-        """The files as JSON values, for the journal."""
+        """The files as JSON values for the journal: base64 text by path."""
         return {path: base64.b64encode(content).decode() for path, content in sorted(self._files.items())}
 
     def restore(self, snapshot: object) -> bool:
-        """Replace the files by those of an untrusted snapshot. False, without a change, when it is not valid."""
+        """Replace the files by those of a snapshot, which is not trusted. Returns False if it is invalid."""
         try:
             self._hold({confined(path): base64.b64decode(text, validate=True) for path, text in _items(snapshot)})
         except (NotConfined, TypeError, ValueError):
@@ -90,10 +95,14 @@ class Workspace:
         return True
 
     async def bash(self, command: str, seconds: float | None = None) -> Observation:
-        """Run a command of a shell, for `seconds` at most.
+        """Run a shell command.
+
+        Args:
+            command: the text for the shell.
+            seconds: its time limit; 60 by default.
 
         Raises:
-            SandboxError: the sandbox failed (`EngineGone`, `SandboxUnavailable`, `PackageError`), and not the command.
+            EngineGone, SandboxUnavailable, PackageError: the sandbox failed. A failure of the command is in the text.
         """
         wanted = seconds if seconds and math.isfinite(seconds) else DEFAULT_SECONDS
         allowed = min(max(wanted, 1.0), self._most_seconds)
@@ -110,33 +119,33 @@ class Workspace:
         return _observation(outcome, notes, allowed)
 
     async def read(self, path: str, offset: int = 1, limit: int = file_text.MOST_LINES) -> Observation:
-        """Lines of a file with their numbers, from line `offset` on, `limit` of them at most."""
+        """Show at most `limit` lines of a file, from line `offset` on, with their numbers."""
         async with self._turn:
             try:
                 content = self._existing(confined(path))
                 return _told(file_text.numbered(path, content, offset, limit))
-            except (NotConfined, file_text.Unsuitable) as error:
+            except (NotConfined, file_text.FileToolError) as error:
                 return _refusal(str(error))
 
     async def write(self, path: str, content: str) -> Observation:
-        """Make a file, or write over it."""
+        """Create a file, or overwrite it."""
         async with self._turn:
             try:
                 place = self._own(path)
                 there = place in self._files
                 self._hold({**self._files, place: _encoded(content)})
-            except (NotConfined, file_text.Unsuitable) as error:
+            except (NotConfined, file_text.FileToolError) as error:
                 return _refusal(str(error))
         return _told(f"{'Wrote over' if there else 'Made'} {place}: {file_text.count_lines(content)}.")
 
     async def edit(self, path: str, old: str, new: str, replace_all: bool = False) -> Observation:
-        """Put `new` in the place of the one occurrence of `old` in a file, or of all of them."""
+        """Replace the only occurrence of `old` in a file by `new`, or all of them with `replace_all`."""
         async with self._turn:
             try:
                 place = self._own(path)
                 change = file_text.replaced(place, self._existing(place), old, new, everywhere=replace_all)
                 self._hold({**self._files, place: _encoded(change.text)})
-            except (NotConfined, file_text.Unsuitable) as error:
+            except (NotConfined, file_text.FileToolError) as error:
                 return _refusal(str(error))
         return _told(f"Changed {place}. It reads now:\n{change.around}")
 
@@ -158,7 +167,7 @@ class Workspace:
         self._files = files
 
     def _take(self, outcome: CommandOutcome) -> list[str]:
-        """Hold what a command left, but for what was given; what to tell of it."""
+        """Replace the agent's files by those that a command left. Returns notes for the agent."""
         notes = [f"left out: {entry}" for entry in outcome.left_out]
         changed = [path for path, content in self._given.items() if outcome.files.get(path) != content]
         if changed:
