@@ -17,6 +17,9 @@ PLENTY = 256 << 20
 STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
 """Limits that are tried to find out which one would do."""
 
+MARGIN = 8
+"""An eighth of a limit must be left over before it is called enough: no two starts need the same."""
+
 FREE_FOR_SPARE = 1 << 30
 """Bytes that a machine must have left before a worker is started that may not be needed; it holds a tenth of that."""
 
@@ -77,8 +80,9 @@ def _proven(start: Callable[[Limits], Worker], limits: Limits) -> Worker:
 
 
 def _works(start: Callable[[Limits], Worker], limits: Limits, memory: int) -> bool:
+    """Whether a worker with this limit runs a program, and leaves the margin free."""
     try:
-        worker = start(replace(limits, memory=memory))
+        worker = start(replace(limits, memory=memory - memory // MARGIN))
     except SandboxError:
         return False
     try:

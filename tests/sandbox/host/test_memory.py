@@ -53,6 +53,12 @@ def test_the_least_that_works_is_found_and_no_worker_of_the_search_is_left(in_ca
     assert machine.living == 0
 
 
+def test_what_is_called_enough_has_room_for_a_worker_that_needs_a_little_more() -> None:
+    with pytest.raises(SandboxUnavailable) as error:
+        start_within(Machine(needs=120).start, Limits(memory=20 * MEBIBYTE))
+    assert "256 MiB is enough here" in error.value.hint
+
+
 def test_a_failure_that_more_memory_does_not_cure_is_told_as_it_is() -> None:
     with pytest.raises(EngineGone, match="no"):
         start_within(Machine(needs=10**6, error=EngineGone).start, Limits(memory=100 * MEBIBYTE))
