@@ -2,20 +2,20 @@
 
     agent = CodeModeAgent([fetch_prices, latest_fx], model="openai/gpt-4.1")
     result = agent.run("What is the dearest stock in euros?")       # await agent.run.aio(…) on your own loop
-    more = agent.run("And the second?", history=result.history)     # what the code defined is there again
+    more = agent.run("And the second?", history=result.history)     # the code's variables still exist
 
-The interface for those who show it:
+The interface for displays:
 
 - `AgentResult` (`result`): frozen; `summary`, `charts`, `value`, `output`, `code`, `blocks`, `calls`, `usage`, `state`,
   `error`, `history`, `run_id`, `notes`.
-- `run(…, on_event=listener)`: gets the frozen records of `events`, on the loop's thread; `Finished` comes last, always.
+- `run(…, on_event=listener)`: called with the frozen records of `events`, on the loop's thread; `Finished` is last.
 - `CodeModeAgent(approve=…)`: `approve(ApprovalRequest)` (`approval`), async or blocking, answers `"allow"`, `"always"`,
   `"deny"` or `"never"`; the second and fourth hold for all calls of that tool by this agent.
-- `run(…, history=result.history)` goes on, also in another process: blocks of the history that the journal knows are
-  run again with the recorded outcomes of their calls.
-- `CodeModeAgent(cache=…)`: `"auto"` replays: the same request with the same history asks no model and calls no tool
-  whose outcome is recorded, in `.autocode/<name>/tools-<run>/`; `"override"` does it anew, `"disable"` records nothing.
-  `locked=True` asks no model at all.
+- `run(…, history=result.history)` continues a conversation, also in another process: blocks of the history that are in
+  the journal are run again with the recorded outcomes of their calls.
+- `CodeModeAgent(cache=…)`: with `"auto"` the same request with the same history asks no model and calls no tool whose
+  outcome is recorded in `.autocode/<name>/tools-<run>/`; `"override"` ignores records, `"disable"` records nothing.
+  `locked=True` never asks a model.
 - Cancelling the awaiting task, or an interrupt, ends the sandbox's process at once.
 """
 

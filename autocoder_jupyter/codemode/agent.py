@@ -1,4 +1,4 @@
-"""`CodeModeAgent`: a model that answers by writing code, which calls the tools of the user from a sandbox."""
+"""`CodeModeAgent`: a model that answers by writing code, which runs in a sandbox and calls the user's tools."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
 
 FOLDER_NAME = "tools"
-"""The folder of conversations in `.autocode`, where they have no name."""
+"""The default folder of conversations in `.autocode`."""
 
 
 class CodeModeAgent:
-    """Answers requests by code of a model, which runs in a sandbox and calls the tools that the user gave.
+    """Answers requests by a model's code, which runs in a sandbox and calls the user's tools.
 
     `tools`, `model`, `max_retries`, `skills`, `call_llm` and `system_prompt_prefix` are those of Flyte's
-    `CodeModeAgent`. Immutable but for what the user decided about calls in this session; runs can go on side by side.
+    `CodeModeAgent`. Immutable, except for the user's decisions about calls in this session. Runs can be concurrent.
     """
 
     def __init__(
@@ -76,33 +76,33 @@ class CodeModeAgent:
         """Check and keep the settings.
 
         Args:
-            tools: functions that the code may call, or functions by the name that it calls them by: plain and async
-                ones, results of `as_task()` and of `%%autocode`, tasks of Flyte. `@tool(…)` marks what the user is
-                asked for, and what has effects.
+            tools: functions that the code may call, or functions by name: plain and async functions, results of
+                `as_task()` and of `%%autocode`, tasks of Flyte. `@tool(…)` marks tools that need approval or have
+                effects.
             model: identifier that litellm knows, such as `"anthropic/claude-sonnet-4-5"`.
-            max_retries: answers in a row that may fail after the first that failed.
+            max_retries: the number of further failed answers in a row that are allowed after a failed one.
             skills: further instructions, as texts, or as `Path` of a file whose text is read now.
-            call_llm: `await call_llm(model, system, messages)` gives the answer in place of litellm.
-            system_prompt_prefix: who the model is, in place of our words; it goes in as it is.
+            call_llm: `await call_llm(model, system, messages)` returns the answer, instead of litellm.
+            system_prompt_prefix: replaces the default description of the model's role. It is sent unchanged.
             name: folder of the record in `.autocode`.
             functions: generated functions by name, for `call("growth", frame)` in the code.
-            max_turns: questions to the model, in one `run`.
-            limits: the limits of the sandbox: memory, time, depth, calls, size of what the model is told.
+            max_turns: the maximum number of questions to the model in one `run`.
+            limits: the limits of the sandbox: memory, time, depth, calls, length of output for the model.
             share: `rows`, `stats` or `schema`: how much of the frames the code, and so the model, may see.
-            hide: columns of frames that the code does not see; they are in the frames that tools get.
-            mask: columns of frames of which the code sees no value.
+            hide: columns of frames that the code does not see; tools still get them.
+            mask: columns of frames whose values the code does not see.
             approve: asks the user about a call of a tool marked with `ask`; without it such calls are denied.
             api_key: NAME of the environment variable that holds the key; the provider's usual one by default.
             api_base: address of the model's service, for proxies and local models.
             litellm_params: passed to every call of the model.
-            max_cost: US dollars at most for one `run`.
-            max_tokens: tokens, in and out, at most for one `run`.
-            max_seconds: wall-clock seconds at most for one `run`.
-            cache: `auto` replays what is recorded, `override` does everything anew, `disable` records nothing.
-            locked: ask no model; what is not recorded ends the run with an error.
+            max_cost: maximum cost of one `run` in US dollars.
+            max_tokens: maximum number of tokens of one `run`, input and output.
+            max_seconds: maximum wall-clock seconds of one `run`.
+            cache: `auto` replays recorded answers and calls, `override` ignores them, `disable` records nothing.
+            locked: ask no model; a question without a recorded answer ends the run with an error.
 
         Raises:
-            InvalidRequest: a value that a setting cannot have; it names the setting.
+            InvalidRequest: a setting has an invalid value; the message names the setting.
         """
         self._tools = toolbox(tools)
         self._functions = Functions(functions)
@@ -138,11 +138,11 @@ class CodeModeAgent:
 
     @property
     def system_prompt(self) -> str:
-        """What the model is told first, whole."""
+        """The complete system prompt."""
         return self._system
 
     def tool_descriptions(self) -> list[dict[str, str]]:
-        """Name, signature and the first paragraph of the description of each tool, as the model knows it."""
+        """Name, signature and first paragraph of the description of each tool, as the model sees them."""
         return [
             {
                 "name": tool.name,
@@ -153,16 +153,16 @@ class CodeModeAgent:
         ]
 
     def uses_flyte_tools(self) -> bool:
-        """Whether there are tasks of Flyte among the tools."""
+        """Whether a tool is a Flyte task."""
         return any(tool.kind == "flyte" for tool in self._tools.values())
 
     def described(self, frames: Mapping[str, Any]) -> str:
-        """What the model is told of frames with a request: their columns, as far as it may know them."""
+        """The text about frames for the model: the columns that it may know."""
         return handles.described(frames, self._sight)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools by the name that the code calls them by."""
+        """The tools by the name that the code uses."""
         return dict(self._tools)
 
     @Syncified
@@ -175,20 +175,20 @@ class CodeModeAgent:
         on_event: Emit | None = None,
         journal_root: str | os.PathLike[str] | None = None,
     ) -> AgentResult:
-        """Answer a request; `await agent.run.aio(…)` on your own loop. What goes wrong is in the result's `error`.
+        """Answer a request; `await agent.run.aio(…)` on your own loop. Errors of the run are in the result's `error`.
 
         Args:
-            message: what is wanted, in words.
-            history: the history of the result that the conversation goes on from. What its code defined is there again.
-            frames: DataFrames and Series by the name that the code has them by.
-            on_event: is told what happens, on another thread; see `codemode.events`.
+            message: the request.
+            history: the `history` of a result, to continue its conversation. The variables of its code still exist.
+            frames: DataFrames and Series by the name that the code uses.
+            on_event: called with events, on another thread; see `codemode.events`.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
 
         Returns:
-            The answer, with the code that led to it; look at `error`.
+            The answer with its code; check `error`.
 
         Raises:
-            InvalidRequest: an argument cannot be understood.
+            InvalidRequest: an argument is invalid.
         """
         messages = checked_history(history)
         tables = handles.checked_frames(frames, self._tools)
@@ -264,7 +264,7 @@ class CodeModeAgent:
         )
 
     async def _ended(self, conversation: Conversation, talk: Talk, emit: Emit) -> tuple[EndState, AutocodeError | None]:
-        """Run to the end, and tell what it is."""
+        """Run the conversation. Returns how it ended, with the error if there was one."""
         try:
             async with asyncio.timeout(self._max_seconds):
                 for tool in (*self._tools.values(), *self._functions.generated):
@@ -273,7 +273,7 @@ class CodeModeAgent:
         except TimeoutError:
             error: AutocodeError = BudgetSpent(
                 f"The {self._max_seconds:g} seconds of this run are over.",
-                hint="Raise max_seconds; what is recorded is not done again.",
+                hint="Raise max_seconds; recorded answers and calls are not repeated.",
                 limit="max_seconds",
             )
         except AutocodeError as raised:
@@ -309,14 +309,14 @@ class CodeModeAgent:
 
 
 def _ignore(event: Event) -> None:
-    """The listener of a run that has none."""
+    """The default listener, which does nothing."""
 
 
 def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Skills as texts; a path is read.
+    """Skills as texts; the file of a path is read.
 
     Raises:
-        InvalidRequest: it is no list, or a file cannot be read.
+        InvalidRequest: `skills` is not a list, or a file cannot be read.
     """
     if isinstance(skills, str | os.PathLike) or not isinstance(skills, Iterable):
         raise InvalidRequest("skills must be a list of texts and paths.", hint="Write skills=[…].")

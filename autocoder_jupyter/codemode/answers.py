@@ -1,4 +1,4 @@
-"""What the model's answer is: code to run, a final answer, or something that must be asked again."""
+"""Reads a model's answer: code to run, a final answer, or an unclear answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PYTHON = frozenset({"", "py", "python", "python3", "py3"})
 
 @dataclass(frozen=True)
 class Code:
-    """One block to run; `text` is what the model says before it, `left` how many further blocks are not run."""
+    """One block to run; `text` is the text before it, `left` the number of further blocks that are not run."""
 
     source: str
     text: str = ""
@@ -20,14 +20,14 @@ class Code:
 
 @dataclass(frozen=True)
 class Final:
-    """The final answer, in words. It is never run."""
+    """The final answer as text. It is never run."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Unclear:
-    """Nothing that can be run and no final answer; `reason` is told to the model."""
+    """Neither code nor a final answer; `reason` is text for the model."""
 
     reason: str
 
@@ -36,7 +36,7 @@ Answer = Code | Final | Unclear
 
 
 def read_answer(answer: str) -> Answer:
-    """Understand an answer. The first block of Python counts; prose is never taken for code."""
+    """Read an answer. Only the first block of Python is used; text outside of blocks is never run."""
     if not answer.strip():
         return Unclear("Your answer was empty.")
     blocks = list(_blocks(answer))
@@ -55,7 +55,7 @@ def read_answer(answer: str) -> Answer:
 
 
 def _blocks(answer: str) -> list[tuple[str, str, str]]:
-    """Language, content and the text before it, of each fenced block; one that is not closed ends with the answer."""
+    """Language, content and preceding text of each fenced block. An unclosed block ends with the answer."""
     found, position, begun = [], 0, 0
     while opening := _FENCE.search(answer, position):
         marks = opening["marks"]

@@ -1,4 +1,4 @@
-"""Asking the user before a tool marked with `ask` is called; what they decide for the session is remembered."""
+"""Asks the user before a tool marked with `ask` is called. Decisions for the session are kept."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 
 Decision = Literal["allow", "always", "deny", "never"]
-"""This call, every call of that tool in this session, not this call, no call of that tool in this session."""
+"""Allow this call, allow all calls of the tool in this session, deny this call, deny all calls of the tool."""
 
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """What the user is asked.
+    """A question to the user.
 
     Args:
-        call: names the call in the events.
-        tool: its name.
+        call: the id of the call in the events.
+        tool: the name of the tool.
         arguments: by name, as the tool will get them; frames are DataFrames.
-        argument: the same in one short line, secrets masked.
+        argument: the arguments in one short line, secrets masked.
         line: the line of the block of code that calls it.
-        recorded: whether the code comes from a record and not from the model in this session.
+        recorded: whether the code comes from a record, not from the model in this session.
     """
 
     call: str
@@ -37,14 +37,14 @@ class ApprovalRequest:
 
 
 Approve = Callable[[ApprovalRequest], "Awaitable[Decision] | Decision"]
-"""Asks the user, async or blocking; a blocking one is called in a thread of its own."""
+"""A function that asks the user, async or blocking. A blocking one is called in its own thread."""
 
 
 class Consent:
-    """What the user decided in this session. One question at a time.
+    """Asks the user and keeps the decisions of this session. One question at a time.
 
     Args:
-        approve: asks the user; None if no user can be asked, and then nothing is allowed.
+        approve: asks the user; None if there is no user to ask, and then every call is denied.
     """
 
     def __init__(self, approve: Approve | None) -> None:
@@ -54,18 +54,18 @@ class Consent:
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is somebody to ask."""
+        """Whether there is a user to ask."""
         return self._approve is not None
 
     def known(self, tool: str) -> bool | None:
-        """What was decided for all calls of a tool; None when nothing was."""
+        """The decision for all calls of a tool; None if there is none."""
         return self._decided.get(tool)
 
     async def ask(self, request: ApprovalRequest) -> bool:
         """Whether the call is allowed.
 
         Raises:
-            InvalidRequest: `approve` answered something else than a `Decision`.
+            InvalidRequest: `approve` did not return a `Decision`.
         """
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if (known := self.known(request.tool)) is not None:

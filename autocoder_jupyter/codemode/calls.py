@@ -1,4 +1,4 @@
-"""Calls of tools: counted, looked up in the record, approved, made, told and recorded."""
+"""Calls of tools: counted, looked up in the record, approved, made, emitted and recorded."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ SEEN_TYPES = frozenset(
         *("TypeError", "UnicodeDecodeError", "UnicodeEncodeError", "ValueError", "ZeroDivisionError"),
     )
 )
-"""Names of the exceptions that the sandbox has; others come as their nearest base."""
+"""Names of the exceptions that the sandbox has. Others become their nearest base class."""
 
 IN_THREAD = "to_thread"
-"""What the program gives a plain tool to, so that several can run at once."""
+"""The function with which the program calls plain tools concurrently."""
 
 
 class ToolFailed(Exception):
-    """What a call raises in the program.
+    """A call raises an exception in the program.
 
     Args:
-        kind: name of the built-in type of exception that the program sees.
-        message: what went wrong.
+        kind: name of the built-in exception type that the program sees.
+        message: its message.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -60,8 +60,8 @@ class BlockScope:
     Args:
         turn: the turn of the conversation.
         key: identifies the block and all messages before it.
-        recorded: whether the code comes from a record and not from the model in this session.
-        restoring: whether the block ran before, and only what it defined is wanted again.
+        recorded: whether the code comes from a record, not from the model in this session.
+        restoring: whether the block ran before, and is run again only to define its variables.
     """
 
     turn: int
@@ -71,7 +71,7 @@ class BlockScope:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def call_key(self, tool: str, arguments: Any) -> str:
-        """Names a call, the second of two alike otherwise than the first."""
+        """The key of a call. Repeated equal calls get different keys."""
         first = call_key(self.key, tool, arguments, 0)
         number = self._counts.get(first, 0)
         self._counts[first] = number + 1
@@ -80,7 +80,7 @@ class BlockScope:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call on its way; `place` is where it stands in `Calls.made`."""
+    """One call that has begun; `place` is its index in `Calls.made`."""
 
     name: str
     tool: Tool
@@ -93,7 +93,7 @@ class _Call:
 
     @property
     def depends_on_data(self) -> bool:
-        """Whether the answer can be another one when the notebook's data are: then what is recorded does not count."""
+        """Whether the answer can change with the notebook's data. Then the recorded outcome is not used."""
         given = (*self.arguments.args, *self.arguments.kwargs.values())
         return self.tool.kind == "generated" or any(map(is_frame, given))
 
@@ -102,14 +102,14 @@ class Calls:
     """The `Host` of the programs of one run.
 
     Args:
-        tools: by name.
-        crossing: turns values over.
-        journal: knows what was recorded, and records.
+        tools: the tools by name.
+        crossing: converts values.
+        journal: looks up and records outcomes.
         consent: asks the user.
-        emit: is told.
-        shown: writes values in little.
-        most: calls that the run may make.
-        loop: where calls are made; `call` comes from another thread.
+        emit: called with each event.
+        shown: shortens values for display.
+        most: the maximum number of calls in the run.
+        loop: the event loop on which calls are made; `call` is called from another thread.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Calls:
         self._shown = shown
         self._most = most
         self._loop = loop
-        self._context = contextvars.copy_context()  # of who began the run; tools find their variables there
+        self._context = contextvars.copy_context()  # the caller's context variables, for the tools
         self._open: set[concurrent.futures.Future[Any]] = set()
         self.scope = BlockScope(0, "")
         self.made: list[ToolCall] = []
@@ -144,7 +144,7 @@ class Calls:
     def call(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
     ) -> concurrent.futures.Future[Any]:
-        """Begin a call. See `interpreter.Host`."""
+        """Start a call. See `interpreter.Host`."""
         try:
             begun = self._begun(name, args, kwargs, line)
         except (AutocodeError, TypeError) as error:
@@ -157,16 +157,16 @@ class Calls:
         return future
 
     def cancel(self) -> None:
-        """Cancel what is under way."""
+        """Cancel the calls under way."""
         for future in list(self._open):
             future.cancel()
 
     def _begun(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int) -> _Call:
-        """The call with its arguments as the tool gets them; told before anything else happens.
+        """Make the call with its arguments as the tool gets them, and emit it first.
 
         Raises:
-            TypeError: the arguments do not fit.
-            AutocodeError: one of them cannot leave the sandbox.
+            TypeError: the arguments do not fit the signature.
+            AutocodeError: an argument cannot leave the sandbox.
         """
         if name == IN_THREAD:
             name, args = self._handed_over(args)
@@ -187,7 +187,7 @@ class Calls:
         return call
 
     def _handed_over(self, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-        """The tool that `to_thread` was given, and its arguments."""
+        """The tool and the arguments that were given to `to_thread`."""
         name = args[0] if args else None
         if not isinstance(name, str) or name not in self._tools:
             raise TypeError("to_thread takes a tool and its arguments; other functions are just called")
@@ -196,20 +196,20 @@ class Calls:
         return name, args[1:]
 
     async def _served(self, call: _Call) -> Any:
-        """The value as the sandbox takes it."""
+        """Make the call, or take its recorded outcome. Returns the value for the sandbox."""
         recorded = self._journal.outcome(call.key, restoring=call.scope.restoring)
         started = time.monotonic()
         outcome: Outcome | None = None
         try:
             outcome = recorded if recorded and self._holds(recorded, call) else await self._made(call)
             given = outcome
-            # A large value takes its time to be looked through, which others on the loop must not wait for.
+            # Converting a large value takes long and must not block the loop.
             return await background.call_blocking(lambda: self._taken(given, call))
         except ToolFailed as error:
             if outcome is None or outcome.error is None:
                 outcome = Outcome(error=(error.kind, str(error)))
             raise
-        except Exception as error:  # of `approve`, which is the user's
+        except Exception as error:  # the user's `approve` may raise any error
             outcome = Outcome(error=_said(error))
             raise ToolFailed(*_said(error)) from error
         finally:
@@ -217,10 +217,10 @@ class Calls:
             self._ended(call, outcome, seconds, replayed=outcome is not None and outcome is recorded)
 
     def _holds(self, recorded: Outcome, call: _Call) -> bool:
-        """Whether the recorded outcome is the answer. Otherwise the call is made, when that changes nothing outside.
+        """Whether the recorded outcome can be used. If not, the call is made, unless it has effects.
 
         Raises:
-            ToolFailed: it is not, and the call must not be repeated.
+            ToolFailed: the outcome cannot be used, and the call must not be repeated.
         """
         if not recorded.known and call.tool.effects:
             raise ToolFailed(
@@ -231,7 +231,7 @@ class Calls:
         return recorded.known and (call.tool.effects or call.scope.restoring or not call.depends_on_data)
 
     def _taken(self, outcome: Outcome, call: _Call) -> Any:
-        """The outcome as the program gets it."""
+        """The outcome for the program: its value, or its error raised."""
         if outcome.error is not None:
             raise ToolFailed(*outcome.error)
         try:
@@ -240,7 +240,7 @@ class Calls:
             raise ToolFailed(*_said(error)) from None
 
     async def _made(self, call: _Call) -> Outcome:
-        """Make the call and record how it ended."""
+        """Make the call and record its outcome."""
         if call.scope.restoring and (call.tool.effects or call.tool.ask):
             raise ToolFailed(
                 "RuntimeError",
@@ -259,10 +259,10 @@ class Calls:
         return await background.call_blocking(lambda: self._recorded(outcome, call))
 
     async def _denial(self, call: _Call) -> str | None:
-        """Why the call is not allowed; None when it is.
+        """Why the call is denied; None if it is allowed.
 
-        Code that comes from a record may be a stranger's: what it wants to do for the first time, and has effects, is
-        asked for like a tool that is marked so.
+        Code from a record is untrusted: its first call of a tool with effects needs approval, even if the tool is not
+        marked with `ask`.
         """
         from_record = call.scope.recorded and call.tool.effects
         if not call.tool.ask and not from_record:
@@ -288,7 +288,9 @@ class Calls:
             return Outcome(error=_said(error))
 
     def _recorded(self, outcome: Outcome, call: _Call) -> Outcome:
-        """The outcome as it is recorded: values of pandas and numpy as Python's; what cannot cross is an error."""
+        """The outcome in recordable form: pandas and numpy scalars as Python values; a value that cannot cross is an
+        error.
+        """
         try:
             outcome = replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
         except AutocodeError as error:
@@ -312,8 +314,8 @@ class Calls:
 
 
 def _said(error: Exception) -> tuple[str, str]:
-    """The nearest built-in type of an exception and its message, which names its own type where that is another."""
-    if isinstance(error, ContractBroken):  # its own words quote rows
+    """The nearest built-in type of an exception, and its message, which names the original type if it differs."""
+    if isinstance(error, ContractBroken):  # its message quotes rows
         return "ValueError", " ".join(error.told.split("\n"))
     if isinstance(error, AutocodeError):
         return "ValueError", " ".join(str(error).split("\n"))

@@ -36,7 +36,7 @@ Messages = list[dict[str, str]]
 
 @dataclass
 class Talk:
-    """What a run has so far; it is kept when the run ends before its time."""
+    """The results of a run so far. They are kept if the run is interrupted."""
 
     messages: Messages
     blocks: list[Block] = field(default_factory=list)
@@ -48,18 +48,18 @@ class Talk:
 
     @property
     def code(self) -> str:
-        """The last block that ran to its end; the last one of all when none did."""
+        """The last block that ran without an error; if there is none, the last block."""
         good = [block for block in self.blocks if block.ok] or self.blocks
         return good[-1].code if good else ""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How long a run goes on.
+    """The limits of a run.
 
     Args:
-        max_turns: questions to the model.
-        max_retries: blocks in a row that may fail after the first.
+        max_turns: the maximum number of questions to the model.
+        max_retries: the number of further failed blocks in a row that are allowed after a failed one.
     """
 
     max_turns: int
@@ -70,16 +70,16 @@ class Conversation:
     """One run.
 
     Args:
-        system: what the model is told first.
-        model: is asked.
-        budget: allows each request.
-        journal: knows which blocks were run.
-        calls: serves the programs.
-        crossing: turns values over.
-        start: makes the sandbox.
-        shown: writes what the model is told.
-        rules: how long it goes on.
-        emit: is told.
+        system: the system prompt.
+        model: the language model.
+        budget: checks each request.
+        journal: records which blocks were run.
+        calls: serves the programs' calls.
+        crossing: converts values.
+        start: starts the sandbox.
+        shown: writes texts for the model.
+        rules: the limits of the run.
+        emit: called with each event.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class Conversation:
         self._sandbox: Interpreter | None = None
 
     async def run(self, talk: Talk) -> None:
-        """Go on until there is a final answer; it is in `talk` then.
+        """Run until there is a final answer. It is stored in `talk`.
 
         Raises:
-            AutocodeError: there is none: no turns, retries or budget left, or the model cannot be asked.
+            AutocodeError: there is no answer: no turns, retries or budget left, or the model cannot be asked.
         """
         try:
             await self._go_on(talk)
@@ -128,7 +128,7 @@ class Conversation:
             if talk.turns >= self._rules.max_turns:
                 raise BudgetSpent(
                     f"There is no final answer after {talk.turns} turns.",
-                    hint="Raise max_turns, or ask for less at once.",
+                    hint="Raise max_turns, or split the request.",
                     limit="max_turns",
                 )
             answer, recorded = await self._asked(talk)
@@ -151,12 +151,12 @@ class Conversation:
             raise AutocodeError(
                 f"{failures} {'answer' if failures == 1 else 'answers in a row'} could not be run.",
                 why=f"The last: {self._shown.for_model(error)}",
-                hint="Say more precisely what is wanted, or raise max_retries.",
+                hint="Make the request more precise, or raise max_retries.",
             )
 
     def _reject_answers(self, exchanges: Sequence[Exchange], first: int) -> None:
-        """See to it that the next run asks these questions anew, unless code of theirs changed something outside: other
-        code would do that a second time.
+        """Make the next run ask these questions again. Answers are kept if a call of their code had effects, because
+        other code would cause the effects a second time.
         """
         if not any(call.effects and call.turn >= first for call in self._calls.made):
             for exchange in exchanges:
@@ -165,7 +165,7 @@ class Conversation:
     # The model
 
     async def _asked(self, talk: Talk) -> tuple[str, bool]:
-        """Its next answer, and whether that is recorded."""
+        """The model's next answer, and whether it is a recorded one."""
         talk.turns += 1
         turn = talk.turns
         self._emit(TurnBegun(turn, self._rules.max_turns))
@@ -184,7 +184,7 @@ class Conversation:
     # The code
 
     async def _ran(self, code: Code, talk: Talk, *, recorded: bool) -> Ran:
-        """Run a block whose answer is the last message."""
+        """Run the block of the last message."""
         key = block_key(talk.messages)
         sandbox = await self._ready(talk.messages[:-1])
         self._emit(CodeStarted(talk.turns, code.source))
@@ -197,7 +197,7 @@ class Conversation:
         return self._taken(ran, talk)
 
     def _taken(self, ran: Ran, talk: Talk) -> Ran:
-        """The block with its value converted for the user; a value that cannot be converted makes it fail."""
+        """The outcome with its value converted for the user. If that is not possible, the block has failed."""
         if ran.error:
             return ran
         try:
@@ -209,7 +209,7 @@ class Conversation:
         return replace(ran, value=value)
 
     async def _ready(self, said: Messages) -> Interpreter:
-        """The sandbox, with what the blocks in these messages defined."""
+        """The sandbox, with the variables of the blocks in these messages."""
         if self._sandbox is not None:
             return self._sandbox
         sandbox = await background.call_blocking(lambda: self._start().__enter__())
@@ -235,10 +235,10 @@ class Conversation:
             self._sandbox = None
             await background.call_blocking(lambda: sandbox.__exit__(None, None, None))
 
-    # What came of it
+    # The outcome
 
     def _told(self, code: Code, ran: Ran, talk: Talk, *, left: int) -> str:
-        """What the model is told of a block, which is noted."""
+        """The message to the model about a block. The block is noted."""
         printed = self._shown.for_model(ran.printed.rstrip()) if ran.printed else ""
         if ran.error:
             told = prompt.failure(
@@ -257,10 +257,10 @@ class Conversation:
 
 
 def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
-    """The charts and the summary of a dict that has a summary; nothing of any other value.
+    """The charts and the summary of a dict with a summary; empty for any other value.
 
     Raises:
-        AutocodeError: the charts are none.
+        AutocodeError: the charts are not a list of texts.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("summary"), str) or not value["summary"].strip():
         return (), ""
@@ -271,10 +271,10 @@ def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
 
 
 def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
-    """A copy of the messages before.
+    """A checked copy of the earlier messages.
 
     Raises:
-        InvalidRequest: they are no messages.
+        InvalidRequest: they are not messages.
     """
     messages = []
     for message in history:
@@ -285,7 +285,7 @@ def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
         ):
             raise InvalidRequest(
                 "history must be messages with a role (user or assistant) and a content.",
-                hint="Give the history of the result before: run(…, history=result.history).",
+                hint="Use the history of the earlier result: run(…, history=result.history).",
             )
         messages.append({"role": message["role"], "content": message["content"]})
     return messages
@@ -296,7 +296,7 @@ def _add(talk: Talk, role: str, content: str) -> None:
 
 
 def _own_to_thread(source: str) -> str:
-    """The code with our `to_thread` in the place of asyncio's, which the sandbox has not; lines stay where they are."""
+    """The code with our `to_thread` instead of asyncio's, which the sandbox lacks. Line numbers do not change."""
     try:
         tree = parse(source)
     except SyntaxError:

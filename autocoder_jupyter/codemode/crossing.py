@@ -1,7 +1,7 @@
-"""Conversion of values on their way into the sandbox and out of it.
+"""Converts values between the notebook and the sandbox.
 
-What the interpreter there has goes as it is, types kept. pandas' and numpy's single values become Python's. Frames stay
-outside, as handles. Everything else is refused by name, and so is what would be too much: too large an input ends the
+Values of types that the sandbox has cross unchanged. Scalars of pandas and numpy become Python values. Frames stay
+outside, as handles. All other types are refused by name, and so are values that are too large: they would end the
 sandbox's process, while a refusal is an error that the program can catch.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from autocoder_jupyter.errors import UnsupportedData
 
 LEVELS = 40
-"""So deep values may stand in each other."""
+"""The maximum nesting depth of values."""
 
 _VALUE_BYTES = 128
 _PLAIN = (bool, int, float, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, type(None), type(...))
@@ -26,12 +26,12 @@ WrapNamed = Callable[[Any, str], Any]
 
 
 class Crossing:
-    """Turns values over, in both directions.
+    """Converts values, in both directions.
 
     Args:
-        limit: bytes that one value may take in the sandbox.
-        wrap: makes what stands for a DataFrame or Series in the sandbox, from it and a name for it.
-        unwrap: takes what came back from there for a host object and gives the object; LookupError for any other.
+        limit: the maximum bytes of one value in the sandbox.
+        wrap: makes a handle from a DataFrame or Series and its name.
+        unwrap: returns the object of a handle from the sandbox; LookupError for any other value.
     """
 
     def __init__(self, limit: int, wrap: WrapNamed, unwrap: Wrap) -> None:
@@ -40,12 +40,12 @@ class Crossing:
         self._unwrap = unwrap
 
     def inward(self, value: Any, what: str, origin: str) -> Any:
-        """The value as the sandbox takes it.
+        """The value for the sandbox.
 
         Args:
-            value: any.
-            what: whose it is, for the error: `fetch_prices`.
-            origin: names where it comes from; the tables in it are named after that.
+            value: any value.
+            what: the source of the value for error messages, such as `fetch_prices`.
+            origin: the origin of the value. The tables in it get names from this.
 
         Raises:
             UnsupportedData: it cannot cross, or is too large.
@@ -56,10 +56,10 @@ class Crossing:
         )
 
     def plain(self, value: Any, what: str) -> Any:
-        """The same with tables as they are.
+        """Like `inward`, but with tables unchanged.
 
         Raises:
-            UnsupportedData: as `inward`.
+            UnsupportedData: see `inward`.
         """
         return self._in(value, _Taken(self._limit, what), 0, lambda table: table)
 
@@ -113,14 +113,14 @@ class Crossing:
         return str(value)
 
     def outward(self, value: Any, what: str) -> Any:
-        """What the program gave, as the user's function takes it: handles as their frames.
+        """The program's value for the user's function, with frames instead of handles.
 
         Args:
-            value: from the sandbox.
-            what: where it goes, for the error.
+            value: a value from the sandbox.
+            what: the receiver of the value, for error messages.
 
         Raises:
-            UnsupportedData: it exists in the sandbox only, such as a class of the program.
+            UnsupportedData: it exists only in the sandbox, such as a class of the program.
         """
         return self._out(value, what, 0)
 
@@ -146,7 +146,7 @@ class Crossing:
 
 
 class _Taken:
-    """Counts what a value takes in the sandbox, and refuses before it is built there."""
+    """Counts the bytes of a value, and refuses it before it is built in the sandbox."""
 
     def __init__(self, limit: int, what: str) -> None:
         self.what = what
@@ -163,7 +163,7 @@ class _Taken:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a DataFrame or Series, of pandas; pandas is not imported for the question."""
+    """Whether it is a pandas DataFrame or Series; does not import pandas."""
     kind = type(value)
     return any(
         base.__module__.split(".")[0] == "pandas" and base.__name__ in ("DataFrame", "Series") for base in kind.__mro__
@@ -171,15 +171,15 @@ def is_frame(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array of numpy, which is not imported for the question."""
+    """Whether it is a numpy array; does not import numpy."""
     return any(f"{base.__module__}.{base.__name__}" == "numpy.ndarray" for base in type(value).__mro__)
 
 
 def single_value(value: Any, what: str) -> Any:
-    """A single value of pandas or numpy as Python's, a missing one as None; anything else as it is.
+    """A scalar of pandas or numpy as a Python value, a missing one as None; any other value unchanged.
 
     Raises:
-        UnsupportedData: a moment with nanoseconds, which would be lost.
+        UnsupportedData: a timestamp with nanoseconds, which would be lost.
     """
     module = type(value).__module__.split(".")[0]
     if module not in ("pandas", "numpy"):

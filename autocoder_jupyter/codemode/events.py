@@ -1,6 +1,6 @@
 """The events of a run of code mode: plain frozen records for a listener.
 
-What a generation tells alike is the same record; what belongs to a turn in place of a stage is another one here.
+Events that are the same as in a generation use the same records. Those that have a turn instead of a stage are here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TextStreamed:
 
 @dataclass(frozen=True)
 class Retrying:
-    """A passing fault of the model's service; the next try comes in `seconds`."""
+    """A transient fault of the model's service; the next try starts in `seconds`."""
 
     turn: int
     reason: str
@@ -61,7 +61,7 @@ class TokensUsed:
 
 @dataclass(frozen=True)
 class CodeStarted:
-    """A block of the model's code begins to run."""
+    """A block of the model's code starts."""
 
     turn: int
     code: str
@@ -69,7 +69,7 @@ class CodeStarted:
 
 @dataclass(frozen=True)
 class ToolCalled:
-    """The program calls a tool. `call` names the call until `ToolEnded`; `argument` is the arguments in little."""
+    """The program calls a tool. `call` identifies the call until `ToolEnded`; `argument` is the arguments in short."""
 
     call: str
     turn: int
@@ -82,7 +82,7 @@ class ToolCalled:
 
 @dataclass(frozen=True)
 class ApprovalNeeded:
-    """The call waits for the user."""
+    """The call waits for the user's approval."""
 
     call: str
     tool: str
@@ -91,7 +91,7 @@ class ApprovalNeeded:
 
 @dataclass(frozen=True)
 class ApprovalGiven:
-    """The user decided, or it is known from an earlier decision of this session."""
+    """The user decided, now or earlier in this session."""
 
     call: str
     approved: bool
@@ -99,7 +99,7 @@ class ApprovalGiven:
 
 @dataclass(frozen=True)
 class ToolEnded:
-    """That call has ended; `observed` is the beginning of its value or error, `replayed` whether it was recorded."""
+    """A call ended; `observed` is the beginning of its value or error, `replayed` whether the outcome was recorded."""
 
     call: str
     outcome: ToolOutcome
@@ -110,7 +110,7 @@ class ToolEnded:
 
 @dataclass(frozen=True)
 class CodeEnded:
-    """The block has ended; `observed` is what the model is told of it, `error` what went wrong."""
+    """A block ended; `observed` is the message to the model about it, `error` its error."""
 
     turn: int
     ok: bool

@@ -1,6 +1,6 @@
-"""What the program can do with a table: a few operations on pandas, each with plain arguments and a bounded answer.
+"""The operations of programs on a table: each has plain arguments and a result of limited size.
 
-There is no expression to evaluate anywhere: a condition is a column, one of a few words, and a value.
+No expressions are evaluated: a condition is a column, one of a few operators, and a value.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_ROWS = 100
-"""`head` gives no more."""
+"""The maximum number of rows of `head`."""
 
 GROUP_ROWS = 5
-"""Where only statistics are shared, a figure must be computed from at least this many rows."""
+"""If only statistics are shared, a figure must be computed from at least this many rows."""
 
 JOINED_ROWS = 2_000_000
-"""A join that would give more rows, and more than twice those of either frame, is refused before it is made."""
+"""A join is refused if its result has more rows than this, and more than twice the rows of either frame."""
 
 OPERATORS = (
     *("==", "!=", "<", "<=", ">", ">=", "in", "not in"),
@@ -37,17 +37,17 @@ Join = Literal["inner", "left", "right", "outer"]
 
 
 MASKED = "<masked>"
-"""Stands for a value of a column of which none is told."""
+"""The placeholder for values of a masked column."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """How much of tables may be seen.
+    """What the code may see of tables.
 
     Args:
-        share: rows, statistics or the schema.
+        share: the sharing level: rows, statistics or the schema.
         hide: names of columns that the code does not see; they stay in the tables.
-        mask: names of columns of which it sees no value.
+        mask: names of columns whose values the code does not see.
     """
 
     share: Share = "rows"
@@ -56,10 +56,10 @@ class Sight:
 
 
 class Room:
-    """The memory that the tables of one run may take together.
+    """The memory limit for all tables of one run.
 
     Args:
-        limit: bytes; None for no limit.
+        limit: the limit in bytes; None for no limit.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -67,10 +67,10 @@ class Room:
         self._taken = 0
 
     def take(self, count: int) -> None:
-        """Note a table that is made.
+        """Count a new table.
 
         Raises:
-            MemoryError: there is no room for it.
+            MemoryError: the limit is exceeded.
         """
         if self._limit is not None and self._taken + count > self._limit:
             raise MemoryError(
@@ -81,7 +81,7 @@ class Room:
 
 
 class Withheld(PermissionError):
-    """Something that may not be seen at this level of `share`."""
+    """The sharing level does not allow this."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class Frame:
     """A table whose rows stay in the notebook. Its methods never change it.
 
     Args:
-        table: with text as names of the columns, each once.
-        origin: how it came about, the same in every run of the same code.
-        sight: how much of it may be seen.
-        smallest: the least number of rows that a figure in it stands for; 1 for a table of rows.
-        room: for the tables that are made of it.
-        given: what the user or a tool gave, when that was no DataFrame; it is given back as it was.
+        table: the table. Its column names are unique texts.
+        origin: how it was made; the same in every run of the same code.
+        sight: what the code may see of it.
+        smallest: the smallest number of rows behind a figure in it; 1 for a table of rows.
+        room: the memory limit for tables that are derived from it.
+        given: the original object from the user or a tool, if it was not a DataFrame. It is returned unchanged.
     """
 
     table: pd.DataFrame
@@ -140,7 +140,7 @@ class Frame:
         return self._seen(name, self.table[name].iloc[0])
 
     def filter(self, column: str, operator: str, value: Any = None) -> Frame:
-        """The rows for which a condition on one column holds; a missing value fulfils `is null` and nothing else."""
+        """The rows for which a condition on one column is true. A missing value satisfies only `is null`."""
         name = self._column(column)
         condition = _CONDITIONS.get(operator)
         if condition is None:
@@ -159,13 +159,13 @@ class Frame:
         return self._derived(self.table[names], "select", names)
 
     def sort(self, by: str | Sequence[str], descending: bool = False) -> Frame:
-        """The rows in the order of one or more columns; equal ones stay as they were, missing values come last."""
+        """The rows sorted by one or more columns. The sort is stable; missing values come last."""
         names = self._columns(by)
         table = self.table.sort_values(names, ascending=not descending, kind="stable", na_position="last")
         return self._derived(table, "sort", [names, bool(descending)])
 
     def aggregate(self, figures: dict[str, Any], by: str | Sequence[str] = ()) -> Frame:
-        """One row for each group, or one of all: each figure is a new name with a column and a function."""
+        """One row for each group, or one row for all. Each figure is a new name with a column and a function."""
         names = self._columns(by) if by else []
         wanted = {new: self._figure(new, figure) for new, figure in _dict("aggregate", figures).items()}
         if taken := [new for new in wanted if new in names or new in self.sight.hide | self.sight.mask]:
@@ -181,7 +181,7 @@ class Frame:
         return replace(made, smallest=least * self.smallest)
 
     def join(self, other: Frame, on: str | Sequence[str], how: Join = "inner") -> Frame:
-        """The rows of both frames that are equal in these columns; a column of both becomes `name` and `name_right`."""
+        """A join on these columns. Other columns that both frames have become `name` and `name_right`."""
         if not isinstance(other, Frame):
             raise TypeError("join needs another Frame")
         if how not in get_args(Join):
@@ -238,7 +238,7 @@ class Frame:
         return self._column(column), how
 
     def _seen(self, name: str, cell: Any) -> Any:
-        """A cell as the code gets it: a missing one is None."""
+        """A cell for the code; None if it is missing."""
         import pandas as pd
 
         if pd.api.types.is_scalar(cell) and pd.isna(cell):
@@ -247,14 +247,14 @@ class Frame:
 
 
 METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "join")
-"""What the program may call."""
+"""The methods that the program may call."""
 
 
 def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None) -> Frame:
-    """A handle for what the user or a tool gave; a Series becomes a frame of one column.
+    """A handle for a table from the user or a tool. A Series becomes a frame with one column.
 
     Raises:
-        UnsupportedData: its columns cannot be named.
+        UnsupportedData: two columns have the same name.
     """
     import pandas as pd
 
@@ -320,7 +320,7 @@ _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _joined_sight(left: Frame, right: Frame) -> Sight:
-    """What may be seen of a join: a column of both that is hidden or masked is so under its second name too."""
+    """What the code may see of a join. A hidden or masked column stays so under its new name."""
     sight = left.sight
     hide = {f"{name}_right" for name in right.table.columns if name in sight.hide}
     mask = {f"{name}_right" for name in right.table.columns if name in sight.mask}
@@ -328,7 +328,7 @@ def _joined_sight(left: Frame, right: Frame) -> Sight:
 
 
 def _joined_rows(left: pd.DataFrame, right: pd.DataFrame, names: list[str], how: Join) -> int:
-    """How many rows a join gives, without making it."""
+    """The number of rows of a join, computed without the join."""
     ours = left.groupby(names, dropna=False, observed=True).size()
     theirs = right.groupby(names, dropna=False, observed=True).size()
     rows = int((ours * theirs).dropna().sum())

@@ -1,6 +1,4 @@
-"""`call("growth", frame)`: what the program cannot do with a frame, a generated and tested function can, in its own
-sandbox.
-"""
+"""`call("growth", frame)`: lets the program call generated and tested functions, each in its own sandbox."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ class Functions:
         functions: results of `%%autocode` or `generate()`, or of their `as_task()`.
 
     Raises:
-        InvalidRequest: a name that cannot be used, or something that is no such function.
+        InvalidRequest: an invalid name, or a value that is not such a function.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
@@ -35,13 +33,13 @@ class Functions:
         for name, tool in self._tools.items():
             if tool.kind != "generated":
                 raise InvalidRequest(
-                    f"functions: {name} is no generated function.",
-                    why="call(…) runs what was generated and tested, each in its own sandbox.",
-                    hint="Give functions of your own as tools.",
+                    f"functions: {name} is not a generated function.",
+                    why="call(…) runs only generated and tested functions, each in its own sandbox.",
+                    hint="Pass your own functions as tools.",
                 )
 
     def tools(self) -> dict[str, Tool]:
-        """`call` as a tool; none when there is nothing to call."""
+        """`call` as a tool; empty if there are no functions."""
         if not self._tools:
             return {}
         signature = inspect.signature(self._call)
@@ -53,7 +51,7 @@ class Functions:
         return tuple(self._tools.values())
 
     def about(self) -> str:
-        """What can be called, for the model; "" when there is nothing."""
+        """The text about the functions for the model; "" if there are none."""
         if not self._tools:
             return ""
         return "\n".join([ABOUT, *map(_line, self._tools.values())])

@@ -1,4 +1,4 @@
-"""Tables of a run: what stands for them in the sandbox, and what the model is told of them."""
+"""Handles for the tables of a run in the sandbox, and the text about them for the model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.errors import InvalidRequest
 
 COLUMNS = 200
-"""The model is told at most this many columns of a frame."""
+"""The maximum number of columns of a frame in the text for the model."""
 
 LONGEST = 2_000
-"""Characters of the error of an operation."""
+"""The maximum number of characters of an operation's error."""
 
 _SEEN = {
     "rows": "Any of it may be shown.",
@@ -27,7 +27,7 @@ _MASKED = ' Of some columns no value is shown ("<masked>"); count and nunique wo
 
 
 def about(sight: Sight) -> str:
-    """What a Frame is, for the model."""
+    """The description of Frames for the model."""
     seen = _SEEN[sight.share] + (_MASKED if sight.mask else "")
     return f"""\
 # Frames
@@ -51,9 +51,9 @@ class Frames:
     """The tables of one run.
 
     Args:
-        sight: how much of them may be seen.
+        sight: what the code may see of them.
         limits: the limits of values that go into the sandbox, and of tables that are made.
-        tables: that the program has from the beginning, by name.
+        tables: the tables that the program has from the beginning, by name.
     """
 
     def __init__(self, sight: Sight, limits: Limits, tables: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Frames:
         self.crossing = Crossing(limits.crossing, self._wrap, self._unwrap)
 
     def globals(self) -> dict[str, Any]:
-        """The handles that the program of a new sandbox finds by name; tables of the one before are gone."""
+        """The handles for a new sandbox by name. Tables of the previous sandbox are dropped."""
         self._room = Room(self._limits.table_bytes)
         return {name: self._wrap(table, name) for name, table in self._tables.items()}
 
@@ -81,7 +81,7 @@ class Frames:
 
 
 def key_form(value: Any) -> Any:
-    """How something that is no plain value stands in the key of a call."""
+    """The form in a call's key of a value that is not plain."""
     if isinstance(value, Frame):
         return {"$type": "frame", "value": value.origin}
     return {"$type": "other", "value": type(value).__name__}
@@ -89,7 +89,7 @@ def key_form(value: Any) -> Any:
 
 @functools.cache
 def _handle_class() -> Any:
-    """The policy of a `Frame` in the sandbox; made when it is first needed, because Monty is an extra."""
+    """The class of handles in the sandbox. It is created on first use, because Monty is an optional dependency."""
     from pydantic_monty import ClassInstance
 
     class Handle(ClassInstance):
@@ -100,7 +100,7 @@ def _handle_class() -> Any:
         def call_method(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             try:
                 return super().call_method(name, args, kwargs)
-            except Exception as error:  # also whatever pandas makes of a wrong argument
+            except Exception as error:  # pandas may raise any error for a wrong argument
                 kinds = (KeyError, PermissionError, AttributeError, TypeError, MemoryError)
                 kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
                 raise kind(str(error.args[0] if error.args else error)[:LONGEST]) from None
@@ -112,10 +112,10 @@ def _handle_class() -> Any:
 
 
 def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> dict[str, Any]:
-    """Private holds on the frames of a run, by name.
+    """The captured frames of a run by name.
 
     Raises:
-        InvalidRequest: a name that cannot be used, or something that is no table.
+        InvalidRequest: an invalid name, or a value that is not a table.
     """
     if frames is None:
         return {}
@@ -128,16 +128,16 @@ def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> di
     for name, table in frames.items():
         require_free_name("frames", name)
         if name in set(tools):
-            raise InvalidRequest(f"frames: {name!r} is a tool already.", hint="Give the frame another name.")
+            raise InvalidRequest(f"frames: {name!r} is the name of a tool.", hint="Give the frame another name.")
         if not is_frame(table) and not is_table(table):
             raise InvalidRequest(f"frames: {name} is a {type(table).__name__}, not a DataFrame or Series.")
         found[name] = capture(table)
-        frame_of(found[name], name, Sight())  # columns that cannot be named are refused now
+        frame_of(found[name], name, Sight())  # refuses duplicate column names now
     return found
 
 
 def described(tables: Mapping[str, Any], sight: Sight) -> str:
-    """The tables of a request, for the model: columns and dtypes, which new rows do not change."""
+    """The text about the tables of a request for the model: columns and dtypes. It does not depend on the rows."""
     lines = []
     for name, table in tables.items():
         dtypes = frame_of(table, name, sight).dtypes

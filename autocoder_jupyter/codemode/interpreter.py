@@ -1,7 +1,7 @@
-"""The sandbox of code mode: one process of Monty, an interpreter with no files, no network and no imports of ours.
+"""The sandbox of code mode: one process of Monty, an interpreter without files, network and our modules.
 
-Everything here blocks and belongs on one thread that is not the loop's. The program is suspended at each call of a tool
-and goes on with its outcome. Plain tools answer at once; those that are awaited run side by side.
+All functions here block and must run on one thread that is not the loop's. The program is suspended at each tool call
+and resumed with the outcome. A plain tool blocks the program; awaited tools run concurrently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.errors import AutocodeError
 
 PRINTED = 1_000_000
-"""Characters that a block may print; what comes later is dropped, and said to be."""
+"""The maximum number of printed characters of a block. Further output is dropped with a note."""
 
 _DRIVEN_OUT = ("TimeoutError: feed time limit", "MemoryError: memory limit")
 _CALL_SHAPES = {
@@ -35,7 +35,7 @@ _CALL_SHAPES = {
 
 
 class Host(Protocol):
-    """Who answers the program."""
+    """Answers the program's calls."""
 
     @property
     def names(self) -> Mapping[str, bool]:
@@ -45,20 +45,20 @@ class Host(Protocol):
     def call(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
     ) -> concurrent.futures.Future[Any]:
-        """Begin a call; what the future raises is raised in the program."""
+        """Start a call. An exception of the future is raised in the program."""
         ...
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a block ended.
+    """The outcome of a block.
 
     Args:
-        value: the value of its last expression, as it came out of the sandbox.
-        printed: bounded by `PRINTED`.
-        error: type and message with the lines that led to it; "" when it ran to its end.
-        lost: whether the sandbox is of no use any more, so that what was defined in it must be defined anew.
-        began: whether any of it was run.
+        value: the value of its last expression, as it came from the sandbox.
+        printed: its output, at most `PRINTED` characters.
+        error: type and message of the error with its lines; "" if there was none.
+        lost: whether the sandbox is lost, so that all variables must be defined again.
+        began: whether any part of the block ran.
     """
 
     value: Any = None
@@ -69,13 +69,13 @@ class Ran:
 
 
 class Interpreter:
-    """One process, for one conversation. A context manager.
+    """One process for one conversation. A context manager.
 
     Args:
-        limits: what the programs may use.
-        stubs: declarations of all that `Host` offers.
-        clock: what the clock in the sandbox shows: it stands still, so that a replayed block does the same again.
-        inputs: global names that are there from the beginning.
+        limits: the limits of the programs.
+        stubs: declarations of everything that `Host` offers.
+        clock: the constant time in the sandbox. It does not change, so that a replayed block does the same.
+        inputs: global names that exist from the beginning.
 
     Raises:
         AutocodeError: Monty is not installed, or does not start.
@@ -115,7 +115,7 @@ class Interpreter:
         self._pid = None
 
     def kill(self) -> None:
-        """End the process at once, from any thread; a block that runs there ends with it."""
+        """Kill the process at once, from any thread; a running block ends with it."""
         self._killed = True
         if self._pid is not None:
             with contextlib.suppress(OSError):
@@ -140,7 +140,7 @@ class Interpreter:
         }
 
     def run(self, code: str, host: Host) -> Ran:
-        """Run a block to its end. What was defined before is there, and what it defines stays."""
+        """Run a block to its end. It can use earlier definitions, and its definitions stay."""
         monty = _monty()
         printed = _Printed()
         try:
@@ -166,7 +166,7 @@ class Interpreter:
         return Ran(value, printed.text)
 
     def _begun(self, code: str, host: Host, printed: _Printed) -> Any:
-        """The first suspension, after the check; of what the checker says only that counts which is certain."""
+        """Check types and run to the first suspension. Only certain errors of the checker count."""
         monty = _monty()
         self._feeds += 1
         try:
@@ -199,7 +199,7 @@ class Interpreter:
 
     @staticmethod
     def _settled(snapshot: Any, pending: dict[int, _Awaited]) -> Any:
-        """The program waits for one of several calls: go on with all that have ended."""
+        """Wait until one of the awaited calls has ended, and resume the program with all that have."""
         waited = {call: pending[call].future for call in snapshot.pending_call_ids}
         concurrent.futures.wait(waited.values(), return_when=concurrent.futures.FIRST_COMPLETED)
         done = [call for call, future in waited.items() if future.done()]
@@ -225,7 +225,7 @@ class _Awaited:
 
 
 class _Printed:
-    """Takes what the program prints, up to a bound."""
+    """Collects the program's output, up to a limit."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -240,13 +240,13 @@ class _Printed:
 
     @property
     def text(self) -> str:
-        # `…(+12)` says to the masker that a word was cut off, which may be half of a secret.
+        # `…(+12)` tells the masker that the text was truncated, perhaps inside a secret.
         more = f"…(+{self._dropped})\n[so many further characters were dropped]" if self._dropped else ""
         return "".join(self._pieces) + more
 
 
 def _outcome(future: concurrent.futures.Future[Any]) -> dict[str, Any]:
-    """What the program goes on with. `kind` of an error is the built-in type that the program sees."""
+    """The outcome of a call, for the program. `kind` of an error is the built-in type that the program sees."""
     try:
         return {"return_value": future.result()}
     except concurrent.futures.CancelledError:
@@ -256,7 +256,7 @@ def _outcome(future: concurrent.futures.Future[Any]) -> dict[str, Any]:
 
 
 def _function(name: str) -> Any:
-    """A function of that name; the sandbox asks for it by its name, and it is never called here."""
+    """A function with this name. The sandbox only needs the name; the function itself is never called."""
 
     def offered() -> None:
         raise NotImplementedError
@@ -265,14 +265,14 @@ def _function(name: str) -> Any:
 
 
 def _line(code: str, position: Any) -> int:
-    """The line of a call, from 1; 0 when it stands in an earlier block."""
+    """The line of a call, from 1; 0 if it is in an earlier block."""
     encoded = code.encode()
     return encoded[: position.start].count(b"\n") + 1 if position.end <= len(encoded) else 0
 
 
 def _remarks(diagnostics: str, tools: Iterable[str]) -> str:
-    """What the checker is certain of: syntax, a call that lacks `await`, arguments that a tool does not have, a Frame
-    that is used as if it were something else. That types of variables change is no fault of a program.
+    """The certain errors of the type checker: syntax, a missing `await`, wrong arguments of a tool, wrong use of a
+    Frame. A variable whose type changes is not an error.
     """
     found = []
     for remark in json.loads(diagnostics):

@@ -1,12 +1,12 @@
-"""The record of conversations beside the notebook: the answers of the model, and how every call of a tool ended.
+"""The record of conversations beside the notebook: the model's answers, and the outcome of every tool call.
 
     .autocode/<name>/tools-<run>/
         conversation.jsonl  append-only: exchanges with the model, outcomes of tools, blocks that were run
-        sent.json           every request to the model's service, as it went out
+        sent.json           every request to the model's service, as it was sent
 
-A run's folder is named by the content of its question. Running the same again finds the answers, so no model is asked,
-and the outcomes, so no tool is called again. A value that looks like a secret is not written down: a tool without
-effects is then called anew. One with effects never is: what cannot be known of it is an error in the program.
+The name of a run's folder is made from the content of its question. A repeated run finds the answers and the outcomes,
+so no model is asked and no tool is called. A value that looks like a secret is not recorded. Then a tool without
+effects is called again; a tool with effects is never called again, and its unknown outcome is an error in the program.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from autocoder_jupyter.untrusted.folder import Folder
 FILE = "conversation.jsonl"
 PREFIX = "tools-"
 MOST_LIVE = 64
-"""Values, mainly frames, that cannot be written to the record are kept in memory; at most this many."""
+"""The maximum number of values in memory. These are values, mainly frames, that cannot be recorded."""
 
 LONGEST_ERROR = 2_000
 OUTCOME_BYTES = 2 * 2**20
-"""A value that takes more bytes is not written to the record."""
+"""Bytes. A larger value is not recorded."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended.
+    """The outcome of a call.
 
     Args:
         value: what the tool returned.
-        error: type and message of what it raised instead; the type is a built-in's name.
-        denied: whether the user did not allow it.
+        error: type and message of its exception; the type is the name of a built-in.
+        denied: whether the user denied it.
         known: False if the call was started and its end or its value is unknown.
     """
 
@@ -59,7 +59,7 @@ class Outcome:
 
 @dataclass
 class Memory:
-    """What an agent remembers of all its runs in one folder, also where nothing is recorded."""
+    """The outcomes of all runs of an agent in one folder, kept in memory even if nothing is recorded."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     live: dict[str, Outcome] = field(default_factory=dict)
@@ -68,16 +68,16 @@ class Memory:
 
 
 _kept: dict[tuple[Path, str, str], Outcome] = {}
-"""The newest outcomes of this process by record and call: another agent that goes on brings back tables with them."""
+"""The newest outcomes in this process by record and call, so that another agent can continue with its tables."""
 
 
 class ConversationJournal:
-    """The record of one run, and the memory of all runs of the same name. An `ExchangeStore` for the models.
+    """The record of one run, and the recorded outcomes of all runs of the same name. An `ExchangeStore` for models.
 
     Args:
         root: the `.autocode` folder.
         name: the name of the conversation.
-        policy: `auto` looks first and records; `override` records; `disable` does neither, but for this process.
+        policy: `auto` reads and writes the record; `override` only writes; `disable` does neither, except in memory.
         memory: shared by the runs of an agent.
     """
 
@@ -97,10 +97,10 @@ class ConversationJournal:
         self.run_id = ""
 
     def begin(self, question: str) -> None:
-        """Open the folder of a run and remember what it and earlier runs recorded.
+        """Open the folder of a run and load what this run and earlier ones recorded.
 
         Args:
-            question: all that the run is asked, as one text.
+            question: the complete question of the run, as one text.
         """
         if self._policy == "disable":
             return
@@ -137,12 +137,12 @@ class ConversationJournal:
         return self._exchanges.get(key)
 
     def add(self, exchange: Exchange) -> None:
-        """Record an exchange; on disk when this returns."""
+        """Record an exchange. It is on disk when this returns."""
         self._exchanges[exchange.key] = exchange
         self._append({"kind": "exchange", "exchange": exchange.model_dump(mode="json")})
 
     def reject(self, exchange: Exchange) -> None:
-        """Mark an answer that ended a run without one for the user: a later run asks this question anew."""
+        """Mark an answer that ended a run without a final answer: a later run asks this question again."""
         if self._exchanges.pop(exchange.key, None):
             self._append({"kind": "rejected", "key": exchange.key})
 
@@ -152,7 +152,7 @@ class ConversationJournal:
         return not self._exchanges
 
     def add_sent(self, request: SentRequest) -> None:
-        """Note a request that is about to go out; on disk when this returns."""
+        """Record a request before it is sent. It is on disk when this returns."""
         if self._run is None:
             return
         record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
@@ -165,11 +165,11 @@ class ConversationJournal:
     # Outcomes of tools
 
     def outcome(self, key: str, *, restoring: bool) -> Outcome | None:
-        """How a call ended before, if that is known and wanted.
+        """The recorded outcome of a call, if it is known and may be used.
 
         Args:
             key: the key of the call; see `call_key`.
-            restoring: whether the block ran before and is only run again for what it defined.
+            restoring: whether the block ran before and is run again only to define its variables.
         """
         if not restoring and self._policy != "auto" and key not in self._mine:
             return None
@@ -179,13 +179,13 @@ class ConversationJournal:
         return found or self._outcomes.get(key)
 
     def add_begun(self, key: str) -> None:
-        """Record that a call with effects begins; on disk when this returns."""
+        """Record that a call with effects begins. It is on disk when this returns."""
         self._mine.add(key)
         self._outcomes[key] = Outcome(known=False)
         self._append({"kind": "begun", "key": key})
 
     def add_outcome(self, key: str, tool: str, outcome: Outcome) -> None:
-        """Record how a call ended. What cannot be written down is kept in memory only."""
+        """Record the outcome of a call. A value that cannot be recorded is kept only in memory."""
         self._mine.add(key)
         self._live[key] = _kept[self.root, self.name, key] = outcome
         for oldest in list(self._live)[:-MOST_LIVE]:
@@ -210,7 +210,7 @@ class ConversationJournal:
     # Blocks that were run
 
     def ran(self, key: str) -> bool:
-        """Whether a block was run before, so that it may be run again for what it defined."""
+        """Whether a block was run before, so that it may be run again to define its variables."""
         return key in self._blocks
 
     def add_block(self, key: str) -> None:
@@ -220,15 +220,15 @@ class ConversationJournal:
             self._append({"kind": "block", "key": key})
 
     def drop_block(self, key: str) -> None:
-        """Record that a block ended its sandbox, so that nothing of it is there, and it must not be run again."""
+        """Record that a block ended its sandbox. Its variables are lost, and it must not be run again."""
         self._blocks.discard(key)
         self._append({"kind": "dropped", "key": key})
 
     def clock(self, key: str) -> dt.datetime:
-        """When a conversation began, which is what the clock shows in its programs.
+        """When a conversation began. This is the time that its programs see.
 
         Args:
-            key: names the conversation by its first message.
+            key: the key of the conversation, from its first message.
         """
         if key not in self._clocks:
             self._clocks[key] = dt.datetime.now(dt.UTC)
@@ -242,7 +242,7 @@ class ConversationJournal:
                 self._run.append(FILE, line)
 
     def take_notes(self) -> tuple[str, ...]:
-        """What was put right, or could not be written, since the last time: a sentence each, for the user."""
+        """Sentences for the user about files that were repaired or could not be written since the last call."""
         if self._run is None:
             return ()
         taken = tuple(self._run.notes)
@@ -256,7 +256,7 @@ def block_key(messages: list[dict[str, str]]) -> str:
 
 
 def call_key(block: str, tool: str, arguments: Any, number: int) -> str:
-    """Names a call: by its block, its tool and its arguments as JSON values, and as which call of that kind it is."""
+    """The key of a call: from its block, its tool, its arguments as JSON, and its number among equal calls."""
     return _hash([block, tool, arguments, number])
 
 

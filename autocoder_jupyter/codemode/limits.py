@@ -15,16 +15,18 @@ class Limits:
     """The limits of one sandbox, and of one conversation turn with its program.
 
     Args:
-        memory: the memory of the program's values, in bytes or as a quantity such as `"256Mi"`.
-        seconds: of computing in one block. Time in which the program waits for tools does not count.
-        depth: of calls of functions in each other.
-        calls: of tools, in one `run`.
-        steps: requests of one run's programs to the notebook: tool calls, operations on frames, reading a name.
-        tables: memory of all tables that operations on frames make in one run; they are in the notebook's process.
-        observation: characters of what a block printed and gave that the model is told; beginning and end are kept.
+        memory: the maximum memory of the program's values, in bytes or as a quantity such as `"256Mi"`.
+        seconds: the maximum seconds of computation in one block. Waiting for tools does not count.
+        depth: the maximum depth of nested function calls.
+        calls: the maximum number of tool calls in one `run`.
+        steps: the maximum number of requests of one run's programs to the notebook: tool calls, operations on frames,
+            reads of a name.
+        tables: the maximum memory of all tables that operations on frames make in one run, in the notebook's process.
+        observation: the maximum number of characters of a block's output and value for the model. Longer texts are cut
+            in the middle.
 
     Raises:
-        InvalidRequest: a limit that is none.
+        InvalidRequest: an invalid limit.
     """
 
     memory: int | str = "256Mi"
@@ -44,15 +46,15 @@ class Limits:
 
     @property
     def bytes(self) -> int:
-        """`memory` as a number."""
+        """`memory` in bytes."""
         return check.memory("limits.memory", self.memory)
 
     @property
     def crossing(self) -> int:
-        """Bytes that one value may take in the sandbox when it comes in; more of them could end its process."""
+        """The maximum bytes of one value that is sent to the sandbox. A larger one could end its process."""
         return self.bytes // 4
 
     @property
     def table_bytes(self) -> int:
-        """`tables` as a number."""
+        """`tables` in bytes."""
         return check.memory("limits.tables", self.tables)

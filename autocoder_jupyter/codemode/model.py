@@ -15,11 +15,11 @@ from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import Exchange, Usage
 
 CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
-"""`await call_llm(model, system, messages)` gives the model's answer. A blocking function will do."""
+"""`await call_llm(model, system, messages)` returns the model's answer. A blocking function is also accepted."""
 
 
 class CalledModel:
-    """A `ConfiguredModel` that is a function of the user. Its tokens and its cost are unknown.
+    """A `ConfiguredModel` that calls a function of the user. Tokens and cost are unknown.
 
     Args:
         call: the function.
@@ -41,7 +41,7 @@ class CalledModel:
         """One answer.
 
         Raises:
-            ModelError: the function raised, or gave something else than a text.
+            ModelError: the function raised an exception, or did not return a text.
         """
         system, messages = _split(question.messages)
         started = time.monotonic()
@@ -50,7 +50,7 @@ class CalledModel:
         except Exception as error:
             raise ModelError(f"call_llm failed: {type(error).__name__}: {error}.") from error
         if not isinstance(answer, str):
-            raise ModelError(f"call_llm must give a text, not {type(answer).__name__}.")
+            raise ModelError(f"call_llm must return a text, not {type(answer).__name__}.")
         if on_text is not None:
             on_text(answer)
         return Exchange(

@@ -1,4 +1,4 @@
-"""What the model reads: who it is, the rules of its answers, the tools, and what became of its code."""
+"""The texts for the model: its role, the rules for its answers, the tools, and the outcomes of its code."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ NO_TOOLS = "(There are none.)"
 
 
 def system_prompt(tools: Mapping[str, Tool], prefix: str | None, about: Iterable[str], skills: Iterable[str]) -> str:
-    """The whole of it. What the user wrote goes in as it is.
+    """The complete system prompt. The user's texts are included unchanged.
 
     Args:
-        tools: by name.
-        prefix: who the model is, in place of our words.
-        about: further sections on what the code can use; those that are "" are left out.
+        tools: the tools by name.
+        prefix: replaces the default description of the model's role.
+        about: further sections on what the code can use. Empty ones are left out.
         skills: instructions of the user.
     """
     parts = [PERSONA if prefix is None else prefix.strip(), RULES]
@@ -61,7 +61,7 @@ def _tool(tool: Tool) -> str:
 
 
 def observation(*, value: str | None, printed: str, left: int) -> str:
-    """What a block gave, for the model."""
+    """The message about the outcome of a block, for the model."""
     parts = []
     if printed:
         parts.append(f"It printed:\n{printed}")
@@ -75,7 +75,7 @@ def observation(*, value: str | None, printed: str, left: int) -> str:
 
 
 def failure(*, error: str, printed: str, began: bool, lost: bool, tries: int) -> str:
-    """What went wrong in a block, for the model."""
+    """The message about a failed block, for the model."""
     parts = [f"It printed:\n{printed}"] if printed else []
     parts.append(f"Your block {'failed' if began else 'was not run'}:\n{error}")
     if lost:
@@ -90,5 +90,5 @@ def failure(*, error: str, printed: str, began: bool, lost: bool, tries: int) ->
 
 
 def unclear(reason: str) -> str:
-    """That an answer could not be used."""
+    """The message about an unclear answer, for the model."""
     return f"{reason}\nNothing was run. Answer with one ```python block, or in words without a block."

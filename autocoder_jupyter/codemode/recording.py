@@ -1,4 +1,4 @@
-"""Values of tools as typed JSON for the record, and back. A record is checked, because others may have written it."""
+"""Encodes values of tools as typed JSON for the record, and decodes them. Records are untrusted and are checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set,
 
 
 class NotRecordable(ValueError):
-    """A value that has no form in the record, such as a frame."""
+    """A value that cannot be recorded, such as a frame."""
 
 
 def _refuse(value: Any) -> Any:
@@ -34,14 +34,14 @@ def _refuse(value: Any) -> Any:
 
 
 def encode(value: Any, other: Callable[[Any], Any] = _refuse) -> Any:
-    """A value of plain Python as JSON values.
+    """A plain Python value as JSON values.
 
     Args:
-        value: as it crosses into the sandbox.
-        other: gives the JSON form of what is none of the known types.
+        value: a value that can cross into the sandbox.
+        other: returns the JSON form of a value of another type.
 
     Raises:
-        NotRecordable: it has none.
+        NotRecordable: it has no JSON form.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -81,10 +81,10 @@ def _typed(kind: str, value: Any) -> dict[str, Any]:
 
 
 def decode(record: Any) -> Any:
-    """The value that a record stands for.
+    """The value of a record.
 
     Raises:
-        ValueError: it stands for none.
+        ValueError: the record is not valid.
     """
     if isinstance(record, list):
         return [decode(item) for item in record]

@@ -15,13 +15,13 @@ class ToolCall:
 
     Args:
         turn: the turn of the conversation, from 1.
-        tool: as the program calls it.
-        argument: the arguments in little, secrets masked.
-        line: the line of the block that called it; 0 when that is not known.
+        tool: the name that the program uses.
+        argument: the arguments in short, secrets masked.
+        line: the line in the block that called it; 0 if unknown.
         outcome: how it ended.
         observed: the beginning of the value, or the error, secrets masked.
-        seconds: how long it took; 0 when it was not repeated.
-        replayed: whether the outcome was recorded before.
+        seconds: how long it took; 0 if it was replayed.
+        replayed: whether the outcome comes from the record.
         ask, effects: the marks of the tool.
     """
 
@@ -43,11 +43,11 @@ class Block:
 
     Args:
         turn: the turn of the conversation, from 1.
-        code: as it was run.
-        ok: whether it ran to its end.
-        printed: all that it printed, bounded.
-        observed: what the model was told.
-        error: type, message and line of what went wrong; None when nothing did.
+        code: the code that was run.
+        ok: whether it ran without an error.
+        printed: its output, of limited length.
+        observed: the message to the model.
+        error: type, message and line of the error; None if there was none.
     """
 
     turn: int
@@ -60,24 +60,24 @@ class Block:
 
 @dataclass(frozen=True)
 class AgentResult:
-    """The end of a run. `code`, `charts`, `summary`, `error` and `attempts` are those of Flyte's `AgentResult`.
+    """The result of a run. `code`, `charts`, `summary`, `error` and `attempts` are those of Flyte's `AgentResult`.
 
     Args:
-        code: the last block that ran to its end, or else the last one; "" when there was none.
-        charts: what the program gave as `charts`: HTML, SVG or Markdown, as the tools made it.
-        summary: the final answer in words.
-        error: why there is no final answer, in a few lines; None when there is one.
-        attempts: blocks of code that were run.
-        value: what the last good block ended with; frames are real frames of pandas. Treat it as read-only.
-        output: all that the blocks printed.
-        calls: every call of a tool, in the order in which they began.
-        blocks: every block, the failed ones too.
-        usage: tokens and US dollars of this run; what was replayed costs nothing.
-        state: `ready`, or how else it ended.
+        code: the last block that ran without an error, else the last block; "" if there was none.
+        charts: the program's `charts`: HTML, SVG or Markdown from tools.
+        summary: the final answer as text.
+        error: why there is no final answer, in a few lines; None if there is one.
+        attempts: the number of blocks that were run.
+        value: the value of the last good block; frames are pandas frames. Treat it as read-only.
+        output: the output of all blocks.
+        calls: all tool calls, in the order in which they began.
+        blocks: all blocks, also the failed ones.
+        usage: tokens and US dollars of this run; replayed answers cost nothing.
+        state: `ready`, or how else the run ended.
         turns: how often the model was asked.
-        history: the whole conversation, as messages; give it to the next `run` to go on.
+        history: the complete conversation as messages; pass it to the next `run` to continue.
         exchanges: the requests to the model and its answers.
-        run_id: names the record of this run beside the notebook; "" when nothing is recorded.
+        run_id: the id of the record of this run beside the notebook; "" if nothing is recorded.
         seconds: wall clock of the run.
         notes: sentences for the user, such as a file that could not be written.
     """

@@ -1,4 +1,4 @@
-"""Values, errors and output as text: shortened for the user; for the model cut in the middle."""
+"""Values, errors and output as text: shortened for the user; cut in the middle for the model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from autocoder_jupyter.request import Share
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 LITTLE = 120
-"""Characters of an argument list or a value on a card."""
+"""The maximum number of characters of an argument list or a value on a card."""
 
 LONGEST = 100_000
-"""Characters of a value that are written out at most before it is shortened."""
+"""The maximum number of characters of a value before it is shortened."""
 
 
 class Shown:
-    """Writes what others gave, secrets and personal identifiers masked alike throughout one run.
+    """Writes untrusted values as text. Secrets and personal identifiers get the same placeholders throughout a run.
 
     Args:
-        most: characters that the model is told of one block.
+        most: the maximum number of characters of one block for the model.
         share: how much of the data the model may see.
     """
 
@@ -50,16 +50,16 @@ class Shown:
         return self._line(_little(value))
 
     def text(self, text: str) -> str:
-        """Any text on one short line."""
+        """A text on one short line."""
         return self._line(text)
 
     def for_model(self, text: str) -> str:
-        """Text on its way to the model: bounded, what would hide or steer spelled out, what is private masked."""
-        # Cut before it is masked, so that it takes no time, and again after, where no half of a secret stands at a cut.
+        """Text for the model: shortened, control characters escaped, private values masked."""
+        # It is cut before masking to limit the time, and again after it, because masking must see whole secrets.
         return bounded(self._masker.mask(visible_block(bounded(text, 4 * self._most))), self._most)
 
     def value_for_model(self, value: Any) -> str:
-        """A value as Python writes it, of a large one the beginning of each part; tables by their shape at most."""
+        """The `repr` of a value; of a large value the beginning of each part; of a table at most its shape."""
         writer = _writer(most=2_000, text=LONGEST, levels=8)
         writer.shapes = self._share != "schema"
         return self.for_model(writer.repr(value))
@@ -70,7 +70,7 @@ class Shown:
 
 
 def bounded(text: str, most: int) -> str:
-    """Beginning and end of a text, and how much is left out between them."""
+    """The beginning and the end of a text, with the number of characters left out between them."""
     if len(text) <= most:
         return text
     head, tail = most * 2 // 3, most // 3
@@ -91,13 +91,13 @@ def _writer(*, most: int, text: int, levels: int) -> _Writer:
 
 
 class _Writer(reprlib.Repr):
-    """`reprlib` with tables by their shape, or without it."""
+    """`reprlib` that writes tables with their shape, or without it."""
 
     shapes = True
     room = LONGEST
 
     def repr1(self, x: Any, level: int) -> str:
-        if self.room <= 0:  # lists in lists multiply
+        if self.room <= 0:  # nested lists could make the text very long
             return "..."
         written = self._written(x, level)
         self.room -= len(written) if not isinstance(x, list | tuple | dict | set | frozenset) else 4
@@ -110,7 +110,7 @@ class _Writer(reprlib.Repr):
         return f"<Frame, {shape}>" if self.shapes else "<Frame>"
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """With the keys in the order in which they are."""
+        """Like `reprlib`, but with the keys in their original order."""
         if level <= 0 and x:
             return "{...}"
         pieces = [

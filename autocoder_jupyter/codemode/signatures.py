@@ -1,6 +1,6 @@
-"""Signatures as the model reads them and as the sandbox checks them: one text for both.
+"""Signatures of tools: the same text for the model and for the type checker of the sandbox.
 
-Types that the sandbox does not have are written as `Any`; a DataFrame or Series is a `Frame` there.
+Types that the sandbox does not have are written as `Any`; a DataFrame or Series as `Frame`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GENERIC: dict[Any, str] = {
 
 
 def declaration(tool: Tool) -> str:
-    """`def latest_fx(currency: str, day: datetime.date | None = None) -> float`, without the colon."""
+    """A `def` line such as `def latest_fx(currency: str, day: datetime.date | None = None) -> float`."""
     hints = _hints(tool)
     parameters = [_parameter(parameter, hints[parameter.name]) for parameter in tool.signature.parameters.values()]
     returned = hints["return"]
@@ -46,10 +46,10 @@ def declaration(tool: Tool) -> str:
 
 
 def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
-    """All that the program finds, as the type checker of the sandbox reads it.
+    """Stubs for the type checker of the sandbox: everything that the program can use.
 
     Args:
-        tools: that it may call.
+        tools: the tools that it may call.
         names: the names of its frames.
     """
     parts = [programs.text("names.pyi")]
@@ -59,11 +59,11 @@ def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
 
 
 def type_text(annotation: Any) -> str:
-    """A type as code; `Any` for what the sandbox does not know."""
+    """A type as code; `Any` for a type that the sandbox does not have."""
     try:
         if annotation in _NAMED:
             return _NAMED[annotation]
-    except TypeError:  # an annotation can be anything, also what has no hash
+    except TypeError:  # an annotation can be any object, also one without a hash
         return "Any"
     if _is_table(annotation):
         return "Frame"
@@ -81,7 +81,7 @@ def type_text(annotation: Any) -> str:
 
 
 def _hints(tool: Tool) -> dict[str, Any]:
-    """The annotations; those that are written as text resolved, each where that is possible."""
+    """The annotations; those that are texts are resolved if possible."""
     target = inspect.unwrap(getattr(tool.target, "func", tool.target))
     known = getattr(inspect.unwrap(getattr(target, "__func__", target)), "__globals__", {})
     annotations = {name: parameter.annotation for name, parameter in tool.signature.parameters.items()}
@@ -94,7 +94,7 @@ def _resolved(annotation: Any, known: dict[str, Any]) -> Any:
         return annotation
     try:
         return typing.get_type_hints(types.SimpleNamespace(__annotations__={"it": annotation}), known)["it"]
-    except Exception:  # an annotation can name what no longer exists, or be no type at all
+    except Exception:  # an annotation can name a missing object, or not be a type
         return Any
 
 
@@ -114,13 +114,13 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> str:
 
 
 def _default(value: Any) -> str:
-    """A plain value; `...` for what would be written with an address or at length."""
+    """A plain value as code; `...` for a long value, or one whose `repr` contains an address."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return repr(value) if plain and len(repr(value)) <= 60 else "..."
 
 
 def _with_marks(tool: Tool, written: list[str]) -> list[str]:
-    """The parameters with the `*` and `/` that say how they are given."""
+    """The parameters with `*` and `/` where needed."""
     kinds = [parameter.kind for parameter in tool.signature.parameters.values()]
     marked = list(written)
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:

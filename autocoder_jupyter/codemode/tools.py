@@ -1,4 +1,4 @@
-"""The functions that a user gives as tools, as the model sees them: name, signature, docstring, marks."""
+"""The user's functions as tools: name, signature, docstring, marks."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
 
 Kind = Literal["function", "async", "generated", "flyte"]
-"""A plain function, an async one, a function that this package made, or a task of Flyte."""
+"""A plain function, an async one, a generated function, or a Flyte task."""
 
 T = TypeVar("T", bound=Callable[..., Any])
 
 CALL = "call"
-"""What the program runs a generated function with."""
+"""The function with which the program calls a generated function."""
 
 OWN_NAMES = frozenset({CALL, "to_thread", "asyncio", "Frame"})
-"""Names that the program has from us."""
+"""Names that code mode defines in the program."""
 
 _MARKS = "__code_mode_marks__"
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What `tool` says of a function. None leaves name and description to the function."""
+    """The marks of a function by `tool`. None means the function's own name or docstring."""
 
     ask: bool = False
     effects: bool = False
@@ -43,13 +43,13 @@ class Tool:
     """One tool.
 
     Args:
-        name: by which the program calls it.
-        target: what the user gave.
+        name: the name that the program uses.
+        target: the object from the user.
         signature: the signature of `target`.
-        description: its docstring, or what `tool` says in its place.
+        description: its docstring, or the description that was given to `tool`.
         kind: how it is called.
         ask: whether the user is asked before each call.
-        effects: whether a call changes something outside, so that it is never repeated from a recording.
+        effects: whether a call changes something outside, so that it is never repeated in a replay.
     """
 
     name: str
@@ -66,19 +66,19 @@ class Tool:
         return self.kind == "async" or (self.kind == "flyte" and inspect.iscoroutinefunction(_function(self.target)))
 
     async def require_sandbox(self) -> None:
-        """See to it that a generated function can be called before a model is paid for asking for that.
+        """Check that a generated function can be called, before a model is paid.
 
         Raises:
-            SandboxUnavailable: no sandbox works here, or none that holds what is demanded.
+            SandboxUnavailable: no sandbox works here, or none meets the minimum.
         """
         if self.kind == "generated" and getattr(
             self.target, "done", True
-        ):  # one to come is waited for when it is called
+        ):  # a pending result is awaited when it is called
             called: Any = getattr(self.target, "run", self.target)
             await called.require_sandbox()
 
     async def answer(self, arguments: inspect.BoundArguments) -> Any:
-        """Make a call. What blocks is called in a thread of its own; cancelling does not wait for it."""
+        """Make a call. A blocking function runs in its own thread; a cancel does not wait for it."""
         args, kwargs = arguments.args, arguments.kwargs
         if self.kind == "generated":
             return await (_aio(self.target) or self.target)(*args, **kwargs)
@@ -106,7 +106,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
 ) -> Any:
-    """Mark a function as a tool for code mode; it stays the function that it is.
+    """Mark a function as a tool for code mode. The function itself does not change.
 
     ::
 
@@ -114,11 +114,11 @@ def tool(
         def send_mail(to: str, text: str) -> None: ...
 
     Args:
-        target: the function, when it is marked without any of the other arguments.
+        target: the function, if no other argument is given.
         ask: the user is asked before each call.
         effects: a call changes something outside. It is never repeated when a recorded run is replayed.
-        name: by which the program calls it; the function's own by default.
-        description: told to the model in place of the docstring.
+        name: the name that the program uses; the function's own by default.
+        description: sent to the model instead of the docstring.
 
     Raises:
         InvalidRequest: `target` cannot be marked.
@@ -132,12 +132,12 @@ def tool(
 
     def mark(given: Any) -> Any:
         if not callable(given):
-            raise InvalidRequest(f"tool marks a function, not {type(given).__name__}.")
+            raise InvalidRequest(f"tool marks a function, not a {type(given).__name__}.")
         try:
             setattr(given, _MARKS, marks)
         except (AttributeError, TypeError):
             raise InvalidRequest(
-                f"A {type(given).__name__} cannot be marked.", hint="Mark a function of your own that calls it."
+                f"A {type(given).__name__} cannot be marked.", hint="Mark your own function that calls it."
             ) from None
         return given
 
@@ -145,13 +145,13 @@ def tool(
 
 
 def toolbox(tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]]) -> dict[str, Tool]:
-    """The tools by the name that the program calls them by, in the order given.
+    """The tools by the name that the program uses, in the given order.
 
     Args:
-        tools: functions, or functions by name. A name that is given here wins over that of the function.
+        tools: functions, or functions by name. A name that is given here replaces that of the function.
 
     Raises:
-        InvalidRequest: two tools of one name, a name that cannot be called or is taken, or something that is no tool.
+        InvalidRequest: two tools have the same name, a name is invalid or taken, or a value is not a tool.
     """
     if isinstance(tools, Mapping):
         pairs: list[tuple[Any, Any]] = list(tools.items())
@@ -164,26 +164,26 @@ def toolbox(tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any
         made = _tool(given, target)
         if made.name in box:
             raise InvalidRequest(
-                f"There are two tools of the name {made.name!r}.",
-                hint='Give them by name: tools={"name": function, "other_name": function}.',
+                f"Two tools have the name {made.name!r}.",
+                hint='Give them names: tools={"name": function, "other_name": function}.',
             )
         box[made.name] = made
     return box
 
 
 def require_free_name(what: str, name: Any) -> str:
-    """A name that the program can use for something of ours.
+    """Check a name that the program will use.
 
     Raises:
-        InvalidRequest: it is no name, or taken by Python or by us; `what` begins the sentence.
+        InvalidRequest: it is not a valid name, or is used by Python or code mode; `what` begins the message.
     """
     check.identifier(what, name)
     if name.startswith("_"):
         raise InvalidRequest(f"{what}: {name!r} begins with an underscore.", hint=f"Call it {name.strip('_')!r}.")
     if hasattr(builtins, name) or name in OWN_NAMES:
         raise InvalidRequest(
-            f"{what}: {name!r} is a name of {'Python' if hasattr(builtins, name) else 'code mode'} already.",
-            why="Code that means the built-in would call yours.",
+            f"{what}: {name!r} is already a name of {'Python' if hasattr(builtins, name) else 'code mode'}.",
+            why="Code that uses the built-in would call yours.",
             hint=f'Give it another name: {{"{name}_tool": …}}.',
         )
     return str(name)
@@ -193,7 +193,7 @@ def _tool(given: Any, target: Any) -> Tool:
     if not callable(target) or isinstance(target, type):
         shown = f"{given}: " if given is not None else ""
         raise InvalidRequest(
-            f"tools: {shown}{type(target).__name__} {target!r:.80} is no function.",
+            f"tools: {shown}{type(target).__name__} {target!r:.80} is not a function.",
             hint="Give functions, results of as_task(), results of %%autocode or Flyte tasks.",
         )
     marks: Marks = getattr(target, _MARKS, None) or Marks()
@@ -205,15 +205,15 @@ def _tool(given: Any, target: Any) -> Tool:
     except (TypeError, ValueError):
         raise InvalidRequest(
             f"tools: the signature of {name} cannot be read.",
-            why="The model must be told how to call it.",
-            hint="Give a function of your own that calls it.",
+            why="The model needs the signature to call it.",
+            hint="Give your own function that calls it.",
         ) from None
     description = marks.description or _documentation(described, kind)
     return Tool(name, target, signature, description.strip(), kind, marks.ask, marks.effects)
 
 
 def _documentation(described: Any, kind: Kind) -> str:
-    """The docstring; of a generated function without what is for the user who calls it in a notebook."""
+    """The docstring; for a generated function without the paragraphs for a user in a notebook."""
     text = inspect.getdoc(described) or ""
     if kind != "generated":
         return text
@@ -222,7 +222,7 @@ def _documentation(described: Any, kind: Kind) -> str:
 
 
 def _kind(target: Any) -> tuple[Kind, Any]:
-    """How it is called, and the object whose signature and docstring tell about it."""
+    """How it is called, and the object that has its signature and docstring."""
     if type(target).__module__.split(".")[0] == "flyte" and callable(getattr(target, "func", None)):
         return "flyte", target.func
     if hasattr(target, "interface") and _aio(target) is not None:
@@ -234,17 +234,17 @@ def _kind(target: Any) -> tuple[Kind, Any]:
 
 
 def _aio(target: Any) -> Any:
-    """What is awaited of a task or a result; None for anything else."""
+    """The async function of a task or a result; None for anything else."""
     return getattr(target, "aio", None) or getattr(getattr(target, "run", None), "aio", None)
 
 
 def _function(target: Any) -> Any:
-    """What a partial or a task of Flyte calls."""
+    """The function of a partial or a Flyte task; else the object itself."""
     return getattr(target, "func", target)
 
 
 def _in_flyte_task() -> bool:
-    """Whether a task of Flyte runs this, so that the tasks that it calls run where it does, each on its own."""
+    """Whether this runs inside a Flyte task. Then the tasks that it calls run as Flyte tasks, too."""
     flyte = sys.modules.get("flyte")
     return flyte is not None and bool(getattr(flyte, "ctx", lambda: None)())
 

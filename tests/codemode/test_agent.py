@@ -159,7 +159,7 @@ def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_
         ({"cache": "never"}, "cache"),
         ({"share": "all"}, "share"),
         ({"name": "no name"}, "name"),
-        ({"functions": {"plus": plus}}, "no generated function"),
+        ({"functions": {"plus": plus}}, "not a generated function"),
         ({"functions": [plus]}, "dict"),
     ],
 )

@@ -254,8 +254,8 @@ def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen() -> None:
     [
         ({"sales": [1]}, "sales is a list, not a DataFrame"),
         ({"two words": SALES}, "two words"),
-        ({"print": SALES}, "a name of Python already"),
-        ({"plus": SALES}, "a tool already"),
+        ({"print": SALES}, "already a name of Python"),
+        ({"plus": SALES}, "the name of a tool"),
         ([SALES], "must be a dict"),
     ],
 )

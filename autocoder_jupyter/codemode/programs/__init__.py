@@ -1,4 +1,4 @@
-"""What the sandbox of code mode gets as text: a program that is run first, and what the type checker is told."""
+"""Texts for the sandbox of code mode: a program that is run first, and stubs for the type checker."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pathlib import Path
 
 @functools.cache
 def text(file: str) -> str:
-    """The text of a file of this folder."""
+    """The text of a file in this folder."""
     return Path(__file__).with_name(file).read_text("utf-8")

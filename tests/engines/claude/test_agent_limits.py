@@ -53,7 +53,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def test_a_model_of_somebody_else_is_refused_before_anything(play: Play) -> None:
-    with pytest.raises(InvalidRequest, match=r"works only with models of Anthropic, and openai/gpt-5 is not one") as refused:
+    with pytest.raises(InvalidRequest, match="only with models of Anthropic, and openai/gpt-5 is not one") as refused:
         play.play([], model="openai/gpt-5")
     assert "anthropic/claude-" in refused.value.hint
 

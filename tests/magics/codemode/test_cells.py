@@ -68,7 +68,7 @@ def test_tools_may_be_renamed_async_and_attributes(notebook: Any, play: Any) -> 
         ("--tool orders", "not a function.\nWrite @orders in the request"),
         ("--tool pd.DataFrame", "it is a class, not a function."),
         ("--tool pd.read_csw", "pd has no 'read_csw'.\nDid you mean read_csv?"),
-        ("--tool print=fetch_price", "'print' is a name of Python already."),
+        ("--tool print=fetch_price", "'print' is already a name of Python."),
         ("--tool orders=fetch_price", "orders is both a tool and a frame."),
         ("--continue nobody", "There is no conversation named 'nobody' to go on with."),
     ],
