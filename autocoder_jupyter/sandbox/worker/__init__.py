@@ -1,1 +1,1 @@
-"""The part that runs inside a sandbox. It may import only the standard library, numpy, pandas, pyarrow and pytest."""
+"""The code that runs inside a sandbox. It imports only the standard library, numpy, pandas, pyarrow and pytest."""

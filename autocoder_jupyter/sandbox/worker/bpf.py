@@ -1,7 +1,7 @@
-"""Which system calls a program may not make, and their translation into a classic BPF program for seccomp.
+"""The system calls that are denied to a program, and their translation into a classic BPF program for seccomp.
 
-Everything that is not listed is allowed: the sandbox decides what files, processes and memory there are. Listed is what
-opens new surface of the kernel, reaches other processes, makes sockets, or changes files' metadata outside of Landlock.
+All other calls are allowed, because the sandbox itself limits files, processes and memory. The denied calls use risky
+parts of the kernel, reach other processes, create sockets, or change metadata of files, which Landlock does not check.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ _EPERM = 1
 _EINVAL = 22
 _ENOSYS = 38
 _EOPNOTSUPP = 95
-_PRETEND = 0  # answers success and does nothing
+_FAKE_SUCCESS = 0  # the call returns 0 and does nothing
 ASK = -1
-"""In place of an errno: the kernel asks who listens to the filter."""
+"""Used instead of an errno: the kernel asks the process that listens to the filter."""
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SET_DUMPABLE = 4
-_SHARED_WITHOUT_FILE = 0x21  # MAP_SHARED | MAP_ANONYMOUS
+_SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _SO_SNDBUF = 7
 _OFD_LOCKS = (37, 38)  # F_OFD_SETLK and F_OFD_SETLKW
-_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
+_NEW_NAMESPACES = 0x7E020000  # all CLONE_NEW* flags of clone
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""Machine name to the architecture's number in seccomp."""
+"""For each machine name, the number of its architecture in seccomp."""
 
 _X32 = 0x40000000
 
@@ -162,7 +162,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "vmsplice": (278, 75),
 }
 
-_NEVER = (
+_DENIED = (
     "ptrace",
     "process_vm_readv",
     "process_vm_writev",
@@ -238,33 +238,33 @@ _NEVER = (
 )
 
 _INIT = 1
-_AT_A_PROCESS = (
+_PROCESS_CALLS = (
     *("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"),
     *("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"),
 )
-_OF_MANY = {"setpriority": (1, 2), "ioprio_set": (2, 3)}
-"""Calls that reach a process, a group or a user: with the kinds that are not a process."""
+_PRIORITY_CALLS = {"setpriority": (1, 2), "ioprio_set": (2, 3)}
+"""Calls that change a process, a group or all processes of a user, with the values that mean a group or a user."""
 
-# Links are not among them: named semaphores, and so process pools, are made with one.
+# `link` is allowed, because named semaphores, and so process pools, need it.
 
-# `shutil.copy` sets modes and times; refusing would break honest programs, obeying could reach files of the host.
-_PRETENDED = ("chmod", "fchmod", "fchmodat", "fchmodat2")
-_PRETENDED_WITH_TIMES = (("utime", 1), ("utimes", 1), ("futimesat", 2), ("utimensat", 2))
+# `shutil.copy` sets modes and times. An error would break programs, a real change could reach the host's files.
+_CHMOD_CALLS = ("chmod", "fchmod", "fchmodat", "fchmodat2")
+_UTIME_CALLS = (("utime", 1), ("utimes", 1), ("futimesat", 2), ("utimensat", 2))
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One call and its answer, an errno. With `argument`, it counts only where the low half of that argument fits.
+    """A system call and the answer to it. With `argument`, it applies only if the low 32 bits of that argument match.
 
     Args:
         call: name of the system call.
-        answer: errno to return, or `ASK`.
-        argument: index of the argument to look at.
-        mask: bits of the argument that `values` and `others` are compared with.
-        any_bit: the rule counts if one of these bits is set.
-        all_bits: the rule counts if all of these bits are set.
-        values: the rule counts if the argument is one of these.
-        others: the rule counts if the argument is none of these.
+        answer: errno to return, 0 for success without an effect, or `ASK`.
+        argument: index of the argument to check.
+        any_bit: the rule applies if one of these bits is set.
+        all_bits: the rule applies if all of these bits are set.
+        values: the rule applies if the argument is one of these.
+        others: the rule applies if the argument is none of these.
+        mask: the bits of the argument that are compared with `values` and `others`.
     """
 
     call: str
@@ -278,60 +278,72 @@ class Rule:
 
 
 def worker_rules(*, network: bool) -> tuple[Rule, ...]:
-    """What neither the zygote nor a program may do. With `network`, internet sockets are left, and only those."""
+    """Rules for the zygote and all programs.
+
+    Args:
+        network: allow internet sockets. All other sockets are denied.
+    """
     return (
-        *(Rule(call) for call in _NEVER),
-        Rule("clone3", _ENOSYS),  # its flags lie in memory, where a filter cannot look; libc falls back to clone
+        *(Rule(call) for call in _DENIED),
+        Rule("clone3", _ENOSYS),  # a filter cannot read its flags, which are in memory; libc falls back to clone
         Rule("clone", argument=0, any_bit=_NEW_NAMESPACES),
         Rule("ioctl", argument=1, values=(_TIOCSTI, _TIOCLINUX)),
-        Rule("prlimit64", argument=0, others=(0,)),  # a process may lower its own limits, not touch another's
-        Rule("socketpair", argument=0, others=(_AF_UNIX,)),  # event loops need a pair
+        Rule("prlimit64", argument=0, others=(0,)),  # a process may change its own limits only
+        Rule("socketpair", argument=0, others=(_AF_UNIX,)),  # event loops need a pair of Unix sockets
         Rule("socket", argument=0, others=(_AF_INET, _AF_INET6)) if network else Rule("socket"),
     )
 
 
 def child_rules(*, zygote: int, group: int) -> tuple[Rule, ...]:
-    """What a program may not do besides: leave its process group, by which it is killed, and change modes and times.
+    """Further rules for programs.
 
-    Nor may it stop, slow down or end the zygote, of which the next program has need.
+    A program must not leave its process group, because it is killed by the group. It must not change modes and times of
+    files, or stop, slow down or kill the zygote, which runs the next program.
 
-    The zygote may change modes, because it removes what programs leave, and they can make folders closed to all.
+    The zygote itself may change modes, because it must remove folders that a program has closed.
+
+    Args:
+        zygote: process id of the zygote.
+        group: process group of the zygote.
     """
-    theirs = (zygote, 2**32 - group, 2**32 - 1, _INIT)  # the last but one is -1: everybody
+    protected = (zygote, 2**32 - group, 2**32 - 1, _INIT)  # 2**32 - 1 is -1: all processes
     return (
         Rule("setsid"),
         Rule("setpgid"),
-        # A pipe that refers to a page keeps it, and with it the huge page that it is a part of: more than is counted.
-        # The zygote may splice, so that what it passes on never comes into its memory.
+        # A pipe that refers to a page also keeps the huge page around it, which uses more memory than is counted.
+        # The zygote may splice, so that the data which it forwards is never in its memory.
         *(Rule(call, _EINVAL) for call in ("vmsplice", "splice", "tee", "sendfile")),
-        Rule("tkill"),  # by the number of a thread; libraries use tgkill
-        *(Rule(call, argument=0, values=theirs) for call in _AT_A_PROCESS),
-        *(Rule(call, argument=0, values=_OF_MANY[call]) for call in _OF_MANY),
-        *(Rule(call, argument=1, values=theirs) for call in _OF_MANY),
-        *(Rule(call, _PRETEND) for call in _PRETENDED),
-        # Without times it means now, and tells `Path.touch` whether the file is there.
-        *(Rule(call, _PRETEND, argument=times, others=(0,)) for call, times in _PRETENDED_WITH_TIMES),
+        Rule("tkill"),  # it takes the id of a thread alone; libraries use tgkill
+        *(Rule(call, argument=0, values=protected) for call in _PROCESS_CALLS),
+        *(Rule(call, argument=0, values=_PRIORITY_CALLS[call]) for call in _PRIORITY_CALLS),
+        *(Rule(call, argument=1, values=protected) for call in _PRIORITY_CALLS),
+        *(Rule(call, _FAKE_SUCCESS) for call in _CHMOD_CALLS),
+        # Without times, these calls set the present time. `Path.touch` uses that to find out whether the file exists.
+        *(Rule(call, _FAKE_SUCCESS, argument=times, others=(0,)) for call, times in _UTIME_CALLS),
     )
 
 
 def watched_rules(*, network: bool) -> tuple[Rule, ...]:
-    """What a program may not do either where its use is counted from outside: hold what nobody can count.
+    """Further rules where a supervisor counts memory and disk from outside: they deny what it cannot count.
 
-    Shared memory without a file belongs to no process once its pages are let go of, and a removed file that is on its
-    way through a socket to none at all. A process that is not dumpable cannot be looked into. The errors are those
-    after which libraries take the plain way.
+    Shared memory without a file belongs to no process after its pages are unmapped. A removed file that is sent through
+    a socket belongs to no process meanwhile. A process that is not dumpable cannot be inspected. The errors are those
+    after which libraries use a fallback.
+
+    Args:
+        network: whether internet sockets are allowed; they need `sendmsg`.
     """
     return (
-        Rule("mmap", argument=3, all_bits=_SHARED_WITHOUT_FILE),
+        Rule("mmap", argument=3, all_bits=_SHARED_ANONYMOUS),
         Rule("prctl", argument=0, values=(_PR_SET_DUMPABLE,)),
         *(() if network else (Rule("sendmsg"), Rule("sendmmsg"))),
-        # Descriptors are counted once a process, so its threads share one table of them.
+        # Descriptors are counted once per process, so its threads must share one table of them.
         Rule("clone", argument=0, mask=_CLONE_THREAD | _CLONE_FILES, values=(_CLONE_THREAD,)),
-        # Sockets count as large as they are made.
-        Rule("setsockopt", _PRETEND, argument=2, values=(_SO_SNDBUF,)),
-        # Blocks of the disk without writing: more of them in a moment than anybody can look away.
+        # A socket is counted with its default buffer size.
+        Rule("setsockopt", _FAKE_SUCCESS, argument=2, values=(_SO_SNDBUF,)),
+        # It takes blocks of the disk without writing, faster than the supervisor can count them.
         Rule("fallocate", _EOPNOTSUPP),
-        # Objects of the kernel of which there may be any number.
+        # The number of these kernel objects is not limited.
         Rule("landlock_create_ruleset", _ENOSYS),
         Rule("fcntl", _EINVAL, argument=1, values=_OFD_LOCKS),
     )
@@ -348,22 +360,29 @@ _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
 _NOTIFY = 0x7FC00000
 _KILL_PROCESS = 0x80000000
-_AT_NUMBER, _AT_MACHINE, _AT_ARGUMENTS = 0, 4, 16
+_NUMBER_OFFSET, _MACHINE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
 
 
 def number_of(call: str, machine: str) -> int | None:
-    """The number of a system call; None where the machine has no such call."""
+    """The number of a system call; None if the machine does not have it."""
     return _NUMBERS[call][list(MACHINES).index(machine)]
 
 
 def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
-    """The BPF program, eight bytes an instruction. A foreign architecture, x32 among them, kills the process."""
+    """Compile rules to a BPF program with eight bytes per instruction.
+
+    A system call of another architecture, x32 included, kills the process.
+
+    Args:
+        rules: the first rule that applies gives the answer.
+        machine: one of `MACHINES`.
+    """
     column = list(MACHINES).index(machine)
     program = [
-        _instruction(_LOAD, _AT_MACHINE),
+        _instruction(_LOAD, _MACHINE_OFFSET),
         _instruction(_JUMP_EQUAL, MACHINES[machine], true=1),
         _instruction(_RETURN, _KILL_PROCESS),
-        _instruction(_LOAD, _AT_NUMBER),
+        _instruction(_LOAD, _NUMBER_OFFSET),
     ]
     if machine == "x86_64":
         program += [_instruction(_JUMP_GREATER_EQUAL, _X32, false=1), _instruction(_RETURN, _KILL_PROCESS)]
@@ -377,25 +396,25 @@ def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
 
 
 def _body(rule: Rule) -> list[bytes]:
-    """What happens once the call's number fits; it leaves the number loaded where it falls through."""
-    deny = _instruction(_RETURN, _NOTIFY if rule.answer == ASK else _ERRNO | rule.answer)
+    """The instructions after the number of the call has matched. If the rule does not apply, they load it again."""
+    answer = _instruction(_RETURN, _NOTIFY if rule.answer == ASK else _ERRNO | rule.answer)
     if rule.argument is None:
-        return [deny]
-    load = _instruction(_LOAD, _AT_ARGUMENTS + 8 * rule.argument)
-    go_on = _instruction(_LOAD, _AT_NUMBER)
+        return [answer]
+    load = _instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument)
+    reload = _instruction(_LOAD, _NUMBER_OFFSET)
     if rule.any_bit:
-        return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), deny, go_on]
+        return [load, _instruction(_JUMP_ANY_BIT, rule.any_bit, false=1), answer, reload]
     if rule.all_bits:
         masked = _instruction(_AND, rule.all_bits)
-        return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), deny, go_on]
+        return [load, masked, _instruction(_JUMP_EQUAL, rule.all_bits, false=1), answer, reload]
     masked = _instruction(_AND, rule.mask)
     if rule.others:
-        return [load, masked, *_jumps(rule.others, beyond=1), deny, go_on]
-    return [load, masked, *_jumps(rule.values, beyond=2), go_on, _instruction(_JUMP, 1), deny]
+        return [load, masked, *_jumps(rule.others, beyond=1), answer, reload]
+    return [load, masked, *_jumps(rule.values, beyond=2), reload, _instruction(_JUMP, 1), answer]
 
 
 def _jumps(values: tuple[int, ...], *, beyond: int) -> list[bytes]:
-    """A jump for each value, to the place `beyond` instructions after the last of them."""
+    """One conditional jump per value. The target is `beyond` instructions after the last jump."""
     last = len(values) - 1
     return [_instruction(_JUMP_EQUAL, value, true=last - place + beyond) for place, value in enumerate(values)]
 

@@ -1,4 +1,4 @@
-"""Running a function once: arguments out of a request, the function, its outputs checked and encoded."""
+"""Call a function once: decode its arguments from a request, run it, check and encode its outputs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ Pieces = list[Any]
 
 
 class Program:
-    """The program of a child: loaded once, called as often as the child is asked.
-
-    `arguments` are those of the last call that returned, with their declared types.
+    """The program of a child process. It is loaded once and may be called several times.
 
     Args:
-        shares_folder: the files beside it are not its own, and stay when it is called again.
+        shares_folder: the working folder is also used by others, so it is not cleaned between calls.
+
+    Attributes:
+        arguments: the arguments of the last call that returned, by name, each with its declared type.
     """
 
     def __init__(self, *, shares_folder: bool = False) -> None:
@@ -40,10 +41,10 @@ class Program:
         self._folder = Path.cwd()
         self._own_files: frozenset[Path] = frozenset()
 
-    def tidy(self) -> None:
-        """Go back to the program's folder, and remove what is in it but for what was there when the module was loaded.
+    def clean_folder(self) -> None:
+        """Change to the program's folder, and remove the files that earlier calls left in it.
 
-        The other calls of the same program, in the same process, left it.
+        Files that were there when the module had been loaded are kept.
         """
         if self._shares_folder:
             return
@@ -54,11 +55,16 @@ class Program:
 
     @property
     def loaded(self) -> bool:
-        """Whether its module could be executed and has the function."""
+        """Whether the module was executed without an error, and has the function."""
         return self._function is not None
 
     def function(self, code: str, name: str) -> Callable[..., Any]:
-        """The function called `name` of the module `code`, executed on first use."""
+        """The function `name` of the module `code`. The module is executed on first use.
+
+        Raises:
+            NoFunction: it has no such function.
+            BaseException: the exception of the module.
+        """
         if self._function is None or self._loaded != (code, name):
             self._function = None
             self._function = load(code, name)
@@ -68,7 +74,7 @@ class Program:
 
 
 class NoFunction(Exception):
-    """The module does not define the function that it should."""
+    """The module does not define the requested function."""
 
 
 def load(code: str, name: str) -> Callable[..., Any]:
@@ -76,7 +82,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
 
     Raises:
         NoFunction: it has no such function.
-        BaseException: whatever the module raises, `SyntaxError` among them.
+        BaseException: the exception of the module, or a SyntaxError.
     """
     failures.keep_source(code)
     module = types.ModuleType("solution")
@@ -90,10 +96,16 @@ def load(code: str, name: str) -> Callable[..., Any]:
 
 
 def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> Pieces:
-    """The frame that answers a call, whatever happens."""
+    """Call the function and return the frame of the answer. It never raises.
+
+    Args:
+        program: of this process.
+        header: of the request.
+        payload: the encoded arguments.
+    """
     program.arguments = {}
     try:
-        program.tidy()
+        program.clean_folder()
         return _outcome(program, header, payload)
     except MemoryError:
         return failure("OutOfMemory")
@@ -106,17 +118,20 @@ def answer(program: Program, header: Mapping[str, Any], payload: memoryview) -> 
 
 
 def failure(error: str, **facts: Any) -> Pieces:
-    """A frame that says why there is no value."""
+    """A frame for a failure: its kind, and facts about it."""
     return [frames.pack({"kind": "error", "error": error, "payload": 0, **facts})]
 
 
-def arguments_now(program: Program) -> Pieces:
-    """The frame that tells what the arguments of the last call are by now; without a header what cannot be told."""
+def current_arguments(program: Program) -> Pieces:
+    """A frame with the present values of the arguments of the last call.
+
+    A value that the function has changed so that it cannot be encoded has no header.
+    """
     packed = Packed()
     for name, (value, kind) in program.arguments.items():
         try:
             packed.add(name, kind, encoded(value, kind))
-        except (TypeMismatch, Unencodable):  # it was made into something that could not have come in
+        except (TypeMismatch, Unencodable):
             packed.add(name, kind, None)
     return [frames.pack({"kind": "arguments", "arguments": packed.entries, "payload": packed.size}), *packed.pieces]
 
@@ -140,7 +155,7 @@ def _outcome(program: Program, header: Mapping[str, Any], payload: memoryview) -
 def defaults(
     function: Callable[..., Any], arguments: Mapping[str, Any], inputs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Declared defaults of the inputs that were not given and for which the function has no default of its own."""
+    """The declared defaults of missing arguments for which the function itself has no default."""
     parameters = inspect.signature(function).parameters
     return {
         spec["name"]: spec["default"]
@@ -153,7 +168,7 @@ def defaults(
 
 
 def seed(number: int) -> None:
-    """Seed what draws numbers behind a program's back."""
+    """Seed the global generators of `random` and numpy."""
     random.seed(number)
     np.random.seed(number % 2**32)
 
@@ -161,7 +176,14 @@ def seed(number: int) -> None:
 def decode_all(
     entries: list[dict[str, Any]], payload: memoryview, folder: Path, *, trusted: bool = True
 ) -> dict[str, Any]:
-    """Values by name from the entries of a header; files are written under `folder`."""
+    """Decode the values of a frame, by name.
+
+    Args:
+        entries: from the header; see `entries.Packed`.
+        payload: the bytes of the frame.
+        folder: files are written below it.
+        trusted: False if the writer may be hostile; see `codec.decode`.
+    """
     values: dict[str, Any] = {}
     for entry, part in unpacked(entries, payload):
         header = entry["header"]
@@ -170,10 +192,10 @@ def decode_all(
 
 
 def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed:
-    """The values of these outputs.
+    """Encode the outputs `specs`, whose values are in `values`.
 
     Raises:
-        OutputMismatch: a value is not of its declared type, or cannot cross.
+        OutputMismatch: a value does not have its declared type, or cannot be encoded.
     """
     packed = Packed()
     for spec in specs:
@@ -188,9 +210,9 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed
 
 
 def encoded(value: Any, kind: str) -> Any:
-    """What the codec makes of a value; None of None.
+    """Encode a value with the codec. None is not encoded.
 
     Raises:
-        TypeMismatch, Unencodable: it cannot cross.
+        TypeMismatch, Unencodable: it cannot be encoded as `kind`.
     """
     return None if value is None else encode(value, kind)

@@ -19,11 +19,11 @@ from . import calls, commands, frames, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
 _SECONDS_TO_DIE = 60.0
-"""A killed process needs the processor once more before it is gone, which takes a while on a busy machine."""
+"""A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
 
 class ChildExits:
-    """Wakes a waiting thread when a child of this process ends. One per process, because it handles the signal."""
+    """Wakes a waiting thread when a child of this process ends. It handles SIGCHLD, so there is one per process."""
 
     def __init__(self) -> None:
         self.fd, self._wake = os.pipe()
@@ -34,17 +34,17 @@ class ChildExits:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What is held open; `fd` is readable after a death."""
+        """The open descriptors. `fd` is readable after a child has ended."""
         return self.fd, self._wake
 
     def clear(self) -> None:
-        """Forget the exits up to now. To be done before looking who died, so that none is missed."""
+        """Forget the exits so far. Call it before checking the children, so that no exit is missed."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.fd, 4096):
                 pass
 
     def wait(self, seconds: float) -> None:
-        """Return at the next death, or after `seconds`."""
+        """Wait until a child ends, at most `seconds`."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
         poll.poll(max(seconds, 0.0) * 1000)
@@ -52,17 +52,19 @@ class ChildExits:
 
 @dataclass
 class Child:
-    """A child as the zygote holds it.
+    """The zygote's handle of a child process. Descriptors are the zygote's ends of pipes.
 
     Args:
-        pid: also the number of its process group.
-        folder: its working folder, home and temporary folder, removed with it.
-        inbox: written: requests.
-        outbox: read: its frames.
-        done: read: one byte when a request is answered.
-        stdout: read: what it prints.
-        stderr: read: what it prints.
-        program: digest of the program that it has run, empty while it waits for its first.
+        pid: its process id, and the id of its process group.
+        folder: its working, home and temporary folder; it is removed with the child.
+        inbox: for writing requests.
+        outbox: for reading its frames.
+        done: for reading one byte after each answer.
+        stdout: for reading its standard output.
+        stderr: for reading its standard error.
+        program: digest of the program that it runs; empty before the first request.
+        signal: the signal that ended it, if any.
+        exit_code: its exit code, if it exited.
     """
 
     pid: int
@@ -78,35 +80,35 @@ class Child:
     _reaped: bool = False
 
     @property
-    def runs(self) -> bool:
-        """Whether it is alive; reaps it if it is not."""
+    def alive(self) -> bool:
+        """Whether it is running. If it has ended, it is reaped."""
         if not self._reaped:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
-                self._settle(status)
+                self._keep_status(status)
         return not self._reaped
 
     def kill(self) -> None:
-        """Kill its whole group."""
+        """Kill its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Close our ends of its pipes."""
+        """Close the zygote's ends of its pipes."""
         for fd in (self.inbox, self.outbox, self.done, self.stdout, self.stderr):
             os.close(fd)
 
-    def await_end(self, exits: ChildExits, seconds: float) -> None:
-        """Wait until it is no more; it may live on."""
+    def wait_for_exit(self, exits: ChildExits, seconds: float) -> None:
+        """Wait until it has ended, at most `seconds`."""
         deadline = time.monotonic() + seconds
-        while self.runs and time.monotonic() < deadline:
+        while self.alive and time.monotonic() < deadline:
             exits.wait(deadline - time.monotonic())
             exits.clear()
 
     def reap(self, exits: ChildExits) -> bool:
-        """Collect it and what it left to us. False when a process of it lives on, out of reach."""
+        """Reap the killed child and the processes that it started. False if one of them is still running."""
         if not self._reaped:
-            self._settle(os.waitpid(self.pid, 0)[1])
+            self._keep_status(os.waitpid(self.pid, 0)[1])
         deadline = time.monotonic() + _SECONDS_TO_DIE
         while time.monotonic() < deadline:
             exits.clear()
@@ -118,7 +120,7 @@ class Child:
             exits.wait(deadline - time.monotonic())
         return False
 
-    def _settle(self, status: int) -> None:
+    def _keep_status(self, status: int) -> None:
         self._reaped = True
         if os.WIFSIGNALED(status):
             self.signal = os.WTERMSIG(status)
@@ -130,9 +132,9 @@ def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], No
     """Fork a child that waits for its first request.
 
     Args:
-        folder: where it works.
-        not_for_child: descriptors it must not have.
-        forget: called in the child, so that nothing is left there of what the zygote knows about the request.
+        folder: its working folder.
+        not_for_child: descriptors of the zygote that are closed in the child.
+        forget: called in the child, to remove the zygote's data about the request.
     """
     inbox = _pipe()
     outbox = _pipe()
@@ -143,7 +145,7 @@ def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], No
             for fd in (*not_for_child, inbox[1], outbox[0], done[0], stdout[0], stderr[0]):
                 os.close(fd)
             forget()
-            _become(folder, stdout[1], stderr[1])
+            _prepare_child(folder, stdout[1], stderr[1])
             serve(inbox[0], outbox[1], done[1])
         finally:
             os._exit(1)
@@ -151,16 +153,16 @@ def spawn(folder: Path, *, not_for_child: Sequence[int], forget: Callable[[], No
         os.close(fd)
     for fd in (inbox[1], outbox[0], stdout[0], stderr[0]):
         os.set_blocking(fd, False)
-    with contextlib.suppress(OSError):  # the child does it too; either may be first
+    with contextlib.suppress(OSError):  # the child does it, too; either may be first
         os.setpgid(pid, pid)
     return Child(pid, folder, inbox[1], outbox[0], done[0], stdout[0], stderr[0])
 
 
 def serve(inbox: int, outbox: int, done: int) -> NoReturn:
-    """Answer requests until the zygote closes the inbox, or kills.
+    """Answer requests until the zygote closes the inbox or kills this process.
 
-    A call looks the same from inside, whoever asked for it: a test, the sample, a check, a person. What only one of
-    them wants to know, such as how the arguments are now, is asked after the function returned.
+    The request of a call has no hint of its purpose: a test, the sample run, a check, or a call of the user. Additional
+    data, such as the changed arguments, are requested after the function has returned.
     """
     program = calls.Program()
     warmup.rehearse()
@@ -170,22 +172,22 @@ def serve(inbox: int, outbox: int, done: int) -> NoReturn:
             os._exit(0)
         header, payload = request
         if header["kind"] == "test":
-            tester.run(header, conversation(inbox, outbox, done))
+            tester.run(header, host_of_tests(inbox, outbox, done))
             os._exit(0)
         if header["kind"] == "call":
             answer = calls.answer(program, header, payload)
         elif header["kind"] == "command":
             answer = commands.answer(header, payload)
         elif header["kind"] == "arguments" and program.arguments:
-            answer = calls.arguments_now(program)
+            answer = calls.current_arguments(program)
         else:
-            os._exit(1)  # what it belongs to is gone with the child before
+            os._exit(1)  # it belongs to a call of an earlier child
         del payload
-        hand_over(outbox, done, answer)
+        send_answer(outbox, done, answer)
 
 
-def hand_over(outbox: int, done: int, answer: calls.Pieces) -> None:
-    """Write an answer and say that it is complete."""
+def send_answer(outbox: int, done: int, answer: calls.Pieces) -> None:
+    """Write an answer, and signal that it is complete."""
     frames.write_all(outbox, answer)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
@@ -193,14 +195,14 @@ def hand_over(outbox: int, done: int, answer: calls.Pieces) -> None:
     os.write(done, b".")
 
 
-def conversation(inbox: int, outbox: int, done: int) -> tester.Host:
-    """The way from a test to the host: frames of news, and questions that are answered by the next request."""
+def host_of_tests(inbox: int, outbox: int, done: int) -> tester.Host:
+    """The connection of tests to the host: frames without an answer, and calls that the next request answers."""
 
     def tell(pieces: calls.Pieces) -> None:
         frames.write_all(outbox, pieces)
 
     def ask(pieces: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
-        hand_over(outbox, done, pieces)
+        send_answer(outbox, done, pieces)
         reply = frames.read(inbox)
         if reply is None:
             os._exit(0)
@@ -209,8 +211,8 @@ def conversation(inbox: int, outbox: int, done: int) -> tester.Host:
     return tester.Host(tell, ask)
 
 
-def _become(folder: Path, stdout: int, stderr: int) -> None:
-    """Turn a fork of the zygote into a place for a program."""
+def _prepare_child(folder: Path, stdout: int, stderr: int) -> None:
+    """Prepare a fork of the zygote for a program: lockdown, standard streams, folders, environment variables."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setpgid(0, 0)
@@ -233,6 +235,6 @@ def _become(folder: Path, stdout: int, stderr: int) -> None:
 
 def _pipe() -> tuple[int, int]:
     ends = os.pipe()
-    with contextlib.suppress(OSError, AttributeError):  # a user has only so many large pipes
+    with contextlib.suppress(OSError, AttributeError):  # the number of large pipes of a user is limited
         fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return ends

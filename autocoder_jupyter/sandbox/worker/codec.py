@@ -1,4 +1,4 @@
-"""The codec as it is inside a sandbox: its sources travel with ours, as the package `autocoder_codec`."""
+"""The codec inside a sandbox. Its sources are sent with those of the worker, as the package `autocoder_codec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a command: files of a workspace, and the part of the output that is kept."""
+"""Limits of a shell command: the files of the workspace, and the part of the output that is kept."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ MOST_FILES = 200
 FILE_BYTES = 2**20
 ALL_BYTES = 4 * 2**20
 DEPTH = 8
-"""Parts of a path, the file's name included."""
+"""Most parts of a path, including the name of the file."""
 
 LONGEST_PATH = 200
 MOST_LEFT_OUT = 20
-"""Files that are left out are named up to here, and counted beyond."""
+"""Most files that are named when they are left out. Further ones are only counted."""
 
 OUTPUT_BYTES = 30_000
-"""What is kept of a command's words, head and tail together."""
+"""Bytes that are kept of the output of a command, head and tail together."""

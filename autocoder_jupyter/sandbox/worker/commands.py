@@ -1,7 +1,7 @@
-"""One command of a shell: files in, the command, its words and the files out. All of it in a child that ends with it.
+"""Run one shell command: write the files, run it, and return its output and the files.
 
-Nothing here is a wall. The command may reach whatever its sandbox allows, this process too; the host believes nothing
-of the answer, and the child's whole process group is killed after it.
+This module is not a security boundary. The command can reach everything that the sandbox allows, this process included.
+So the host does not trust the answer, and the process group of the child is killed afterwards.
 """
 
 from __future__ import annotations
@@ -22,36 +22,40 @@ from . import frames
 from .command_limits import ALL_BYTES, DEPTH, FILE_BYTES, LONGEST_PATH, MOST_FILES, MOST_LEFT_OUT, OUTPUT_BYTES
 from .relay import FLOOD, Capture
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _KEPT_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MPLBACKEND")
 
 
 def answer(header: Mapping[str, Any], payload: memoryview) -> list[Any]:
-    """Run the command of a request in a folder that holds its files; the frame that answers.
+    """Run the command of a request in a folder with its files, and return the frame of the answer.
 
-    The folder lies in the child's own, which is also its home and takes its temporary files: what tools leave there is
-    none of the workspace's files.
+    The folder is inside the child's own folder, which is its home and temporary folder. So files that tools write there
+    are not part of the workspace.
+
+    Args:
+        header: of the request.
+        payload: the content of the files.
     """
     root = Path("workspace").resolve()
     root.mkdir()
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _unpack(root, header["files"], payload)
-        ended, words = _run(header["command"], root, header["seconds"])
-        found = Found()
-        found.look_into(folder)
+        ended, output = _run(header["command"], root, header["seconds"])
+        collected = CollectedFiles()
+        collected.collect(folder)
     except OSError as error:
         return [frames.pack({"kind": "error", "error": "Workspace", "message": str(error), "payload": 0})]
     reply = {
         "kind": "command",
         **ended,
-        "output": words.replace(f"{root}/", "").replace(str(root), "."),
-        "files": [{"path": path, "size": len(content)} for path, content in found.files.items()],
-        "left_out": found.left_out,
-        "more_left_out": found.more_left_out,
-        "payload": sum(map(len, found.files.values())),
+        "output": output.replace(f"{root}/", "").replace(str(root), "."),
+        "files": [{"path": path, "size": len(content)} for path, content in collected.files.items()],
+        "left_out": collected.left_out,
+        "more_left_out": collected.more_left_out,
+        "payload": sum(map(len, collected.files.values())),
     }
-    return [frames.pack(reply), *found.files.values()]
+    return [frames.pack(reply), *collected.files.values()]
 
 
 def _unpack(root: Path, entries: list[dict[str, Any]], payload: memoryview) -> None:
@@ -64,41 +68,41 @@ def _unpack(root: Path, entries: list[dict[str, Any]], payload: memoryview) -> N
 
 
 def _run(command: str, root: Path, seconds: float) -> tuple[dict[str, Any], str]:
-    """How the command ended, and the head and tail of its words, both streams together.
+    """Run the command. Returns how it ended, and the head and tail of its output and error stream in one text.
 
-    It has ended when the shell has; what it started in the background may still hold the pipe, and is not waited for.
+    It has ended when the shell has. Background processes may keep the pipe open; they are not waited for.
     """
-    ours, theirs = os.pipe()
-    os.set_blocking(ours, False)
-    words = Capture(ours, OUTPUT_BYTES)
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    output = Capture(reading, OUTPUT_BYTES)
     shell = shutil.which("bash") or "/bin/sh"
     deadline = time.monotonic() + seconds
     process = subprocess.Popen(
-        [shell, "-c", command], cwd=root, env=_variables(), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+        [shell, "-c", command], cwd=root, env=_variables(), stdin=subprocess.DEVNULL, stdout=writing, stderr=writing
     )
-    os.close(theirs)
+    os.close(writing)
     poll = select.poll()
-    poll.register(ours, select.POLLIN)
-    why = ""
-    while process.poll() is None and not why:
-        if words.ended:
-            time.sleep(_LOOK_SECONDS)
-        elif poll.poll(_LOOK_SECONDS * 1000):
-            words.step()
-        if words.total > FLOOD:
-            why = "flooded"
+    poll.register(reading, select.POLLIN)
+    stopped = ""
+    while process.poll() is None and not stopped:
+        if output.ended:
+            time.sleep(_POLL_SECONDS)
+        elif poll.poll(_POLL_SECONDS * 1000):
+            output.step()
+        if output.total > FLOOD:
+            stopped = "flooded"
         elif time.monotonic() > deadline:
-            why = "timed out"
-    if why:
+            stopped = "timed out"
+    if stopped:
         process.kill()
         process.wait()
-    while not words.ended and poll.poll(0) and words.total <= FLOOD:
-        words.step()
-    return {"exit_code": process.returncode, "stopped": why}, words.text()
+    while not output.ended and poll.poll(0) and output.total <= FLOOD:
+        output.step()
+    return {"exit_code": process.returncode, "stopped": stopped}, output.text()
 
 
 def _variables() -> dict[str, str]:
-    """All that a command sees of an environment: nothing of the program's, nothing of the image's."""
+    """The environment variables of a command. Those of programs and of the image are not among them."""
     own = Path.cwd()
     return {
         "PATH": f"{_python_folder(own)}:/usr/local/bin:/usr/bin:/bin",
@@ -111,7 +115,7 @@ def _variables() -> dict[str, str]:
 
 
 def _python_folder(own: Path) -> Path:
-    """Where `python` is the interpreter of the environment; some images know it as `python3` alone."""
+    """A folder in which `python` is the interpreter of the environment. Some images only have `python3`."""
     interpreter = Path(sys.executable)
     if interpreter.with_name("python").exists():
         return interpreter.parent
@@ -122,10 +126,10 @@ def _python_folder(own: Path) -> Path:
 
 
 @dataclass
-class Found:
-    """The plain files below a folder, and the names of what is not taken, with the reason.
+class CollectedFiles:
+    """The regular files below a folder, and the entries that are left out, each with a reason.
 
-    Folders are opened step by step and no link is followed: what runs in the background may still change them.
+    Folders are opened one by one and no link is followed, because background processes may still change them.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -133,8 +137,8 @@ class Found:
     more_left_out: int = 0
     _bytes: int = 0
 
-    def look_into(self, folder: int, prefix: str = "") -> None:
-        """Take what is in an open folder; `prefix` is its path with a slash behind it."""
+    def collect(self, folder: int, prefix: str = "") -> None:
+        """Read the files below an open folder. `prefix` is its path, with a slash at the end."""
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
         for entry in entries:
@@ -148,19 +152,19 @@ class Found:
                 elif entry.name != "__pycache__":
                     self._descend(path, entry.name, folder)
             except FileNotFoundError:
-                pass  # it went while we looked
+                pass  # it was removed meanwhile
             except OSError as error:
                 self._leave_out(path, f"cannot be read: {error.strerror}")
 
     def _descend(self, path: str, name: str, parent: int) -> None:
         inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         try:
-            self.look_into(inner, f"{path}/")
+            self.collect(inner, f"{path}/")
         finally:
             os.close(inner)
 
     def _take(self, path: str, name: str, parent: int) -> str:
-        """Read a file that is no folder; why it is left out, or ""."""
+        """Read an entry that is not a folder. Returns the reason if it is left out, else ""."""
         kind = stat.S_IFMT(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
         if kind != stat.S_IFREG:
             return _KINDS.get(kind, "no plain file")

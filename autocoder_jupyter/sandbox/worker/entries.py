@@ -1,6 +1,7 @@
-"""Values by name as they travel, both ways: the entries of a header, and the bytes they describe, one behind the other.
+"""Values in a frame, in both directions: the entries of the header, and the bytes of the values one after the other.
 
-Both sides import it, so it knows nothing of the codec: who packs encodes, who unpacks decodes.
+Host and worker import this module, and the codec has another name in each. So values are encoded before they are packed
+here, and decoded after they are unpacked.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from .frames import padded
 
 @dataclass
 class Packed:
-    """Entries, with the bytes of their values in pieces.
+    """The entries of a header, and the bytes of their values.
 
     Args:
-        entries: of each value its `name`, `type`, `header` and `size`; without a header it is None.
-        pieces: the bytes, each value's padded.
-        size: bytes of all pieces.
+        entries: for each value its `name`, `type`, `header` and `size`. A value without a header is None.
+        pieces: the bytes of the values; each value is padded.
+        size: number of bytes in all pieces.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -27,12 +28,12 @@ class Packed:
     size: int = 0
 
     def add(self, name: str, kind: str, encoded: Any) -> None:
-        """Put a value behind the others.
+        """Append a value.
 
         Args:
             name: of the value.
             kind: its declared type.
-            encoded: what the codec made of it; None for None.
+            encoded: the encoded value (`codec.Encoded`); None for the value None.
         """
         entry: dict[str, Any] = {"name": name, "type": kind, "header": None, "size": 0}
         if encoded is not None:
@@ -44,16 +45,20 @@ class Packed:
 
 
 class OutOfBounds(ValueError):
-    """An entry describes bytes that are not there."""
+    """An entry describes bytes outside of the payload. The text is the name of the value."""
 
 
 def unpacked(
     entries: Iterable[Mapping[str, Any]], payload: memoryview
 ) -> Iterator[tuple[Mapping[str, Any], memoryview]]:
-    """Each entry with its bytes.
+    """Iterate over the entries, each with its bytes.
+
+    Args:
+        entries: of the header. They may come from a program and are not trusted.
+        payload: of the frame.
 
     Raises:
-        OutOfBounds: its name; the entries may come from a program.
+        OutOfBounds: an entry has an invalid size.
     """
     position = 0
     for entry in entries:

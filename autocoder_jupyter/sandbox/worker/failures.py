@@ -1,4 +1,4 @@
-"""Describe an exception: its type, its place in the solution, and the solution's frames of the traceback."""
+"""Describe an exception: its type, its line in the solution, and the solution's frames of the traceback."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import traceback
 from typing import Any
 
 SOLUTION_FILE = "solution.py"
-"""File name of the solution in tracebacks. No such file exists: its lines are kept in `linecache`."""
+"""File name of the solution in tracebacks. The file does not exist; its lines are in `linecache`."""
 
 _LONGEST_MESSAGE = 10_000
 _LONGEST_TRACEBACK = 40_000
 
 
 def keep_source(code: str) -> None:
-    """Make the solution's lines known to tracebacks and `inspect`."""
+    """Register the lines of the solution for tracebacks and `inspect`."""
     linecache.cache[SOLUTION_FILE] = (len(code), None, code.splitlines(keepends=True), SOLUTION_FILE)
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """The exception as JSON values; `classes` and `args` are what a builtin one that stands for it is made from."""
-    line, source = _place(error)
+    """The exception as JSON values. The tests' process builds a builtin exception from `classes` and `args`."""
+    line, source = _location(error)
     plain = [value for value in error.args if isinstance(value, str | int | float | bool)]
     return {
         "exception_type": _qualified_name(type(error)),
@@ -35,7 +35,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """The exception's own text, bounded; it may be a hostile object."""
+    """The text of the exception, limited in length. Its `__str__` may be hostile."""
     try:
         return str(error)[:_LONGEST_MESSAGE]
     except BaseException:
@@ -43,31 +43,31 @@ def message_of(error: BaseException) -> str:
 
 
 def solution_traceback(error: BaseException) -> str:
-    """The traceback with the frames of the solution only, its causes too."""
+    """The traceback of the exception and its causes, with the frames of the solution only."""
     return own_traceback(error, SOLUTION_FILE)
 
 
 def own_traceback(error: BaseException, file: str) -> str:
-    """The traceback with the frames of one file only, its causes too."""
+    """The traceback of the exception and its causes, with the frames of one file only; "" if it cannot be formatted."""
     try:
-        told = traceback.TracebackException.from_exception(error)
-        _keep(told, file, set())
-        return "".join(told.format())[-_LONGEST_TRACEBACK:]
+        report = traceback.TracebackException.from_exception(error)
+        _filter_frames(report, file, set())
+        return "".join(report.format())[-_LONGEST_TRACEBACK:]
     except BaseException:
         return ""
 
 
-def _keep(told: traceback.TracebackException, file: str, seen: set[int]) -> None:
-    if id(told) in seen:
+def _filter_frames(report: traceback.TracebackException, file: str, seen: set[int]) -> None:
+    if id(report) in seen:
         return
-    seen.add(id(told))
-    told.stack = traceback.StackSummary.from_list([entry for entry in told.stack if entry.filename == file])
-    for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
+    seen.add(id(report))
+    report.stack = traceback.StackSummary.from_list([entry for entry in report.stack if entry.filename == file])
+    for other in (report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())):
         if other is not None:
-            _keep(other, file, seen)
+            _filter_frames(other, file, seen)
 
 
-def _place(error: BaseException) -> tuple[int | None, str]:
+def _location(error: BaseException) -> tuple[int | None, str]:
     if isinstance(error, SyntaxError) and error.filename == SOLUTION_FILE:
         line = error.lineno
     else:

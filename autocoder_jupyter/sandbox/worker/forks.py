@@ -1,8 +1,8 @@
-"""A loading process: libraries are loaded, and nothing else ever runs in it; workers are forked from it.
+"""The loading process: it imports the libraries, and workers are forked from it. It runs no other code.
 
-It waits in the system call that forks, which the supervisor answers when a worker is wanted. It has no stream, no file
-and no folder then, and the supervisor looks whether that is so. A worker gets its streams from the supervisor when it
-says that it is there, as its standard streams; the loading process never has them.
+It waits in the system call that forks, until the supervisor needs a worker and lets the call continue. Meanwhile it has
+no open streams, files or folders, and the supervisor checks this. A new worker reports its arrival and gets its
+standard streams from the supervisor. The loading process never has them.
 """
 
 from __future__ import annotations
@@ -14,60 +14,60 @@ import os
 from . import lockdown
 
 _ARRIVAL = 434
-"""`pidfd_open`, on every machine; the supervisor understands it otherwise (`confinement.filters.ARRIVAL`)."""
+"""The number of `pidfd_open`. The supervisor takes this call as a report (`confinement.filters.ARRIVAL`)."""
 
 RULES = 3
-"""The descriptor at which a worker finds the rules of its own layer of Landlock, where there is any."""
+"""The descriptor of the Landlock ruleset for the worker itself, if there is one."""
 
 _RESTRICT_SELF = 446
-_NOT_MORE = (errno.EBADF, errno.E2BIG)
-"""There are no rules, or the notebook itself is in as many layers as the kernel knows."""
+_NO_LAYER = (errno.EBADF, errno.E2BIG)
+"""There is no ruleset, or the notebook itself already has the largest number of Landlock layers."""
 
 
 def serve() -> None:
-    """Fork a worker whenever one is wanted. Returns in each of them, and never in this process.
+    """Fork a worker each time the supervisor needs one. Returns only in the workers.
 
     Raises:
-        OSError: the supervisor wants no workers of this process.
+        OSError: the supervisor does not accept this process, or Landlock fails.
     """
-    _say_that_it_is_there()
+    _report_arrival()
     while _fork():
-        _collect_dead()
+        _reap_children()
     os.setsid()
     lockdown.die_with_parent()
-    _say_that_it_is_there()
-    _put_on_own_layer()
+    _report_arrival()
+    _apply_own_layer()
 
 
 def _fork() -> int:
-    """As `os.fork`; -1 when this machine has no room for another process."""
+    """Like `os.fork`, but -1 if the machine cannot create another process."""
     try:
         return os.fork()
     except OSError:
         return -1
 
 
-def _say_that_it_is_there() -> None:
+def _report_arrival() -> None:
     if error := _call(_ARRIVAL, 0):
-        raise OSError(error, "not wanted")
+        raise OSError(error, "the supervisor does not accept this process")
 
 
-def _put_on_own_layer() -> None:
-    """From here on it reaches no folder but its own, also where it knows the name."""
+def _apply_own_layer() -> None:
+    """Restrict this worker to its own folder, so that it cannot reach those of other workers."""
     error = _call(_RESTRICT_SELF, RULES)
-    if error and error not in _NOT_MORE:
-        raise OSError(error, "the layer of Landlock cannot be put on")
+    if error and error not in _NO_LAYER:
+        raise OSError(error, "the Landlock ruleset of the worker cannot be applied")
     if error != errno.EBADF:
         os.close(RULES)
 
 
 def _call(number: int, argument: int) -> int:
-    """Make a system call; the number of its error, or 0."""
+    """Make a system call. Returns its errno, or 0."""
     libc = ctypes.CDLL(None, use_errno=True)
     return ctypes.get_errno() if libc.syscall(ctypes.c_long(number), ctypes.c_long(argument), ctypes.c_long(0)) else 0
 
 
-def _collect_dead() -> None:
+def _reap_children() -> None:
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""The frames of every stream: four bytes of length (big-endian), a JSON header, then `header["payload"]` raw bytes."""
+"""Frames of a stream: four bytes of length (big-endian), a JSON header, then `header["payload"]` raw bytes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _ALIGNMENT = 64
 
 
 def pack(header: Mapping[str, Any]) -> bytes:
-    """A header as it goes over the wire, its length in front."""
+    """The bytes of a header, with its length in front."""
     body = json.dumps(header, separators=(",", ":")).encode()
     return len(body).to_bytes(4, "big") + body
 
 
 def padded(size: int) -> int:
-    """The room that a value of `size` bytes takes in a payload: the next one starts where numbers may start."""
+    """The bytes that a value of `size` bytes takes in a payload. The next value then starts at a multiple of 64."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def read_header(fd: int) -> bytes | None:
-    """The next header's bytes from a blocking descriptor; None when the stream has ended."""
+    """Read the bytes of the next header from a blocking descriptor; None at the end of the stream."""
     length = _read_exactly(fd, 4)
     return None if length is None else _read_exactly(fd, int.from_bytes(length, "big"))
 
 
 def read(fd: int) -> tuple[dict[str, Any], memoryview] | None:
-    """The next frame from a blocking descriptor; None when the stream has ended.
+    """Read the next frame (header, payload) from a blocking descriptor; None at the end of the stream.
 
     Raises:
-        EOFError: it ended in the middle of the payload.
+        EOFError: the stream ended inside the payload.
     """
     raw = read_header(fd)
     if raw is None:
@@ -44,14 +44,14 @@ def read(fd: int) -> tuple[dict[str, Any], memoryview] | None:
 
 
 def parse(frame: bytes) -> tuple[dict[str, Any], memoryview]:
-    """A frame that lies in memory; its payload is a private copy."""
+    """Parse a frame in memory. The payload is a copy."""
     start = 4 + int.from_bytes(frame[:4], "big")
     header: dict[str, Any] = json.loads(frame[4:start])
     return header, memoryview(bytearray(frame[start:]))
 
 
 def read_payload(fd: int, size: int) -> memoryview:
-    """`size` raw bytes in one private buffer.
+    """Read `size` raw bytes into a new buffer.
 
     Raises:
         EOFError: the stream ended before.
@@ -67,9 +67,9 @@ def read_payload(fd: int, size: int) -> memoryview:
 
 
 def allocate(size: int) -> memoryview:
-    """A writable buffer of `size` bytes whose pages are touched only when written.
+    """A writable buffer of `size` bytes. Memory is used only for pages that are written.
 
-    Large ones ask for huge pages: what a transfer costs is page faults, not bandwidth.
+    Large buffers request huge pages, because page faults take most of the time of a transfer.
     """
     if size < _LARGE:
         return memoryview(bytearray(size))

@@ -1,8 +1,8 @@
 """Restrict the worker from inside, in addition to the sandbox: privileges, limits, system calls.
 
-A container engine's default filter has let dangerous calls through for years at a time, and Landlock alone permits
-datagram sockets and changes of file modes. So the worker adds its own: by ctypes, with nothing compiled. Where a part
-cannot apply, `Lockdown` says so and the rest still does.
+The default filters of container engines have allowed dangerous calls for years, and Landlock alone allows datagram
+sockets and changes of file modes. So the worker installs its own filter, with ctypes and without compiled code. If a
+part is not possible, the others are still applied, and `Lockdown` records it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ _STACK = 64 * 2**20
 
 @dataclass(frozen=True)
 class Lockdown:
-    """Which parts hold. `system_calls` is the seccomp filter, `hidden_memory` closes the zygote's /proc."""
+    """Which parts are in effect.
+
+    Args:
+        no_new_privileges: no program can gain privileges.
+        system_calls: the seccomp filter.
+        hidden_memory: the /proc entries of the zygote cannot be read.
+        adopts_orphans: the zygote becomes the parent of orphaned processes, so it can reap them.
+    """
 
     no_new_privileges: bool
     system_calls: bool
@@ -38,14 +45,14 @@ class Lockdown:
 
 
 def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hide_memory: bool) -> Lockdown:
-    """Lock the zygote and all that it will fork.
+    """Restrict the zygote and all processes that it will fork.
 
     Args:
-        network: allow internet sockets; nothing else ever.
-        file_bytes: size of one file at most.
-        address_space: bytes of address space of one process, when the sandbox has no better limit of memory.
-        hide_memory: make /proc entries of the zygote unreadable. Not under a supervisor that looks into processes to
-            count what they use; there, what it could not count is refused instead.
+        network: allow internet sockets.
+        file_bytes: largest size of one file.
+        address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
+        hide_memory: make the /proc entries of the zygote unreadable. A supervisor that counts the memory of processes
+            needs these entries; then it is False, and calls whose use cannot be counted are denied instead.
     """
     _set_limits(file_bytes, address_space)
     no_new_privileges = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -61,19 +68,23 @@ def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hi
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
+    """Let the kernel kill this process when its parent ends."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def lock_child() -> bool:
-    """Tie a forked child to its process group and to the life of its parent, so that one kill ends all of it."""
+    """Restrict a forked child. It cannot leave its process group and ends with its parent, so one signal kills it all.
+
+    Returns:
+        Whether the filter was installed.
+    """
     die_with_parent()
     zygote = os.getppid()
     return _filter(bpf.child_rules(zygote=zygote, group=os.getpgid(zygote)))
 
 
 def show_memory(shown: bool) -> None:
-    """Let other processes of the same user look into this one, or not. Forked children inherit the zygote's no."""
+    """Set whether other processes of the same user may inspect this one. Forked children inherit the setting."""
     _prctl(_PR_SET_DUMPABLE, int(shown))
 
 
@@ -87,7 +98,7 @@ def _set_limits(file_bytes: int, address_space: int | None) -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Lower a limit for good; a limit that is lower already stays."""
+    """Lower a limit permanently. A lower limit is not changed."""
     soft, hard = resource.getrlimit(kind)
     infinite = resource.RLIM_INFINITY
     new_hard = most if hard == infinite else min(most, hard)
@@ -112,7 +123,7 @@ class _SockFprog(ctypes.Structure):
 
 
 def _filter(rules: tuple[bpf.Rule, ...]) -> bool:
-    """Install a seccomp filter; False where the machine has none or the sandbox forbids it."""
+    """Install a seccomp filter. False if the machine does not support it, or the sandbox forbids it."""
     machine = platform.machine()
     if not sys.platform.startswith("linux") or machine not in bpf.MACHINES:
         return False

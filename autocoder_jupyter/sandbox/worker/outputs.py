@@ -1,4 +1,4 @@
-"""Check whether the return value of a function is what its interface declares. Nothing is converted."""
+"""Check that the return value of a function is what its interface declares. Nothing is converted."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import pandas as pd
 
 
 class OutputMismatch(Exception):
-    """The function returned something else than it declares; the text names what."""
+    """The return value is not what the function declares. The text says how it differs."""
 
 
 def by_name(value: Any, specs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The outputs by name: one output comes bare, several as a tuple in declared order.
+    """The outputs of a function by name.
 
-    Only the number of them, nothing in the place of a value, and declared columns are looked at here; the codec
-    refuses values of another type.
+    The number of outputs, missing values (None) and declared columns are checked. The codec checks the types.
+
+    Args:
+        value: the return value: one output itself, or a tuple of several in declared order.
+        specs: the declared outputs.
 
     Raises:
-        OutputMismatch: it does not fit.
+        OutputMismatch: a check failed.
     """
     names = [spec["name"] for spec in specs]
     if not specs:
@@ -65,10 +68,15 @@ def _check_columns(name: str, frame: pd.DataFrame, declared: list[Mapping[str, s
 
 
 def fits(dtype: str, declared: str, *, rows: int) -> bool:
-    """Whether a column's dtype is of the declared kind.
+    """Whether the dtype of a column belongs to the declared kind.
 
-    Width, unit and nullability may differ; integers and floats, text and categories, naive and zoned times may not.
-    An empty frame has no values to tell its dtypes from, so `object` will do there.
+    Width, unit and nullability may differ. Integers and floats, text and categories, and times with and without a zone
+    are different kinds. In an empty frame `object` is accepted, because pandas cannot infer a dtype there.
+
+    Args:
+        dtype: of the column.
+        declared: a dtype or the name of a kind, such as "text". An unknown name accepts every dtype.
+        rows: number of rows of the frame.
     """
     if rows == 0 and dtype == "object":
         return True
@@ -92,7 +100,7 @@ _FAMILIES = (
 
 
 def _family(dtype: str) -> str | None:
-    """What kind of values a dtype holds; None for a name that says nothing."""
+    """The kind of values of a dtype; None for an unknown name."""
     name = dtype.strip().lower()
     return next((family for pattern, family in _FAMILIES if re.fullmatch(pattern, name)), None)
 

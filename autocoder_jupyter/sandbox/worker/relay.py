@@ -1,7 +1,7 @@
-"""Pass on bytes between a program and the host by count, and keep a part of its text output.
+"""Forward a counted number of bytes between a program and the host, and keep a part of the program's text output.
 
-The program holds its own pipes and never a descriptor of the host. So it cannot take another program's input, nothing
-that it writes late reaches the next call, and the host knows how many bytes belong to this one.
+The program has its own pipes and no descriptor of the host. So it cannot read the input of another program, its late
+output does not reach the next call, and the host knows how many bytes belong to this call.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ import sys
 import termios
 
 FLOOD = 16 * 2**20
-"""Bytes of text, on standard output or error, at which a program is killed."""
+"""A program that writes more bytes to its standard output or error is killed."""
 
 _CHUNK = 1 << 20
 
 
 class Relay:
-    """Moves bytes from one descriptor to another without waiting, by `splice` (no copy) where the kernel can.
+    """Moves bytes from one descriptor to another without blocking. It uses `splice` (no copy) if that works.
 
-    `taken` counts what left the source, `moved` what reached the sink. `limit` is how many bytes there are to move at
-    most; None means until the end of the source.
+    Args:
+        source: descriptor to read from.
+        sink: descriptor to write to.
+        limit: number of bytes to move; None moves until the end of the source.
+
+    Attributes:
+        taken: number of bytes read from the source.
+        moved: number of bytes written to the sink.
+        ended: whether all bytes were moved.
+        sink_gone: whether the reader of the sink has closed it.
     """
 
     def __init__(self, source: int, sink: int, limit: int | None = None) -> None:
@@ -39,23 +47,23 @@ class Relay:
 
     @property
     def waits_for(self) -> tuple[int, int]:
-        """The descriptor and the poll event that must come before the next step."""
+        """The descriptor and the poll event to wait for before the next step."""
         return (self.sink, select.POLLOUT) if self._wait_for_sink else (self.source, select.POLLIN)
 
     @property
     def open(self) -> bool:
-        """Whether there is more to move, and the sink is open."""
+        """Whether there may be more bytes to move, and the sink is open."""
         return not self.ended and not self.sink_gone
 
     def stop_after_present(self) -> None:
-        """Set the limit at what the source holds now."""
+        """Set the limit to the bytes that are in the source now."""
         waiting = bytearray(4)
         fcntl.ioctl(self.source, termios.FIONREAD, waiting)
         self.limit = self.taken + int.from_bytes(waiting, sys.byteorder)
         self.ended = self.moved == self.limit
 
     def step(self) -> None:
-        """Move what can be moved now."""
+        """Move the bytes that can be moved without blocking."""
         while self.open:
             try:
                 count = self._move(_CHUNK if self.limit is None else min(_CHUNK, self.limit - self.moved))
@@ -69,7 +77,7 @@ class Relay:
             self.moved += count
             self.ended = count == 0 or self.moved == self.limit
             if not self._splice:
-                return  # the source may be a blocking descriptor, of which only one read is known not to wait
+                return  # the source may be a blocking descriptor; only the first read after a poll cannot block
 
     def _move(self, size: int) -> int:
         if self._splice:
@@ -77,7 +85,7 @@ class Relay:
                 count = os.splice(self.source, self.sink, size, flags=os.SPLICE_F_NONBLOCK | os.SPLICE_F_MOVE)
             except (BlockingIOError, BrokenPipeError):
                 raise
-            except OSError:  # neither end is a pipe, or a kernel without splice
+            except OSError:  # neither end is a pipe, or the kernel has no splice
                 self._splice = False
             else:
                 self.taken += count
@@ -93,7 +101,16 @@ class Relay:
 
 
 class Capture:
-    """The head and the tail of what a program prints, `keep` bytes together; `total` counts all."""
+    """Keeps the head and the tail of a program's output.
+
+    Args:
+        source: non-blocking descriptor to read from.
+        keep: number of bytes to keep, head and tail together.
+
+    Attributes:
+        total: number of bytes read.
+        ended: whether the source has ended.
+    """
 
     def __init__(self, source: int, keep: int) -> None:
         self.source = source
@@ -104,7 +121,7 @@ class Capture:
         self._tail = bytearray()
 
     def step(self) -> None:
-        """Take what is there now, at most one chunk."""
+        """Read the available bytes, at most one chunk."""
         try:
             chunk = os.read(self.source, _CHUNK)
         except BlockingIOError:
@@ -117,7 +134,7 @@ class Capture:
         del self._tail[: -self._half]
 
     def text(self) -> str:
-        """What was kept, with a line that says how much is missing in the middle."""
+        """The kept output. A line in the middle says how many bytes are missing."""
         missing = self.total - len(self._head) - len(self._tail)
         middle = f"\n[... {missing} bytes left out ...]\n".encode() if missing else b""
         return bytes(self._head + middle + self._tail).decode("utf-8", "replace")

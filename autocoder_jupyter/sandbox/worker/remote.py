@@ -1,8 +1,8 @@
-"""The module `solution` as tests see it: a function that sends its arguments away and gets values back.
+"""The module `solution` in the process of the tests: its function sends the arguments to the host and gets the values.
 
-The solution itself is never in the process of the tests, nor in their worker. Each call goes to the host, which makes
-it in another worker exactly as it makes a person's, so nothing in there tells a test from any other use. Only data
-crosses, so an object that claims to equal everything does not arrive; what a solution patches, it patches for itself.
+The solution is never in the process or the worker of the tests. The host runs each call in another worker, exactly like
+a call of the user, so the solution cannot notice that it is tested. Only data is transferred. So a hostile object, such
+as one that equals everything, does not arrive, and a solution can patch modules only in its own process.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .entries import Packed
 _PRINTED = 64 * 1024
 
 Ask = Callable[[calls.Pieces], tuple[dict[str, Any], memoryview]]
-"""Sends a frame that calls the function, and gives the answer's header and payload."""
+"""Sends the frame of a call, and returns header and payload of the answer."""
 
 
 class SolutionGone(RuntimeError):
-    """The function ended its interpreter, or was ended, instead of returning."""
+    """The function did not return: it ended its process, or it was stopped."""
 
 
 class SolutionUnloaded(BaseException):
-    """The solution cannot be imported. No test may catch it, for none can say anything then."""
+    """The solution cannot be imported. It is a BaseException, so that no test can catch it by accident."""
 
     def __init__(self, text: str, missing_module: object) -> None:
         super().__init__(text)
@@ -39,11 +39,18 @@ class SolutionUnloaded(BaseException):
 
 
 class InSolution(Exception):
-    """The traceback of what the solution raised, in its own process."""
+    """The traceback of an exception of the solution, in the solution's process."""
 
 
 def module(name: str, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], ask: Ask) -> types.ModuleType:
-    """The module `solution` with the function `name` of that interface, and nothing else."""
+    """Create the module `solution` with the function `name`.
+
+    Args:
+        name: of the function.
+        inputs: its declared inputs.
+        outputs: its declared outputs.
+        ask: sends a call to the host.
+    """
     stand_in = types.ModuleType("solution")
     setattr(stand_in, name, _proxy(name, inputs, outputs, ask))
     stand_in.__dict__["__all__"] = [name]
@@ -59,7 +66,7 @@ def _proxy(name: str, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]
         arguments = _bind(name, list(kinds), optional, args, kwargs)
         reply, payload = ask(_request(name, arguments, kinds))
         sys.stdout.write(str(reply.get("printed", ""))[:_PRINTED])
-        _raise_what_it_raised(name, reply)
+        _raise_for_failure(name, reply)
         if reply["changed"]:
             raise AssertionError(f"{name}() changed its argument {', '.join(map(repr, reply['changed']))} in place")
         values = calls.decode_all(_checked(reply["outputs"], outputs), payload, Path.cwd() / "outputs", trusted=False)
@@ -73,7 +80,7 @@ def _proxy(name: str, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]
 def _bind(
     name: str, names: list[str], optional: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments by name, with the complaints that a function of that signature would make."""
+    """The arguments by name. Raises the TypeErrors of a function with this signature."""
     if len(args) > len(names):
         raise TypeError(f"{name}() takes {len(names)} positional arguments but {len(args)} were given")
     bound = dict(zip(names, args, strict=False))
@@ -99,8 +106,8 @@ def _request(name: str, arguments: dict[str, Any], kinds: Mapping[str, str]) -> 
     return [frames.pack({"kind": "call", "arguments": packed.entries, "payload": packed.size}), *packed.pieces]
 
 
-def _raise_what_it_raised(name: str, reply: Mapping[str, Any]) -> None:
-    """Raise for an answer that holds no values."""
+def _raise_for_failure(name: str, reply: Mapping[str, Any]) -> None:
+    """Raise an exception if the answer has no values."""
     __tracebackhide__ = True
     kind = reply["kind"]
     if kind == "gone":
@@ -114,21 +121,21 @@ def _raise_what_it_raised(name: str, reply: Mapping[str, Any]) -> None:
         raise TypeError(f"{name}() does not return what it declares: {reply['message']}")
     if not reply.get("loaded"):
         raise SolutionUnloaded(str(reply.get("traceback") or reply.get("message")), reply.get("missing_module"))
-    raise _as_raised(reply)
+    raise _exception_of(reply)
 
 
 def _checked(entries: Any, outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of a reply, if they are those of the declared outputs."""
+    """Check that the entries of a reply are those of the declared outputs, and return them."""
     for entry, spec in zip(entries, outputs, strict=True):
         if entry["name"] != spec["name"] or entry["header"] is None or entry["header"]["type"] != spec["type"]:
             raise TypeError(f"output {spec['name']!r} did not come back as declared")
     return list(entries)
 
 
-def _as_raised(reply: Mapping[str, Any]) -> Exception:
-    """The nearest builtin exception to what the solution raised.
+def _exception_of(reply: Mapping[str, Any]) -> Exception:
+    """The builtin exception that is nearest to the one of the solution.
 
-    Its traceback hangs on as the cause and not as a note, which `pytest.raises(match=...)` would look at.
+    Its cause has the traceback. A note would be wrong, because `pytest.raises(match=...)` also searches in notes.
     """
     error: Exception | None = None
     for name in reply["classes"]:
@@ -137,7 +144,7 @@ def _as_raised(reply: Mapping[str, Any]) -> Exception:
             with contextlib.suppress(Exception):
                 error = kind(*reply["args"])
                 break
-    if error is None:  # SystemExit and its like would end the tests
+    if error is None:  # such as SystemExit, which would end the tests
         error = RuntimeError(f"{reply['exception_type']}: {reply['message']}")
     if isinstance(error, ModuleNotFoundError):
         error.name = reply["missing_module"]

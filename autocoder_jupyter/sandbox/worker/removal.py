@@ -1,6 +1,6 @@
-"""Remove what a program wrote: also paths longer than PATH_MAX, folders without permissions, and links.
+"""Remove the files of a program: also paths longer than PATH_MAX, folders without permissions, and links.
 
-No process may change the folder meanwhile: the program that wrote it has ended. Links are removed and never followed.
+The program must have ended, because no process may change the folder meanwhile. Links are removed, never followed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from pathlib import Path
 
 
 def remove(folder: str | Path, *, seconds: float = math.inf) -> bool:
-    """Remove a folder with all that is in it. False when something of it stays.
+    """Remove a folder with its content.
 
     Args:
-        folder: need not be there.
-        seconds: how long it may take; what was done until then is done.
+        folder: it may be missing.
+        seconds: time limit. At its end the removal stops.
+
+    Returns:
+        False if a part could not be removed.
     """
     if not clear(folder, seconds=seconds):
         return False
@@ -30,10 +33,10 @@ def remove(folder: str | Path, *, seconds: float = math.inf) -> bool:
 
 
 def discard(path: Path) -> bool:
-    """Remove a file, a link or a folder with all that is in it. False when something of it stays."""
+    """Remove a file, a link or a folder with its content. False if a part could not be removed."""
     try:
         path.unlink(missing_ok=True)
-    except (IsADirectoryError, PermissionError):  # some systems say of a folder that it may not be unlinked
+    except (IsADirectoryError, PermissionError):  # some systems raise PermissionError for a folder
         return remove(path)
     except OSError:
         return False
@@ -41,7 +44,7 @@ def discard(path: Path) -> bool:
 
 
 def clear(folder: str | Path, *, seconds: float = math.inf) -> bool:
-    """Remove all that is in a folder; see `remove`. False when something of it stays."""
+    """Remove the content of a folder; see `remove`. False if a part could not be removed."""
     until = time.monotonic() + seconds
     try:
         top = _open(folder)
@@ -58,17 +61,17 @@ def clear(folder: str | Path, *, seconds: float = math.inf) -> bool:
 
 
 def _clear(top: int, until: float) -> bool:
-    """Empty the folders one after the other into the topmost: no path gets long, and no stack deep."""
+    """Remove the folders one by one after moving their subfolders to the top. So paths are short, without recursion."""
     mark = secrets.token_hex(8)
     free_names = (f"{mark}-{number}" for number in itertools.count())
     while folders := _unlink_files(top, until):
-        if not sum(_dissolve(top, name, free_names, until) for name in folders):
+        if not sum(_flatten(top, name, free_names, until) for name in folders):
             return False
     return not os.listdir(top)
 
 
-def _dissolve(top: int, name: str, free_names: Iterator[str], until: float) -> bool:
-    """Remove the folder `name`; the folders in it come to lie beside it. Whether that worked."""
+def _flatten(top: int, name: str, free_names: Iterator[str], until: float) -> bool:
+    """Remove the folder `name`, after moving its subfolders next to it. Returns whether it was removed."""
     try:
         folder = _open(name, top)
     except OSError:
@@ -76,7 +79,7 @@ def _dissolve(top: int, name: str, free_names: Iterator[str], until: float) -> b
     try:
         for inner in _unlink_files(folder, until):
             with suppress(OSError):
-                os.close(_open(inner, folder))  # moving a folder takes the right to write in it
+                os.close(_open(inner, folder))  # to move a folder, one needs write permission for it
                 os.rename(inner, next(free_names), src_dir_fd=folder, dst_dir_fd=top)
         os.rmdir(name, dir_fd=top)
     except OSError:
@@ -87,7 +90,7 @@ def _dissolve(top: int, name: str, free_names: Iterator[str], until: float) -> b
 
 
 def _unlink_files(folder: int, until: float) -> list[str]:
-    """Remove all that is no folder, and give the names of the folders."""
+    """Remove all entries that are not folders. Returns the names of the folders."""
     folders = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -102,7 +105,7 @@ def _unlink_files(folder: int, until: float) -> list[str]:
 
 
 def _open(name: str | Path, parent: int | None = None) -> int:
-    """A descriptor of a folder that we may list and change, also when its owner had closed it to themselves."""
+    """Open a folder so that it can be listed and changed. Missing permissions are added."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     usable = 0o700
     try:

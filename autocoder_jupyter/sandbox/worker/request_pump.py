@@ -1,4 +1,4 @@
-"""Pump the bytes of one request to a child, and its answer back."""
+"""Send the bytes of one request to a child, and its answer to the host."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .child import Child, ChildExits
 from .relay import FLOOD, Capture, Relay
 
 _SECONDS_TO_DIE = 5.0
-"""How long a child that closed its channel may take to be gone, before it counts as one that lives on."""
+"""How long to wait for the end of a child that closed its pipe. After this it counts as still running."""
 
-_NOWHERE = 1
-"""Standard output of the zygote, which is /dev/null since it took its streams."""
+_DEV_NULL = 1
+"""The zygote's standard output, which is /dev/null."""
 
-_LOOK_MILLISECONDS = 1000
-"""How often the memory kills are looked at when nothing else happens."""
+_POLL_MILLISECONDS = 1000
+"""Time between two checks for memory kills when nothing else happens."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The zygote's descriptors: the host's three, and the news of children that ended."""
+    """The zygote's descriptors: the three streams of the host, and the one that reports the end of a child."""
 
     requests: int
     data: int
@@ -31,9 +31,9 @@ class Streams:
 
 
 class MemoryKills:
-    """How often the kernel killed for lack of memory in our control group, as far as it lets itself be read.
+    """The number of processes that the kernel killed for lack of memory in this control group, if it can be read.
 
-    A program whose helper was killed often waits for it for ever, so the count is looked at while a program runs.
+    A program often waits forever for a subprocess that was killed, so the number is checked while a program runs.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class MemoryKills:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What is held open, if anything."""
+        """The open descriptor, if there is one."""
         return () if self._fd < 0 else (self._fd,)
 
     def count(self) -> int:
-        """The number so far; 0 where it is not told."""
+        """The number so far; 0 if it cannot be read."""
         if self._fd >= 0:
             with contextlib.suppress(OSError, ValueError):
                 for line in os.pread(self._fd, 4096, 0).splitlines():
@@ -60,11 +60,23 @@ class MemoryKills:
 
 
 class HostGone(Exception):
-    """The host has hung up, so nobody reads the answer of this request."""
+    """The host has closed the connection, so the request needs no answer."""
 
 
 class RequestPump:
-    """Payload in, frames out, text kept, until the child has finished or died."""
+    """Moves the payload to a child, its frames to the host, and keeps its text output, until it has answered or ended.
+
+    Args:
+        streams: of the zygote.
+        child: receives the request.
+        payload: number of bytes of the request.
+        kills: counts memory kills.
+        keep_text: bytes to keep of standard output, and of standard error.
+
+    Attributes:
+        finished: whether the child has answered.
+        flooded: the stream with too much output, else "".
+    """
 
     def __init__(self, streams: Streams, child: Child, payload: int, *, kills: MemoryKills, keep_text: int) -> None:
         self.streams = streams
@@ -81,11 +93,15 @@ class RequestPump:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed anything since the request came, the child or a process of it."""
+        """Whether the kernel has killed the child, or a process of it, since the request began."""
         return self._kills.count() > self._kills_before
 
     def pump(self) -> None:
-        """Move everything that can be moved until the child says that it has finished, or is no more, or too large."""
+        """Move bytes until the child has answered or ended, is out of memory, or has printed too much.
+
+        Raises:
+            HostGone: the host has closed the connection.
+        """
         while True:
             ready = self._wait()
             if ready.get(self.streams.requests, 0) & (select.POLLHUP | select.POLLERR):
@@ -102,15 +118,19 @@ class RequestPump:
                         return
             if self.child.done in ready:
                 self.finished = bool(os.read(self.child.done, 1))
-                if not self.finished:  # it closes its descriptors a moment before it can be asked how it died
-                    self.child.await_end(self.streams.exits, _SECONDS_TO_DIE)
+                if not self.finished:  # a process closes its descriptors shortly before its exit status is available
+                    self.child.wait_for_exit(self.streams.exits, _SECONDS_TO_DIE)
                 return
             self.streams.exits.clear()
-            if not self.child.runs:
+            if not self.child.alive:
                 return
 
     def drain(self) -> None:
-        """Pass on what the child wrote before its end, and take the unread rest of its payload off the stream."""
+        """Forward the remaining frames of the child, and skip the part of the payload that it has not read.
+
+        Raises:
+            HostGone: the host has closed the connection.
+        """
         self.output.stop_after_present()
         while self.output.open:
             _wait_for(*self.output.waits_for)
@@ -120,7 +140,7 @@ class RequestPump:
             while before < capture.total <= FLOOD and not capture.ended:
                 before = capture.total
                 capture.step()
-        rest = Relay(self.streams.requests, _NOWHERE, self.payload - self.input.taken)
+        rest = Relay(self.streams.requests, _DEV_NULL, self.payload - self.input.taken)
         while rest.open:
             _wait_for(*rest.waits_for)
             rest.step()
@@ -142,7 +162,7 @@ class RequestPump:
         poll = select.poll()
         for fd, events in wanted.items():
             poll.register(fd, events)
-        return dict(poll.poll(_LOOK_MILLISECONDS))
+        return dict(poll.poll(_POLL_MILLISECONDS))
 
 
 def _wait_for(fd: int, event: int) -> None:

@@ -1,7 +1,7 @@
-"""Semaphores for `multiprocessing` in a sandbox without `/dev/shm`, where named ones cannot be made.
+"""Semaphores for `multiprocessing` in a sandbox without `/dev/shm`, where named semaphores cannot be created.
 
-They lie in a file of the program's own folder that forked processes share. So pools, queues and locks work with the
-start method "fork". `_multiprocessing` itself stays as it is: joblib looks there, and does without processes.
+They are in a file in the program's folder that forked processes share. So pools, queues and locks work with the start
+method "fork". `_multiprocessing` itself is not changed: joblib checks it, and then uses no processes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 _RECURSIVE = 0
 _SIZE = 64
-"""Bytes, twice what any C library's `sem_t` takes."""
+"""Bytes; twice the size of `sem_t` in any C library."""
 
 
 def install_where_needed() -> None:
-    """Give `multiprocessing` these semaphores, unless its own work here. Children that are forked later have them."""
+    """Replace the semaphores of `multiprocessing` if they do not work here. Forked children inherit the replacement."""
     try:
         own: Any = importlib.import_module("_multiprocessing")
-    except ImportError:  # a Python without any
+    except ImportError:  # a Python without `_multiprocessing`
         return
     try:
         own.SemLock(1, 1, 1, f"/autocode-{secrets.token_hex(8)}", True)
@@ -37,7 +37,7 @@ def install_where_needed() -> None:
 
         changed = types.SimpleNamespace(**{**vars(own), "SemLock": SharedSemaphore})
         vars(synchronize)["_multiprocessing"] = changed
-        vars(heap.Arena)["_dir_candidates"].clear()  # values go into the temporary folder instead of /dev/shm
+        vars(heap.Arena)["_dir_candidates"].clear()  # values are stored in the temporary folder instead of /dev/shm
 
 
 class _Time(ctypes.Structure):
@@ -45,16 +45,16 @@ class _Time(ctypes.Structure):
 
 
 class SharedSemaphore:
-    """What `multiprocessing.synchronize` needs of `_multiprocessing.SemLock`, for processes that are forked.
+    """Replaces `_multiprocessing.SemLock` for forked processes, as far as `multiprocessing.synchronize` uses it.
 
     Args:
-        kind: 0 for a lock that its owner may take again, 1 for a semaphore.
-        value: to begin with.
-        maxvalue: the most that it may be.
+        kind: 0 for a recursive lock, 1 for a semaphore.
+        value: its initial value.
+        maxvalue: its largest value.
         unlink: whether the start method is "fork".
 
     Raises:
-        PermissionError: another start method.
+        PermissionError: the start method is another one.
     """
 
     SEM_VALUE_MAX = 2**31 - 1
@@ -72,11 +72,11 @@ class SharedSemaphore:
 
     @property
     def handle(self) -> int:
-        """Where it lies in memory."""
+        """Its address in memory."""
         return ctypes.addressof(self._place)
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
-        """Take one; False when there is none, in time."""
+        """Acquire the semaphore. False if it was not free, or not in time."""
         if self.kind == _RECURSIVE and self._is_mine():
             self._taken += 1
             return True
@@ -87,11 +87,11 @@ class SharedSemaphore:
         return True
 
     def release(self) -> None:
-        """Give one back.
+        """Release the semaphore.
 
         Raises:
-            AssertionError: a lock that is not held by this thread.
-            ValueError: more than there may be.
+            AssertionError: the recursive lock is not held by this thread.
+            ValueError: the value would be larger than `maxvalue`.
         """
         if self.kind == _RECURSIVE:
             if not self._is_mine():
@@ -144,7 +144,7 @@ class SharedSemaphore:
 
 
 def _shared_memory() -> ctypes.Array[ctypes.c_char]:
-    """A little memory that processes forked from this one share, in a file without a name."""
+    """A small block of memory that is shared with forked processes. It is in a file whose name is removed."""
     descriptor, name = tempfile.mkstemp()
     try:
         Path(name).unlink()

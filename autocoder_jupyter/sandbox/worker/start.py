@@ -1,8 +1,8 @@
-"""Start a worker: take the streams, import libraries, lock down, report that it is ready, serve.
+"""Start a worker: take the streams, import libraries, lock down, report that it is ready, serve requests.
 
-Or of a loading process, which imports them and has workers forked from it (`forks`); each of these goes on from there.
+A loading process imports the libraries and forks workers (`forks`). A forked worker continues from there.
 
-Nothing heavy is imported at the top, because numerical libraries read their number of threads when they are imported.
+No numerical library is imported at the top of this module, because it reads its number of threads when it is imported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ARROW_ALLOCATOR = "JE_ARROW_MALLOC_CONF"
 
 
 def main() -> None:
-    """Serve until the host hangs up. Never returns."""
+    """Serve until the host closes the connection. Never returns."""
     requests, data, control = _take_streams()
     start = frames.read_header(requests)
     if start is None:
@@ -46,7 +46,7 @@ def main() -> None:
         _load(setup)
         forks.serve()
         requests, data, control = _take_streams()
-        setup = _greet(requests)
+        setup = _read_setup(requests)
     try:
         _load(setup)
         lock = lockdown.lock_worker(
@@ -80,12 +80,12 @@ def main() -> None:
 
 
 def _take_streams() -> tuple[int, int, int]:
-    """Move the host's streams out of the way of everything that prints, and put nothing in their place."""
+    """Move the host's streams to other descriptors, so that no output gets into them. The standard streams are null."""
     streams = tuple(os.dup(fd) for fd in range(3))
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):
-        os.dup2(nothing, fd)
-    os.close(nothing)
+        os.dup2(null, fd)
+    os.close(null)
     os.set_blocking(streams[1], False)
     return streams[0], streams[1], streams[2]
 
@@ -95,9 +95,9 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-def _greet(requests: int) -> dict[str, Any]:
-    """The setup of a worker that was forked with its sources loaded, and its folder entered."""
-    frames.read_header(requests)  # the sources
+def _read_setup(requests: int) -> dict[str, Any]:
+    """Read the setup of a forked worker, and change to its folder."""
+    frames.read_header(requests)  # the sources, which are already loaded
     setup: dict[str, Any] = json.loads(frames.read_header(requests) or b"")
     folder = setup["scratch"][0]
     os.environ.update(HOME=folder, TMPDIR=folder)
@@ -107,16 +107,16 @@ def _greet(requests: int) -> dict[str, Any]:
 
 
 def _load(setup: dict[str, Any]) -> None:
-    """Import what programs are likely to need, and use it once, so that no child has to; again, it costs nothing."""
+    """Import and use the libraries that programs are likely to need. A second call only imports new modules."""
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(setup["threads"])), MPLBACKEND="Agg")
     if "autocoder_worker.warmup" not in sys.modules:
-        os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # who is forked from must have a single thread
+        os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # a process that forks must have one thread only
         importlib.import_module("autocoder_worker.warmup").warm_up()
         del os.environ[_ARROW_ALLOCATOR]
         semaphores.install_where_needed()
         heap.prepare()
     for name in setup["preload"]:
-        with contextlib.suppress(ImportError):  # a program that needs it will say so itself
+        with contextlib.suppress(ImportError):  # a program that needs the module will fail with its own error
             importlib.import_module(name)
     gc.collect()
     gc.freeze()

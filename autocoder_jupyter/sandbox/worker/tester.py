@@ -1,4 +1,4 @@
-"""Running tests: pytest in this process, the solution in another worker, a frame for every report."""
+"""Run tests: pytest in this process, the solution in another worker, and a frame for each report."""
 
 from __future__ import annotations
 
@@ -42,48 +42,48 @@ _LONGEST_REPORT = 64_000
 
 @dataclass(frozen=True)
 class Host:
-    """The way to the host: `tell` writes a frame of news, `ask` one that is answered."""
+    """The connection to the host. `tell` sends a frame; `ask` sends one and waits for the answer."""
 
     tell: Callable[[calls.Pieces], None]
     ask: remote.Ask
 
 
 def run(header: Mapping[str, Any], host: Host) -> None:
-    """Run the tests of a request and write a frame for each step: collected, calls, reported, then the end.
+    """Run the tests of a request, and send a frame for each step: collected, call, reported, finished.
 
-    What pytest prints is told by a frame too: standard output is read by the zygote, in whose memory nothing of a test
-    may be left to the programs of later calls.
+    The output of pytest is also sent in a frame, and not on the standard output. The zygote reads that, and its memory
+    must not have text of the tests, because later programs inherit it.
     """
-    know_files_of_modules()
+    register_module_files()
     Path(_TEST_FILE).touch()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
     reports = Reports(host, header["tests"])
-    ask = host.ask if header["stub"] is None else partial(_ask_here, calls.Program(shares_folder=True), header)
+    ask = host.ask if header["stub"] is None else partial(_call_stub, calls.Program(shares_folder=True), header)
     sys.modules["solution"] = remote.module(header["function"], header["inputs"], header["outputs"], ask)
-    # Without the second, pytest takes /dev/null's folder for it and lists every folder above, which is forbidden.
-    here_only = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
-        exit_code = pytest.main([*_OPTIONS, *here_only, _TEST_FILE], plugins=[reports])
-    reports.send("finished", exit_code=int(exit_code), output=told.getvalue()[-_LONGEST_REPORT:])
+    # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
+    folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        exit_code = pytest.main([*_OPTIONS, *folders, _TEST_FILE], plugins=[reports])
+    reports.send("finished", exit_code=int(exit_code), output=printed.getvalue()[-_LONGEST_REPORT:])
 
 
-def know_files_of_modules() -> None:
-    """Tell `inspect` which file belongs to which module.
+def register_module_files() -> None:
+    """Register the file of each module in the caches of `inspect`.
 
-    To show the lines of a failure it would find that out itself, by resolving the path of each of some 800 modules:
-    thousands of system calls, each of which the local sandbox looks at.
+    Otherwise `inspect` would resolve the paths of some 800 modules to show the lines of a failure. That needs thousands
+    of system calls, which the local sandbox checks one by one.
     """
     files = {name: file for name, module in list(sys.modules.items()) if (file := getattr(module, "__file__", None))}
     inspect.modulesbyfile.update((file, name) for name, file in files.items())
     getattr(inspect, "_filesbymodname", {}).update(files)
 
 
-def _ask_here(
+def _call_stub(
     program: calls.Program, header: Mapping[str, Any], request: calls.Pieces
 ) -> tuple[dict[str, Any], memoryview]:
-    """Call a stub of ours in this process: there is nothing that it could find out, or would want to."""
+    """Call a stub in this process. That is safe, because a stub is not generated code."""
     called, payload = frames.parse(b"".join(request))
     call = {**header, "code": header["stub"], "env": {}, "seed": 0, "arguments": called["arguments"]}
     reply, values = frames.parse(b"".join(calls.answer(program, call, payload)))
@@ -91,7 +91,7 @@ def _ask_here(
 
 
 class Tests(pytest.Module):
-    """The tests, taken from memory: their file lies where the solution could write."""
+    """The module of the tests. Its source is taken from memory, because a program could write to its file."""
 
     source = ""
 
@@ -110,7 +110,7 @@ class Tests(pytest.Module):
 
 
 class Reports:
-    """A plugin of pytest that tells the host about every test, as it ends."""
+    """A pytest plugin that reports each test to the host when it ends."""
 
     def __init__(self, host: Host, tests: str) -> None:
         self._host = host
@@ -120,26 +120,26 @@ class Reports:
         self._missing: dict[str, str] = {}
 
     def send(self, kind: str, **facts: Any) -> None:
-        """Write one frame."""
+        """Send one frame to the host."""
         self._host.tell([frames.pack({"kind": kind, "payload": 0, **facts})])
 
     def not_collected(self, text: str, missing_module: object) -> None:
-        """The tests, or the solution they import, could not be loaded."""
+        """Report that the tests, or the solution, could not be loaded."""
         name = missing_module if isinstance(missing_module, str) else ""
         self.send("not_collected", text=text[-_LONGEST_MESSAGE:], missing_module=name)
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Tests:
-        """Collect from memory."""
+        """Hook of pytest: collect the tests from memory."""
         tests = Tests.from_parent(parent, path=module_path)
         tests.source = self._tests
         return tests
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """All tests are known."""
+        """Hook of pytest: report the ids of all tests."""
         self.send("collected", ids=[_id(item.nodeid) for item in session.items])
 
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
-        """Something raised, in a test or while tests were collected."""
+        """Hook of pytest: an exception was raised in a test, or while tests were collected."""
         error = call.excinfo.value
         if isinstance(error, remote.SolutionUnloaded):
             self.not_collected(error.text, error.missing_module)
@@ -153,10 +153,10 @@ class Reports:
             self.not_collected(report.longreprtext, self._missing.get(report.nodeid))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """A phase of a test ended; its last one settles the outcome."""
+        """Hook of pytest: a phase of a test ended. After the last phase the outcome is reported."""
         name = report.nodeid
         self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
-        outcome, message = _judge(report)
+        outcome, message = _outcome(report)
         if outcome != "passed" and name not in self._worst:
             self._worst[name] = (outcome, message)
         if report.when == "teardown":
@@ -171,8 +171,8 @@ class Reports:
             )
 
 
-def _judge(report: Any) -> tuple[str, str]:
-    """What a phase of a test says. Skipped and expected to fail are not passed: they have shown nothing."""
+def _outcome(report: Any) -> tuple[str, str]:
+    """The outcome and the message of a phase of a test. Skipped and xfail tests do not count as passed."""
     if hasattr(report, "wasxfail"):
         return "failed", f"marked as expected to fail: {report.wasxfail}"
     if report.skipped:

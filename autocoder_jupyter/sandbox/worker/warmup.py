@@ -1,4 +1,4 @@
-"""Import the libraries that programs need and use them once, so that lazy parts are loaded in the zygote too."""
+"""Import the libraries that programs need, and use them once, so that their lazy parts are loaded in the zygote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPECS = [{"name": "frame", "type": "DataFrame"}]
 
 
 def warm_up() -> None:
-    """Take a small frame, with a column of each common kind, through what pandas and the codec load lazily."""
+    """Use pandas and the codec with a small frame that has a column of each common kind. It loads their lazy parts."""
     frame = _small_frame()
     rehearse()
     entries, payload = _packed()
@@ -31,11 +31,11 @@ def warm_up() -> None:
 
 
 def rehearse() -> None:
-    """Take a small frame in and out, as a call does.
+    """Decode and encode a small frame, as a call does.
 
-    A forked child does it while it waits for its first request: what the way in and out writes to is then already
-    copied from the zygote's memory. The frame itself is packed once, in the zygote: making it would copy four times as
-    much as it saves.
+    A forked child does it before its first request, so the memory pages that a call writes are already copied from the
+    zygote. The frame is encoded once in the zygote: creating it in a child would copy four times as many pages as that
+    saves.
     """
     entries, payload = _packed()
     calls.encode_all(calls.decode_all(entries, payload, Path()), _SPECS)

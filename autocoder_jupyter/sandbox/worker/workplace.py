@@ -1,6 +1,6 @@
 """The folders in which a program can write. They are emptied before the next program starts.
 
-The worker keeps nothing of its own in there, so whatever a program removed, renamed or filled does not matter.
+The worker has no own files in them, so a program cannot damage the worker by changing them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from . import removal
 
 
 class Workplace:
-    """The worker's folder with a folder for each program in it.
+    """The worker's folder, which has a folder for each program.
 
     Args:
-        scratch: folders of the sandbox that programs can write and that only they use.
+        scratch: further folders of the sandbox in which programs can write. No one else uses them.
     """
 
     def __init__(self, scratch: Sequence[str]) -> None:
@@ -25,12 +25,12 @@ class Workplace:
         self._scratch = scratch
 
     def new_folder(self) -> Path:
-        """An empty folder with an unguessable name."""
+        """Create an empty folder with a random name."""
         folder = self.root / str(secrets.randbelow(10**16))
         self.root.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700)
         return folder
 
     def clear(self) -> bool:
-        """Remove whatever programs left. Only while there is none; False when something stays."""
+        """Remove the files of all programs. No program may be running. False if a part could not be removed."""
         return all([removal.remove(self.root), *(removal.clear(folder) for folder in self._scratch)])

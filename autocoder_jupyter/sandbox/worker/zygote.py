@@ -1,11 +1,11 @@
-"""The resident interpreter: forks one child for each program, ahead of time, and reports on it.
+"""The zygote: a running interpreter that forks a child for each program in advance, and reports its end.
 
-Its three streams are the host's: requests come in on one, the programs' frames go out on another, and its own reports
-("ready", "taken", "done") on the third. A program holds none of them: it reads and writes pipes of the zygote, which
-passes the bytes on by count. So a report cannot be forged, and nothing that a program does late reaches the next call.
+It has three streams to the host: for requests, for the frames of programs, and for its own reports ("ready", "taken",
+"done"). Programs have none of these. They use pipes of the zygote, which forwards a counted number of bytes. So a
+program cannot forge a report, and its late output does not reach the next call.
 
-Children inherit the zygote's memory, freed parts too. So it reads of a request only the envelope, which says how many
-bytes are for whom, and never what is in them: not the tests, not the arguments, not a secret of the program before.
+Children inherit the zygote's memory, including freed parts. So the zygote reads only the envelope of a request, and
+never its content: tests, arguments and secrets of an earlier program must not be in its memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from .workplace import Workplace
 
 
 class Zygote:
-    """One request after the other, each in its own child, which has been forked ahead of time."""
+    """Serves one request after the other, each in its own child, which was forked in advance.
+
+    Args:
+        requests: blocking descriptor of the requests.
+        data: descriptor for the frames of programs.
+        control: descriptor for the reports.
+        workplace: the folders of programs.
+        keep_text: bytes to keep of standard output, and of standard error.
+    """
 
     def __init__(self, requests: int, data: int, control: int, workplace: Workplace, *, keep_text: int) -> None:
         exits = ChildExits()
@@ -35,29 +43,28 @@ class Zygote:
         self.envelope = Envelope()
 
     def serve(self) -> None:
-        """Take requests until there are no more."""
+        """Serve requests until the host closes the connection."""
         try:
-            while self._turn():
+            while self._step():
                 pass
         except HostGone:
             return
 
     def report(self, kind: str, **facts: Any) -> None:
-        """Tell the host."""
+        """Send a report to the host."""
         frames.write_all(self.streams.control, [frames.pack({"kind": kind, "payload": 0, **facts})])
 
     def end(self) -> None:
-        """Kill what is left and remove what it wrote."""
+        """Kill the remaining children, and remove their files."""
         for child in (self.kept, self.spare):
             if child is not None:
                 child.kill()
         self.workplace.clear()
 
-    def _turn(self) -> bool:
-        """One step; False when there are no more requests.
+    def _step(self) -> bool:
+        """Serve one request, or prepare for it. False at the end of the requests.
 
-        All children are forked here, before anything is known of a request: what is below them on the stack is part
-        of what a program sees.
+        All children are forked here, before a request is read, because a program can see the stack below its fork.
         """
         if self.spare is None and self.kept is None:  # the removal of a child checks that no other process is left
             self.spare = self._spawn()
@@ -65,29 +72,29 @@ class Zygote:
             return False
         if self.kept is not None and not self._is_for(self.kept):
             self._end_kept(self.kept)
-            return True  # with the same request
+            return True  # the request stays for the next step
         if self.envelope.empty:
             self.report("ready", kept=self.kept is not None)
         else:
-            self._pass_on()
+            self._forward()
         self.envelope.forget()
         return True
 
     def _is_for(self, kept: Child) -> bool:
         if self.envelope.empty:
             return self.envelope.keep
-        return self.envelope.again and kept.program == self.envelope.program and kept.runs
+        return self.envelope.again and kept.program == self.envelope.program and kept.alive
 
     def _end_kept(self, kept: Child) -> None:
         self.kept = None
         kept.kill()
         self._reap(kept)
 
-    def _pass_on(self) -> None:
-        """Hand the present request to its child, and what the child writes to the host."""
+    def _forward(self) -> None:
+        """Send the current request to its child, and the child's frames to the host."""
         child = self.kept or self.spare
         assert child is not None
-        self.report("taken")  # from here on the program is to blame
+        self.report("taken")  # a failure after this report is one of the program
         self.kept = self.spare = None
         child.program = self.envelope.program
         call = RequestPump(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
@@ -123,7 +130,7 @@ class Zygote:
         return spawn(folder, not_for_child=self._not_for_child, forget=self.envelope.forget)
 
     def _reap(self, child: Child) -> None:
-        """Close, reap and clean up after a killed child; what does not go away ends the whole worker."""
+        """Close, reap and clean up after a killed child. If a process or a file remains, the worker exits."""
         child.close()
         if not (child.reap(self.streams.exits) and self.workplace.clear()):
             os._exit(1)

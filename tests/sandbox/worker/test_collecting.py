@@ -6,14 +6,14 @@ import os
 import socket
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.worker.commands import Found
+from autocoder_jupyter.sandbox.worker.commands import CollectedFiles
 
 
-def collected(folder: Path) -> Found:
-    found = Found()
+def collected(folder: Path) -> CollectedFiles:
+    found = CollectedFiles()
     place = os.open(folder, os.O_RDONLY)
     try:
-        found.look_into(place)
+        found.collect(place)
     finally:
         os.close(place)
     return found
