@@ -1,4 +1,4 @@
-"""What holds for all tests: which machinery each needs, and which run side by side."""
+"""Setup of all tests: the marks for what each needs, their order, and their distribution over workers."""
 
 from __future__ import annotations
 
@@ -28,26 +28,28 @@ NEEDS = {
     "containers_of": "docker",
     "dangling": "docker",
 }
-"""Fixtures that start something, and the marker of every test that uses one."""
+"""Fixtures that start a process, and the mark of every test that uses one."""
 
 gc.set_threshold(50_000, 10, 10)
 """Seven thousand tests are collected; Python would look through all of them for garbage again and again."""
 
 SEVERAL_PROCESSES = ("browser", "kernel")
-"""A page, a server and a kernel on a loaded machine: in CI, what fails is run once more, and listed at the end.
+"""Marks of tests with several processes, which can fail on a loaded machine.
 
-What needs none of them, the hostile programs above all, has one chance."""
+In CI they are run once more if they fail, and listed at the end. Other tests, above all the hostile programs, are not
+run again.
+"""
 
 LONGEST_FIRST = ("browser", "kernel", "docker", "local_sandbox", "slow")
-"""What takes most of the time begins first, so that the workers end together."""
+"""The slowest groups start first, so that the workers end at about the same time."""
 
 ENGINE = re.compile(r"[\[-]docker[\]-]")
-"""In the id of a test that a Docker engine runs."""
+"""Part of the id of a test that runs with a Docker engine."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark what needs a kernel, an engine or a browser before `-m` chooses, and put the longest rooms first."""
+    """Mark tests that need a kernel, an engine or a browser, before `-m` selects; put the slowest groups first."""
     for item in items:
         for marker in {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}:
             item.add_marker(marker)
@@ -64,11 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 SLOW_TO_IMPORT = {"altair", "claude_agent_sdk", "jsonschema", "litellm", "matplotlib", "mcp", "nbformat", "sklearn"}
 
 IMPORTED = pytest.StashKey[set[str]]()
-"""What of these was imported when all tests were collected."""
+"""The slow modules that were imported during collection."""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was collected stays until the end, and is no garbage."""
+    """Exclude the collected tests from garbage collection: they are needed until the end."""
     session.stash[IMPORTED] = SLOW_TO_IMPORT & sys.modules.keys()
     gc.collect()
     gc.freeze()
@@ -76,7 +78,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """A failure is shown with its source, for which Python 3.11 fails when another thread parses at that moment."""
+    """Show a failure with its source. In Python 3.11 this fails if another thread parses at the same time."""
     try:
         return (yield)
     except SystemError:
@@ -84,15 +86,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def rank_of(item: pytest.Item) -> int:
-    """The place among what takes long; what is quick comes last."""
+    """The position of a group among the slow ones; fast groups come last."""
     names = {mark.name for mark in item.iter_markers()}
     return next((rank for rank, name in enumerate(LONGEST_FIRST) if name in names), len(LONGEST_FIRST))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of one module stay on one worker, in their order, and so do all that look at one engine or browser.
+    """Run all tests of a module on one worker, in their order, and so all tests that use one engine or browser.
 
-    There are two browsers, each for half of their tests: together they would take longer than all that runs beside.
+    There are two browsers, each for half of the browser tests, because one would take longer than all other tests.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -104,7 +106,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def room_of(nodeid: str) -> str:
-    """The part of the suite that a test shares its worker with."""
+    """The group of tests that run on the same worker."""
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):
         return f"browser {1 if path < 'tests/browser/test_l' else 2}"
@@ -117,7 +119,7 @@ LendKernel = Callable[[dict[str, str]], AbstractContextManager[Kernel]]
 
 
 ONE_OPINION = {"AUTOCODE_SECOND_OPINION": "off"}
-"""Most scripts of a model have no second solution."""
+"""Most scripts have no answers for a second solution."""
 
 
 @pytest.fixture(scope="session")
@@ -129,9 +131,10 @@ def warm_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmKernel
 
 @pytest.fixture
 def lend_kernel(warm_kernel: WarmKernel, tmp_path: Path, request: pytest.FixtureRequest) -> LendKernel:
-    """Lends a kernel in the test's folder, by its environment variables.
+    """Gives a test a reused kernel, in its folder and with its environment variables.
 
-    Marked `own_kernel`, a test gets a new one; marked `cold_kernel`, one whose process has imported nothing before.
+    A test marked `own_kernel` gets a new one; a test marked `cold_kernel` gets one whose process has imported nothing
+    before.
     """
 
     def lend(env: dict[str, str]) -> AbstractContextManager[Kernel]:

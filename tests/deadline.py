@@ -1,4 +1,4 @@
-"""An end for work that would otherwise take hours: for tests that something takes time in proportion to its size."""
+"""A time limit for work that could take hours, for tests of work in linear time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """Fail when what is inside is not done by then, as soon as it comes back to Python's own code."""
+    """Fail if the block is not finished by then, as soon as control returns to Python code."""
 
     def give_up(*_: object) -> None:
         raise AssertionError(f"not done after {seconds} s: the work grows faster than the input")

@@ -1,4 +1,4 @@
-"""What a stranger can put in the place of a file: none of it is a plain file, or none that should be read."""
+"""Objects that an attacker can put in the place of a file: none is a regular file that should be read."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "a FIFO": lambda place, outside: os.mkfifo(place),
     "a folder": lambda place, outside: place.mkdir(),
 }
-"""By its name, how it is made; the second path is a file of the person's, outside of the folder."""
+"""How each is made, by name. The second path is a file of the user outside of the folder."""

@@ -1,4 +1,4 @@
-"""The questions of a generation as texts, for tests and for the benchmark of what a provider's cache can serve."""
+"""The questions of a generation as text, for tests and for the benchmark of the provider's cache."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_growth_is_over_the_calendar_month_before():
 
 
 def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
-    """Each question of a run that needs one mending, as it is sent: by stage, in the order in which they are asked."""
+    """The questions of a run with one repair, as they are sent: by stage, in the order of asking."""
     request = Request(name="growth", prompt=PROMPT, samples={"sales": sales})
     prepared = prepare(request, AgentConfig())
     context = with_versions(prepared.context.text, "Python 3.11, pandas 3.1")
@@ -95,5 +95,5 @@ def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
 
 
 def shared(first: str, text: str) -> str:
-    """What two questions have in common from their beginning."""
+    """The common beginning of two questions."""
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, text, strict=False)))

@@ -1,16 +1,16 @@
-"""A language model whose answers are written beforehand, behind real HTTP on the loopback.
+"""A language model with scripted answers, behind real HTTP on the loopback interface.
 
-It speaks OpenAI's chat completions (`…/chat/completions`) and Anthropic's messages (`…/messages`), streamed and
-plain, so the real client libraries are tested as they are. Standard library only.
+It implements OpenAI's chat completions (`…/chat/completions`) and Anthropic's messages (`…/messages`), streamed and
+plain, so the real client libraries are tested unchanged. It needs only the standard library.
 
     with ScriptedModel(["first answer", Answer(status=429, headers={"retry-after": "0"}), "second"]) as model:
         LiteLLMModel(model.config())            # or AgentConfig(**model.settings)
-    ScriptedModel(by_marker({"# Write the code": [...], "# Write the tests": [...]}))   # for calls side by side
+    ScriptedModel(by_marker({"# Write the code": [...], "# Write the tests": [...]}))   # for parallel requests
     ScriptedModel(lambda request: "yes" if "?" in prompt_of(request) else Answer(status=500))
 
-    ScriptedModel([Answer(calls=[Call("mcp__workspace__Bash", {"command": "ls"})]), "done"])   # Anthropic's wire
+    ScriptedModel([Answer(calls=[Call("mcp__workspace__Bash", {"command": "ls"})]), "done"])   # Anthropic's API
 
-A request that the script does not foresee gets a 400, which no client retries, and is kept in `unforeseen`.
+A request without a scripted answer gets a 400, which no client retries, and is kept in `unforeseen`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Any
 from autocoder_jupyter.models.protocol import ModelConfig
 
 COUNTED: Mapping[str, int] = {}
-"""Stands for usage counted by the endpoint: four characters a token."""
+"""Placeholder for usage that the endpoint counts: four characters per token."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a tool that an answer asks for; Anthropic's wire only."""
+    """A tool call in an answer; Anthropic's API only."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -43,24 +43,24 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, or one fault.
+    """One answer, or one error.
 
     Args:
-        text: what the model says.
-        calls: tools that it calls then.
-        finish_reason: in OpenAI's words; `"length"` plays a truncated answer.
+        text: the text of the model.
+        calls: the tool calls after the text.
+        finish_reason: one of OpenAI's values; `"length"` simulates a truncated answer.
         usage: OpenAI's usage object; None sends none.
-        status: of HTTP; anything but 200 makes an error with `error` as its message.
+        status: of HTTP; a value other than 200 makes an error with `error` as its message.
         error: message of the error.
         code: machine-readable code of the error, such as `"context_length_exceeded"`.
         headers: further headers, such as `retry-after`.
         delay: seconds before the first byte.
-        hold: nothing is sent until this event is set; a client that hangs up meanwhile is noticed.
-        hold_after: characters that are streamed before `hold` counts.
-        drop_after: characters that are streamed before the connection is reset.
-        end_after: characters that are streamed before the stream ends as if all were said.
-        raw: sent as the body, whatever it is.
-        piece: characters of one streamed piece.
+        hold: nothing is sent until this event is set; a client that disconnects meanwhile is noticed.
+        hold_after: number of characters that are streamed before `hold` applies.
+        drop_after: number of characters that are streamed before the connection is reset.
+        end_after: number of characters that are streamed before the stream ends as if it were complete.
+        raw: sent as the body without changes.
+        piece: number of characters of one streamed piece.
         pace: seconds between two pieces.
     """
 
@@ -122,7 +122,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """OpenAI's base address. Anthropic's client appends `/v1/messages` itself: give it `root`."""
+        """OpenAI's base address. Anthropic's client appends `/v1/messages` itself: use `root` for it."""
         return f"{self.root}/v1"
 
     @property
@@ -132,26 +132,26 @@ class ScriptedModel:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What an `AgentConfig` needs to reach it, and to ask nothing that few scripts answer. No key is needed."""
+        """Settings for an `AgentConfig` to use this endpoint, without a second opinion. No key is needed."""
         return {**self.place, "second_opinion": "off"}
 
     @property
     def place(self) -> dict[str, Any]:
-        """What a `ModelConfig` needs to reach it."""
+        """Settings for a `ModelConfig` to use this endpoint."""
         return {"model": "openai/scripted", "api_base": self.url}
 
     def config(self, **changes: Any) -> ModelConfig:
-        """A `ModelConfig` that reaches it."""
+        """A `ModelConfig` that uses this endpoint."""
         return ModelConfig(**{**self.place, **changes})
 
     def wait_for_requests(self, count: int, timeout: float = 30.0) -> None:
-        """Wait until so many requests have arrived."""
+        """Wait until this number of requests has arrived."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
                 raise TimeoutError(f"{len(self.requests)} of {count} requests arrived in {timeout:g} s")
 
     def wait_for_hang_ups(self, count: int, timeout: float = 30.0) -> None:
-        """Wait until so many clients have closed their connection in the middle of an answer."""
+        """Wait until this number of clients has closed the connection in the middle of an answer."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.hang_ups >= count, timeout):
                 raise TimeoutError(f"{self.hang_ups} of {count} clients hung up in {timeout:g} s")
@@ -182,7 +182,7 @@ class ScriptedModel:
 
 
 def in_order(answers: Sequence[str | Answer]) -> Callable[[dict[str, Any]], str | Answer]:
-    """A script that gives these answers one after the other, whatever is asked."""
+    """A script that returns these answers in order, for any requests."""
     remaining = iter(answers)
 
     def script(_: dict[str, Any]) -> str | Answer:
@@ -194,12 +194,12 @@ def in_order(answers: Sequence[str | Answer]) -> Callable[[dict[str, Any]], str 
 
 
 def always(answer: str | Answer) -> Callable[[dict[str, Any]], str | Answer]:
-    """A script that gives one answer, however often it is asked."""
+    """A script that returns the same answer for all requests."""
     return lambda _: answer
 
 
 def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | Answer]:
-    """A script for each kind of question: the first marker that stands in the prompt says which."""
+    """A script for each kind of question, selected by the first marker that the prompt contains."""
     scripts = {marker: script if callable(script) else in_order(script) for marker, script in routes.items()}
 
     def route(request: dict[str, Any]) -> str | Answer:
@@ -213,7 +213,7 @@ def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | 
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
-    """All text of a request, system prompt included."""
+    """All text of a request, including the system prompt."""
     contents = [request.get("system") or "", *(message.get("content") or "" for message in request["messages"])]
     return "\n".join(filter(None, map(_text, contents)))
 
@@ -325,7 +325,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
-    """Pieces of a text, each with the number of characters said once it is out."""
+    """Pieces of a text, each with the number of characters sent so far."""
     for start in range(0, len(text), size):
         piece = text[start : start + size]
         yield start + len(piece), piece
@@ -391,7 +391,7 @@ def _anthropic_message(request: dict[str, Any], answer: Answer, number: int) -> 
 
 
 def _anthropic_blocks(request: dict[str, Any], answer: Answer, number: int) -> list[dict[str, Any]]:
-    """What is said: a text and calls of tools; a tool that the request forces gets the text as its input."""
+    """The content blocks: a text and tool calls. If the request forces a tool, that tool gets the text as its input."""
     choice = request.get("tool_choice") or {}
     if choice.get("type") == "tool":
         return [_tool_use(choice["name"], json.loads(answer.text), f"toolu_{number}")]

@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def mixed_table(rows: int) -> pd.DataFrame:
-    """The 20 mixed columns that tools are compared on: 6 float, 5 int, 4 few texts, 2 many, time, bool, gaps."""
+    """The 20 mixed columns of the benchmarks: 6 float, 5 int, 4 text of few values, 2 of many, time, bool, missing."""
     random = np.random.default_rng(7)
     columns: dict[str, Any] = {f"float_{i}": random.normal(100, 15, rows) for i in range(6)}
     columns |= {f"int_{i}": random.integers(0, 10 ** (i + 1), rows) for i in range(5)}

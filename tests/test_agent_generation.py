@@ -1,4 +1,4 @@
-"""From a prompt to values: the real engine, the real client over HTTP, the real sandbox, scripted words."""
+"""From a prompt to values: the real engine, the real client over HTTP, the real sandbox, scripted answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each worker collects all tests, so collecting them must be quick."""
+"""Each worker collects all tests, so collection must be fast."""
 
 from __future__ import annotations
 

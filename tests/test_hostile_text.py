@@ -1,7 +1,7 @@
-"""Text that a program or a model wrote: whatever it is made of, reading it takes time in proportion to its length.
+"""Reading any text that a program or a model wrote takes time in proportion to its length.
 
-No speed is measured. The texts are so long that work which grows with the square of the length would take many
-minutes; an alarm ends it, and the test fails.
+No speed is measured. The texts are so long that quadratic work would take many minutes; an alarm ends it, and the test
+fails.
 """
 
 from __future__ import annotations

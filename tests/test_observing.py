@@ -1,4 +1,4 @@
-"""The log of events and the spans of OpenTelemetry: both off unless somebody wants them."""
+"""The event log and the OpenTelemetry spans: both are off by default."""
 
 from __future__ import annotations
 

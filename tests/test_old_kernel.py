@@ -1,4 +1,4 @@
-"""Running tests on another kernel where that cannot be done. That it can, CI shows by doing it."""
+"""`tools/old_kernel` on a machine where it cannot run. CI shows that it works elsewhere by running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SECURITY.md and PRIVACY.md name a test for what they promise; it must be there."""
+"""The tests that SECURITY.md and PRIVACY.md name exist."""
 
 from __future__ import annotations
 

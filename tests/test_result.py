@@ -88,7 +88,7 @@ def result(
 
 
 class Recorded:
-    """Stands for the call into the sandbox, and keeps what it was given."""
+    """Replaces the call into the sandbox, and records its arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""What is left of a result where nothing lives: in an executed notebook, its export, a site that strips styles."""
+"""A result without live widgets: in an executed notebook, its export, and a site that strips styles."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ WORDS = (
     "1 core, 2Gi memory, 120 s a call",
     "Locked packages",
 )
-"""One or more of every section."""
+"""Texts of every section, at least one of each."""
 
 
 def own_text(page: str) -> str:
-    """The words of some HTML, without the styles and scripts of the page around it."""
+    """The text of some HTML, without the styles and scripts of the page around it."""
     page = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.NotebookNode]:
-    """The growth of the quickstart, executed without a key or a person, and shown in three ways."""
+    """The `growth` of the quickstart, executed without a key or a user, and shown in three ways."""
     import nbformat
 
     open_sandbox("local")

@@ -1,4 +1,4 @@
-"""Every error that a person can meet has a part in *Troubleshooting*, and names it."""
+"""Every error for users has a section in *Troubleshooting*, and links to it."""
 
 from __future__ import annotations
 

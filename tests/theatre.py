@@ -1,4 +1,4 @@
-"""The real loop on the real local sandbox, with the real client talking to a scripted model over HTTP."""
+"""The real loop on the real local sandbox, with the real client and a scripted model over HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MARKERS = {
     "name": "Two analysts answered one request",
     "sort_tests": "You decide which tests of a function still hold",
 }
-"""A phrase of each stage's instructions, to route questions that are asked side by side."""
+"""A phrase in each stage's instructions, to assign parallel questions to scripts."""
 
 
 def fenced(code: str) -> str:
@@ -45,7 +45,7 @@ def fenced(code: str) -> str:
 
 @dataclass
 class Played:
-    """A generation that was played, and all that was heard of it."""
+    """A finished generation, with its events."""
 
     report: Report
     events: list[Event]
@@ -57,12 +57,12 @@ class Played:
 
     @property
     def error(self) -> str:
-        """What went wrong; "" where nothing did."""
+        """The error; "" if there is none."""
         return self.report.error or ""
 
     @property
     def code(self) -> str:
-        """The function that there is in the end."""
+        """The final code of the function."""
         assert self.report.solution is not None, self.error
         return self.report.solution.code
 
@@ -78,13 +78,13 @@ class Played:
 
     @property
     def changes(self) -> Changes:
-        """What a version does otherwise than the one it was made from."""
+        """The differences of a version from the one that it was made from."""
         assert self.report.changes is not None, self.error
         return self.report.changes
 
 
 class Theatre:
-    """Plays requests against scripts by stage."""
+    """Runs requests with scripts by stage."""
 
     def __init__(self, root: Path, sandbox_name: str) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""Generations and calls as a person starts them, on every sandbox that works here."""
+"""Generations and calls as a user starts them, on every sandbox that works on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sandbox_name(request: pytest.FixtureRequest) -> str:
 def build_result(
     sandbox: str, root: Path, code: str, inputs: dict[str, TypeName], outputs: dict[str, TypeName], **options: Any
 ) -> CodeGenEvalResult:
-    """A result as a generation leaves it, for a function that is written here."""
+    """A result like that of a generation, for a function that the test defines."""
     report = Report(
         name="crossing",
         run_id="abc",

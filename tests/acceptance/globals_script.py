@@ -1,4 +1,4 @@
-"""Run as a script: one whole generation and a call, and what of the process is different afterwards, as JSON.
+"""Script: run one whole generation and a call, and print as JSON what has changed in the process.
 
 python globals_script.py SANDBOX MODEL API_BASE FOLDER
 """
@@ -25,7 +25,7 @@ from typing import Any
 
 
 def process() -> dict[str, Any]:
-    """What a library could change for everybody in its process."""
+    """The global state of the process that a library could change."""
     import numpy as np
 
     os.umask(umask := os.umask(0))
@@ -63,13 +63,13 @@ def _named(number: object) -> bool:
 
 
 def attributes(module: types.ModuleType) -> dict[str, str]:
-    """The settings of a module: its public plain values."""
+    """The settings of a module: its public attributes with plain values."""
     plain = (str, int, float, bool, list, tuple, dict, set, type(None))
     return {n: repr(v)[:2000] for n, v in vars(module).items() if not n.startswith("_") and isinstance(v, plain)}
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
-    """What differs: [before, after] by name."""
+    """The differences: [before, after] by name."""
     names = before.keys() | after.keys()
     return {name: [before.get(name), after.get(name)] for name in names if before.get(name) != after.get(name)}
 
@@ -81,7 +81,7 @@ def _pandas_options() -> dict[str, Any]:
 
 
 def wait_until_gone(folder: str, seconds: float = 10.0) -> None:
-    """Workers remove their files as they end, which nobody waits for."""
+    """Wait until the workers have removed their files. They do so when they end, and no call waits for it."""
     deadline = time.monotonic() + seconds
     while any(Path(folder).iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,7 +1,7 @@
-"""Four tasks of the kind people have, with data whose answers are worked out by hand, and honest words of a model.
+"""Four realistic tasks, with data whose results are calculated by hand, and correct answers of a model.
 
-Each task holds what a person says (prompt, inputs, outputs), the data, and a plan, a module and tests as a good model
-would write them. The tests see neither the module nor the data; the expected values are not in any of the answers.
+Each task has a request (prompt, inputs, outputs), the data, and a plan, a module and tests as a good model would write
+them. The tests use neither the module nor the data; the expected values are not in any of the answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.theatre import MARKERS, fenced
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked for, and what the model says."""
+    """A request, and the answers of the model."""
 
     name: str
     prompt: str
@@ -33,7 +33,7 @@ class Task:
     constraints: tuple[str, ...] = ()
 
     def model(self) -> ScriptedModel:
-        """The endpoint that plays this task; a second question of a kind is not foreseen."""
+        """The endpoint with the answers of this task. A second question of the same kind gets an error."""
         answers = {"plan": json.dumps(self.plan), "code": fenced(self.code), "tests": fenced(self.tests)}
         return ScriptedModel(by_marker({MARKERS[stage]: [answer] for stage, answer in answers.items()}))
 
@@ -179,8 +179,8 @@ P3,Poster,5.0,False
 """
 """Values of the orders: P1 20, 30, 40, 10; P2 50, 75, 100; P3, out of stock, 25, 10.
 
-At 15 and more, in stock: P1 20+30+40 = 90 in 3 orders, P2 225 in 3: 315.
-At 25 and more, in stock: P1 30+40 = 70, P2 225: 295. With what is out of stock, 25 more: 320.
+From 15 up, in stock: P1 20+30+40 = 90 in 3 orders, P2 225 in 3: 315.
+From 25 up, in stock: P1 30+40 = 70, P2 225: 295. Including products out of stock, 25 more: 320.
 """
 
 ORDERS_CODE = '''\
@@ -287,9 +287,9 @@ ORDER_TOTALS = Task(
 
 
 def sensor_readings() -> pd.DataFrame:
-    """Five sensors, ten readings each, every ten minutes. S3 runs at 95.0 to 99.5, all others at 60.0 to 64.5.
+    """Five sensors, ten readings each, every ten minutes. S3 has values of 95.0 to 99.5, all others of 60.0 to 64.5.
 
-    Above the bound of 90: the ten readings of S3 and no other, so 10 warnings in a report of 5 rows.
+    Above the limit of 90 are only the ten readings of S3: 10 warnings in a report of 5 rows.
     """
     moments = pd.date_range("2024-05-01", periods=10, freq="10min", tz="Europe/Berlin")
     parts = [
@@ -403,7 +403,7 @@ LOG = """\
 2024-06-01 10:06:00 ERROR [api] timeout
 2024-06-01 10:07:00 INFO  [web] stopped
 """
-"""15 lines. Level ERROR: db 2, api 2, auth 1 = 5; the CRITICAL line that says ERROR is none. A tie of db and api."""
+"""15 lines. Level ERROR: db 2, api 2, auth 1 = 5. A CRITICAL line with "ERROR" in it does not count. db and api tie."""
 
 LOG_CODE = '''\
 import re

@@ -1,4 +1,4 @@
-"""What of a sandbox is still there: process trees of this machine, and containers by their labels."""
+"""Find what a sandbox has left: process trees of this machine, and containers by their labels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from autocoder_jupyter.sandbox.docker.engine import Engine
 from autocoder_jupyter.sandbox.docker.reaper import PROCESS
 
 PATIENCE = 10.0
-"""Seconds after which whatever is left counts as left behind."""
+"""Seconds after which remaining processes or containers are an error."""
 
 _TICK = 0.05
 
 
 def worker_roots(owner: int | None = None) -> list[int | str]:
-    """The workers that a process holds: supervisors and forked workers by process id, containers by id."""
+    """The workers of a process: process ids of supervisors and forked workers, ids of containers."""
     own = owner or os.getpid()
     return [*supervised(own, "supervisor"), *forked(own), *containers(own)]
 
 
 def supervised(owner: int, module: str) -> list[int]:
-    """Process ids of the supervisors right below a process; the module is an argument of `start_supervisor`."""
+    """Process ids of the supervisors that are children of a process; `start_supervisor` is in their arguments."""
     found = []
     for child in children(owner, recursive=False):
         try:
@@ -46,7 +46,7 @@ def forked(owner: int) -> list[int]:
 
 
 def containers(owner: int) -> list[str]:
-    """Ids of the containers that carry a process in their label, running or not."""
+    """Ids of the containers with this process in their label, running or not."""
     engine = _engine()
     if engine is None:
         return []
@@ -66,7 +66,7 @@ def _engine() -> Engine | None:
 
 
 def children(owner: int, *, recursive: bool = True) -> list[psutil.Process]:
-    """All living processes below a process."""
+    """All living descendants of a process."""
     try:
         found = psutil.Process(owner).children(recursive=recursive)
     except psutil.NoSuchProcess:
@@ -75,7 +75,7 @@ def children(owner: int, *, recursive: bool = True) -> list[psutil.Process]:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Whether this very process, and not a later one with its id, still runs."""
+    """Whether this process still runs. A later process with the same id does not count."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -83,7 +83,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 def eventually(holds: Callable[[], bool], what: Callable[[], object], patience: float = PATIENCE) -> None:
-    """Wait until something holds; `what` says how it is instead."""
+    """Wait until a condition is true. `what` describes the current state for the error message."""
     deadline = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < deadline, what()

@@ -1,4 +1,4 @@
-"""A job can be cancelled in the middle of anything: it ends soon, nothing of it goes on, and the name is free again."""
+"""A job can be cancelled at any point: it ends soon, leaves nothing running, and its name can be used again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DIAGNOSIS = json.dumps({"failures": [{"test_name": "test_sum", "error_message": 
 
 
 class Stage:
-    """A model that says what it is told to, the jobs that ask it, and all that is heard of them."""
+    """A scripted model, the jobs that ask it, and all events of these jobs."""
 
     def __init__(self, root: Path, sandbox: str) -> None:
         self._root = root
@@ -76,13 +76,13 @@ class Stage:
             self._news.notify_all()
 
     def wait_for(self, holds: Callable[[Event], bool], times: int = 1) -> None:
-        """Wait until so many events of a kind were heard."""
+        """Wait until this number of events of a kind has arrived."""
         with self._news:
             assert self._news.wait_for(lambda: sum(map(holds, self._heard)) >= times, 60), self._heard
 
     @property
     def workers(self) -> list[int | str]:
-        """The workers that were started on this stage and still live."""
+        """The living workers that were started in this test."""
         return [root for root in worker_roots() if root not in self._of_others]
 
     @property
@@ -112,18 +112,18 @@ def _new(before: set[int]) -> list[Any]:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """On the local sandbox. At the end nothing of any worker may be left."""
+    """With the local sandbox. At the end no process or container of a worker may be left."""
     yield from make_stage("local", tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def any_stage(sandbox_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """On each sandbox, where what is cancelled runs in one."""
+    """With each sandbox; for tests that cancel something inside of a sandbox."""
     yield from make_stage(sandbox_name, tmp_path, monkeypatch)
 
 
 def cancelled(job: Job) -> None:
-    """Cancel, and see it end in time and in words."""
+    """Cancel the job, and check that it ends in time and with the right message."""
     began = time.monotonic()
     job.cancel()
     with pytest.raises(Cancelled, match="growth was cancelled"):
@@ -135,7 +135,7 @@ def cancelled(job: Job) -> None:
 
 
 def only_idle_workers_are_left(stage: Stage) -> None:
-    """Workers that wait for the next call may stay; those that ran something of the job may not."""
+    """Idle workers may stay; workers that ran something of the job may not."""
     eventually(
         lambda: len(stage.workers) == sum(idle.worker.alive for idle in stage.pool._idle),
         lambda: (stage.workers, stage.pool._idle),

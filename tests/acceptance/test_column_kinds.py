@@ -1,4 +1,4 @@
-"""What crosses into a sandbox and out of it is the same afterwards, or is refused by name. CSV kept 6 of 29 kinds."""
+"""A value that is sent to a sandbox and back is unchanged, or is refused by name. With CSV, 6 of 29 were unchanged."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ IDENTITY = "def run(value):\n    return value\n"
 
 
 def made(expression: str) -> Any:
-    """The value of an expression, on this side."""
+    """The value of an expression, made in the notebook."""
     namespace: dict[str, Any] = {}
     exec(PRELUDE + f"value = {expression}", namespace)
     return namespace["value"]
 
 
 def maker(*expressions: str) -> str:
-    """A module whose function makes the same values on the other side."""
+    """A module whose function makes the same values in the sandbox."""
     return f"{PRELUDE}\ndef run():\n    return {', '.join(expressions)}\n"
 
 
@@ -113,12 +113,12 @@ Compare = Callable[[Any, Any], None]
 
 
 def identifiers(names: Iterable[str]) -> list[str]:
-    """Names of inputs and outputs that still say which kind they carry."""
+    """Names of inputs and outputs that still name the kind of value."""
     return [f"kind_{number}_{re.sub(r'[^a-zA-Z0-9]+', '_', name)}" for number, name in enumerate(names)]
 
 
 def sent_there_and_back(build: Build, values: Mapping[str, Any], kinds: Iterable[TypeName]) -> dict[str, Any]:
-    """All values in one call, each as an input of its own and an output of its own; what came out, by name."""
+    """Send all values in one call, each as an input and an output. Returns the outputs by name."""
     names = identifiers(values)
     declared = dict(zip(names, kinds, strict=True))
     code = f"def run({', '.join(names)}):\n    return {', '.join(names)}\n"
@@ -127,13 +127,13 @@ def sent_there_and_back(build: Build, values: Mapping[str, Any], kinds: Iterable
 
 
 def made_inside(build: Build, sources: Mapping[str, str], kind: TypeName) -> dict[str, Any]:
-    """All values made by one call on the other side; what came out, by name."""
+    """Make all values in one call in the sandbox. Returns the outputs by name."""
     came = build(maker(*sources.values()), outputs=dict.fromkeys(identifiers(sources), kind)).run()
     return dict(zip(sources, came, strict=True))
 
 
 def changed(expected: Mapping[str, Any], got: Mapping[str, Any], compare: Compare) -> dict[str, str]:
-    """What is not the same any more, and how, by name."""
+    """The differences between two sets of values, by name."""
     found = {}
     for name, value in expected.items():
         try:
@@ -144,7 +144,7 @@ def changed(expected: Mapping[str, Any], got: Mapping[str, Any], compare: Compar
 
 
 def assert_crosses_both_ways(build: Build, sources: Mapping[str, str], kind: TypeName, compare: Compare) -> None:
-    """Each value is the same after it went in and came out, and after it was made inside and came out."""
+    """Check that each value is unchanged after it was sent and returned, and after it was made inside and returned."""
     values = {name: made(source) for name, source in sources.items()}
     assert changed(values, sent_there_and_back(build, values, [kind] * len(values)), compare) == {}
     assert changed(values, made_inside(build, sources, kind), compare) == {}
@@ -173,7 +173,7 @@ def test_a_kind_that_changes_is_named(build: Build) -> None:
 
 
 def test_inside_each_kind_is_what_it_is_outside(build: Build) -> None:
-    """Both ways unchanged could also mean twice changed; here the dtypes and values are looked at inside."""
+    """Two opposite changes could cancel each other, so this looks at dtypes and values inside."""
     frame = pd.concat({name: made(source).reindex(range(3)) for name, source in KINDS.items()}, axis=1)
     looked = build(
         "def run(value):\n    return {str(n): [str(value[n].dtype), [repr(x) for x in value[n]]] for n in value}\n",
@@ -332,7 +332,7 @@ def test_folders_cross_both_ways_with_all_that_is_in_them(build: Build, tmp_path
 
 
 def test_a_figure_comes_out_as_a_picture(build: Build) -> None:
-    """Anything with `savefig` is a figure; this one needs no plotting library in the environment."""
+    """Every object with `savefig` is a figure; this one needs no plotting library in the environment."""
     code = f"""
 import base64
 

@@ -1,4 +1,4 @@
-"""What must not happen. Each of these was seen in the code generator that this project follows."""
+"""Regression tests. Each of these defects was seen in the code generator that this project follows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Generate = Callable[..., CodeGenEvalResult]
 
 
 class Play:
-    """One model for many generations; the answers to a kind of question may be changed in between."""
+    """One model for many generations. The answers to a kind of question can be changed in between."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -68,7 +68,7 @@ class Play:
         }
 
     def sent(self) -> str:
-        """All that the model was told."""
+        """All text that was sent to the model."""
         return "\n".join(map(prompt_of, self.model.requests))
 
 
@@ -99,7 +99,7 @@ def test_a_sample_that_is_changed_afterwards_changes_no_result(play: Play) -> No
 
 @pytest.mark.local_sandbox
 async def test_generations_side_by_side_never_mix(play: Play) -> None:
-    """Five different programs that are generated and called at once each give their own answer."""
+    """Five different programs that are generated and called at the same time each return their own result."""
 
     def code(request: dict[str, Any]) -> str:
         number = next(n for n in range(5) if f"plus {n}." in prompt_of(request))
@@ -152,7 +152,7 @@ def test_a_crash_or_a_wrong_type_is_never_a_value(build: Build, body: str) -> No
 
 @pytest.mark.parametrize("value", ["False", "'False'", "''", "0.0", "np.bool_(False)"])
 def test_a_truth_is_never_guessed_from_words(build: Build, value: str) -> None:
-    """`0`, `no` and the empty text were True."""
+    """In that generator, `0`, `no` and the empty text were True."""
     result = build(f"import numpy as np\ndef run():\n    return {value}\n", outputs={"value": "bool"})
     if value in ("False", "np.bool_(False)"):
         assert result.run() is False
@@ -170,7 +170,7 @@ def test_a_text_never_reaches_a_shell_or_a_template(build: Build, tmp_path: Path
 
 
 def test_the_limits_of_a_generation_are_never_forgotten_by_run(play: Play, sandbox_name: str) -> None:
-    """Variables, timeout and memory of the agent hold for the function that it made."""
+    """The variables, timeout and memory limit of the agent also apply to the function that it made."""
     plan = json.loads(PLAN) | {"outputs": [{"name": "region", "type": "str"}]}
     code = (
         "import os\nimport time\n\n\ndef run(seconds: float = 0.0, memory: int = 0) -> str:\n"

@@ -1,4 +1,4 @@
-"""The examples that ship: they run without a key, their answers are right, and they are shown as executed."""
+"""The shipped examples run without a key, return the right values, and are saved with their outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "notebooks" / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
 
 LOCAL = re.compile(r"/(?:tmp|home|root|work|Users|var)/|[A-Z]:\\\\|0x[0-9a-f]{8}")
-"""What only one machine or one process has."""
+"""Patterns of text that is specific to one machine or process."""
 
 DURATION = re.compile(r"(?: ·|  ) ?[\d.]+ s(?: ·|\n|<|$)|>[\d.]+ s<")
 
@@ -29,7 +29,7 @@ def code_cells(name: str) -> list[Any]:
 
 
 def in_a_kernel(name: str) -> Any:
-    """Those that import a module beside them leave it in their kernel, so it is not lent."""
+    """Examples that import a module beside them get their own kernel, because the import stays in it."""
     return pytest.param(name, marks=[pytest.mark.own_kernel] if name.startswith("durable") else [])
 
 

@@ -1,4 +1,4 @@
-"""Figures of three libraries, from the sandbox to the notebook, with their data tested on the way."""
+"""Figures of three libraries, from the sandbox to the notebook. Tests read their data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that dies in the middle of a job leaves no process behind, and its successor goes on from the journal."""
+"""A kernel that dies during a job leaves no process behind, and the next kernel continues from the journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOW_ON_THE_SAMPLE = CODE.replace("import pandas", "import time\n\nimport pandas
 DATA = "import pandas as pd; sales = pd.DataFrame({'price': [10.0, 20.0, 30.0], 'quantity': [1, 2, 3]})"
 CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
 JUPYTERS_PATIENCE = 20.0
-"""Seconds after which it kills a kernel that does not end; after half of them it says so by a signal. Its own are 5."""
+"""Seconds until Jupyter kills a kernel that does not end; after half of them it sends a signal. The default is 5."""
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ class MortalKernel(Kernel):
         return int(self._manager.provisioner.pid)  # type: ignore[union-attr]
 
     def die(self) -> None:
-        """SIGKILL, and a successor that is ready for cells."""
+        """Kill the kernel with SIGKILL, and start a new one that is ready for cells."""
         self.client.stop_channels()
         self._manager.restart_kernel(now=True)
         self.client = self._manager.client()
@@ -45,7 +45,7 @@ class MortalKernel(Kernel):
         self.client.wait_for_ready(timeout=60)
 
     def leave(self) -> int | None:
-        """End as a gentle restart ends it, without a successor. Returns the exit code: 0 where no signal was needed."""
+        """End the kernel as a restart does, but start no new one. Returns the exit code: 0 if no signal was needed."""
         process = self._manager.provisioner.process  # type: ignore[union-attr]
         self._manager.shutdown_wait_time = JUPYTERS_PATIENCE
         self._manager.shutdown_kernel(now=False, restart=True)
@@ -53,7 +53,7 @@ class MortalKernel(Kernel):
 
 
 class House:
-    """A folder with a notebook's kernel, and the model that it asks."""
+    """A folder with a kernel, and the model that it asks."""
 
     def __init__(self, folder: Path, sandbox: str) -> None:
         self.folder = folder
@@ -79,20 +79,20 @@ class House:
         )
 
     def journal(self) -> list[dict[str, Any]]:
-        """Every line of the one run's journal; each must be readable."""
+        """All lines of the journal of the only run. Each must be readable."""
         (path,) = self.folder.glob(".autocode/growth/*/journal.jsonl")
         return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """On the local sandbox."""
+    """With the local sandbox."""
     yield from make_house("local", tmp_path)
 
 
 @pytest.fixture
 def any_house(sandbox_name: str, tmp_path: Path) -> Iterator[House]:
-    """On each sandbox."""
+    """With each sandbox."""
     yield from make_house(sandbox_name, tmp_path)
 
 
@@ -111,7 +111,7 @@ def begin(kernel: Kernel) -> None:
 
 
 def family(kernel: MortalKernel) -> list[psutil.Process]:
-    """All processes below the kernel; after its death they could not be found by their parent any more."""
+    """All descendants of the kernel. After its death they can no longer be found by their parent."""
     return children(kernel.pid)
 
 
@@ -128,7 +128,7 @@ def has_a_worker(kernel: MortalKernel) -> bool:
 
 
 def wait_for_the_sample_run(kernel: MortalKernel) -> None:
-    """Wait until the tests have passed: then the function sleeps on the sample."""
+    """Wait until the tests have passed. The function then sleeps in its run on the sample."""
     kernel.run("from autocoder_jupyter import jobs")
     told = "sum(type(event).__name__ == 'TestReported' for event in jobs.current('growth').events), growth.state"
     eventually(lambda: kernel.printed(told) == "2 running", lambda: kernel.printed(told), 60)

@@ -1,4 +1,4 @@
-"""Four tasks with answers that are known by hand, from the prompt to values, on every sandbox."""
+"""Four tasks with results that were calculated by hand, from the prompt to the values, on every sandbox."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ print(json.dumps([result.success, result.plan.assumptions, count, worst, critica
 
 @pytest.mark.slow
 def test_a_script_counts_the_errors_of_a_log_and_names_the_tie(sandbox_name: str, tmp_path: Path) -> None:
-    """In a plain script, with no notebook around."""
+    """In a plain script, without a notebook."""
     request = {**known.LOGS.request({}), "outputs": {n: kind.__name__ for n, kind in known.LOGS.outputs.items()}}
     request.pop("samples")
     log = file(tmp_path, "app.log", known.LOG)

@@ -1,4 +1,4 @@
-"""A call that takes long says so under its cell, and an interrupt ends it with all its processes."""
+"""A long call shows that under its cell, and an interrupt ends it with all its processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(seconds):
 
 @pytest.fixture(scope="module")
 def warm(sandbox_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """A kernel with a function in this sandbox that has worked once."""
+    """A kernel with a function in this sandbox that was already called once."""
     folder = tmp_path_factory.mktemp("kernel")
     (folder / "pyproject.toml").write_text("")
     with Kernel(folder, SOURCES) as kernel:
@@ -48,7 +48,7 @@ def kernel(warm: Kernel) -> Kernel:
 
 
 def lines(kernel: Kernel) -> list[str]:
-    """What the lines under waiting cells say now."""
+    """The current text of the lines under waiting cells."""
     kernel._drain()
     return [data["text/plain"] for data in kernel.shown.values() if "autocode-wait" in data.get("text/html", "")]
 
@@ -58,7 +58,7 @@ def wait_for_line(kernel: Kernel, words: str) -> None:
 
 
 def workers(kernel: Kernel) -> tuple[set[Any], list[Any]]:
-    """The workers of the kernel, and every process below it, where its sandbox shows them."""
+    """The workers of the kernel, and all their processes if the sandbox shows them."""
     owner = kernel.process_id
     return set(worker_roots(owner)), children(owner)
 

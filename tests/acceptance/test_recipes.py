@@ -1,4 +1,4 @@
-"""A result where a function of one's own is expected: recipes with the real libraries, in the real local sandbox."""
+"""Results used like ordinary functions: recipes with the real libraries, in the real local sandbox."""
 
 from __future__ import annotations
 

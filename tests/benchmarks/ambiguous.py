@@ -1,8 +1,8 @@
-"""Requests that can be read in two ways, and what good models answer to them.
+"""Requests that can be interpreted in two ways, and answers that good models would give.
 
-Each answer was written from the prompt that the product sends, without a look at the others: the first function with
-its assumptions and blind tests, a second solution of the same reading in another style, and one of the other reading.
-Some first functions have a slip that their tests do not see; it is marked as `slip`.
+Each answer was written from the prompt that the product sends, without looking at the others: the first function with
+its assumptions and tests, a second solution of the same interpretation in another style, and one of the other
+interpretation. Some first functions have an error that their tests do not find; it is given as `slip`.
 """
 
 # ruff: noqa: E501
@@ -18,20 +18,20 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Ambiguous:
-    """A request with two readings.
+    """A request with two interpretations.
 
     Args:
         name: of the case.
         prompt: the request.
         sample: makes the data; the input is called `data`.
-        output: type of the one output, `answer`; its columns as dtypes by name for a DataFrame.
-        assumption: how the first function reads it.
-        other_reading: the other reading in some words, and as a line of the request.
+        output: type of the only output, `answer`; for a DataFrame the dtypes of its columns by name.
+        assumption: the interpretation of the first function.
+        other_reading: the other interpretation, as a short text and as a line of the request.
         first: the body of the first function.
-        tests: the bodies of its blind tests, by the sentence that they check.
-        same: another solution of the same reading.
-        other: one of the other reading.
-        slip: (text in `first`, what stands there instead); "" when there is none.
+        tests: the bodies of its tests, by the sentence that they check.
+        same: another solution of the same interpretation.
+        other: a solution of the other interpretation.
+        slip: (text in `first`, its wrong replacement); "" if there is none.
     """
 
     name: str

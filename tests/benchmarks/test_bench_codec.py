@@ -1,6 +1,6 @@
-"""What a frame costs on its way through the codec, beside pickle 5 and Feather.
+"""The time to encode and decode a frame with the codec, compared with pickle 5 and Feather.
 
-`pytest tests/benchmarks/test_bench_codec.py --benchmark-only`
+pytest tests/benchmarks/test_bench_codec.py --benchmark-only
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def mixed(rows: int) -> pd.DataFrame:
 
 
 def by_codec(frame: pd.DataFrame) -> pd.DataFrame:
-    """Encode and decode, the two halves of one crossing; the copy by the wire between them is measured apart."""
+    """Encode and decode. The copy over the pipes between them is measured separately."""
     encoded = encode(frame, "DataFrame")
     return _received(encoded.header, _wire(encoded))
 
@@ -103,7 +103,7 @@ def test_digest(benchmark: Any, make: Callable[..., Any], rows: int) -> None:
 
 @pytest.mark.parametrize("make", [floats, mixed])
 def test_a_million_rows_are_encoded_and_decoded_in_time(benchmark: Any, make: Callable[..., Any]) -> None:
-    """The target is 40 ms for floats, the copy by the wire not counted."""
+    """The target is 40 ms for floats, without the copy over the pipes."""
     encoded = encode(frame := make(1_000_000), "DataFrame")
 
     def arrived() -> Any:

@@ -1,6 +1,8 @@
-"""What it takes to describe data to the model: `pytest tests/benchmarks/test_bench_data_context.py --benchmark-only`.
+"""The time to describe data for the model.
 
-The table is the mixed one of 20 columns (6 float, 5 int, 4 texts of few values, 2 of many, time, bool, gaps).
+    pytest tests/benchmarks/test_bench_data_context.py --benchmark-only
+
+The table has 20 mixed columns (6 float, 5 int, 4 text with few values, 2 with many, time, bool, missing values).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""For how long reading an answer of ten megabytes keeps the notebook's other threads from running.
+"""How long reading an answer of ten megabytes blocks the other threads of the notebook.
 
-The figure is the longest pause that another thread sees, in processor time of the reading one; its baseline, in the
-same run, is the parser of the standard library on a list of as many bytes, which lets nobody else run.
+The figure is the longest pause of another thread, in processor time of the reading thread. The baseline, in the same
+run, is the parser of the standard library with a list of the same size, which blocks all other threads.
 
-python -m pytest tests/benchmarks/test_bench_freezes.py --benchmark-only
+    python -m pytest tests/benchmarks/test_bench_freezes.py --benchmark-only
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pool() -> Any:
 
 
 def report(benchmark: Any, paused: list[float]) -> None:
-    """Replace what the clock says of the rounds by the pauses in them."""
+    """Replace the durations of the rounds by the pauses in them."""
     benchmark.extra_info["longest_pauses_ms"] = [round(1000 * each, 1) for each in paused]
     benchmark.stats.stats.data = list(paused)
 

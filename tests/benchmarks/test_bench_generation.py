@@ -1,9 +1,9 @@
-"""What a generation takes besides the model: prompt to verified result, against one run of the tests alone.
+"""The time of a generation without the model: from prompt to verified result, compared with one run of the tests alone.
 
-The model is scripted and answers at once over real HTTP, so what is measured is ours: data context, client, journal,
+The model is scripted and answers at once over real HTTP, so this measures our part: data context, client, journal,
 environment, sandbox, tests, sample, verdict.
 
-python -m pytest tests/benchmarks/test_bench_generation.py --benchmark-only --benchmark-group-by=group
+    python -m pytest tests/benchmarks/test_bench_generation.py --benchmark-only --benchmark-group-by=group
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`%load_ext autocoder_jupyter` in a fresh interpreter (the aim is 150 ms), and nothing heavy imported."""
+"""The time of `%load_ext autocoder_jupyter` in a new interpreter (the target is 150 ms), and no slow imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print(json.dumps({"ms": took, "modules": sorted({name.partition(".")[0] for name
 
 
 def load_once() -> dict[str, Any]:
-    """One load: milliseconds, and the top-level modules that came with it."""
+    """Load the extension once. Returns the milliseconds, and the top-level modules that were imported."""
     env = {**os.environ, "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", _LOAD], capture_output=True, text=True, check=True, env=env)
     loaded: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""Masking text that was written to be slow: the time a sign must be the same for a short and a long one."""
+"""The time to mask text that was written to be slow. The time per character must not depend on the length."""
 
 from __future__ import annotations
 

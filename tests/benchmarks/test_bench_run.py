@@ -1,8 +1,8 @@
-"""What a person waits for: `result.run(df)`, warm, against the same function in this process.
+"""The time of `result.run(df)` with a warm worker, compared with the same function in this process.
 
-python -m pytest tests/benchmarks/test_bench_run.py --benchmark-only --benchmark-group-by=group
+    python -m pytest tests/benchmarks/test_bench_run.py --benchmark-only --benchmark-group-by=group
 
-Between two calls there is a pause, as there is between two cells: a worker makes its next child ready meanwhile.
+There is a pause between two calls, as between two cells, in which a worker prepares its next child.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def frame_of(rows: int) -> pd.DataFrame:
 
 @pytest.fixture(params=EACH)
 def result(request: pytest.FixtureRequest, tmp_path: Path) -> CodeGenEvalResult:
-    """A finished result whose function was built on a small frame of the same form."""
+    """A finished result whose function was tested with a small frame of the same columns."""
     sandbox = open_sandbox(request.param)
     spec = base_spec(request.param)
     sample = frame_of(100)
@@ -63,7 +63,7 @@ def result(request: pytest.FixtureRequest, tmp_path: Path) -> CodeGenEvalResult:
 
 
 def timed(benchmark: Any, call: Callable[[], Any]) -> None:
-    """Time calls with a pause before each."""
+    """Measure calls with a pause before each."""
     call()
     benchmark.pedantic(call, setup=lambda: time.sleep(PAUSE_SECONDS), rounds=ROUNDS)
 

@@ -1,4 +1,4 @@
-"""What isolation costs: starting a worker, and a call against the same function in this process.
+"""The cost of isolation: the start of a worker, and a call, compared with the same function in this process.
 
 python -m pytest tests/benchmarks/test_bench_sandbox.py --benchmark-only --benchmark-group-by=group
 """
@@ -66,7 +66,7 @@ def test_build_a_known_environment(benchmark: Any, sandbox: Sandbox, environment
 
 @pytest.mark.benchmark(group="start of a worker")
 def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environment) -> None:
-    """The first of each local loading process is not counted: `test_start_a_worker_that_loads_for_itself` is."""
+    """The first worker of a loading process does not count; `test_start_a_worker_that_loads_for_itself` measures it."""
     measure_starts(benchmark, sandbox, environment)
 
 
@@ -76,7 +76,7 @@ def test_start_a_worker(benchmark: Any, sandbox: Sandbox, environment: Environme
 def test_a_worker_of_docker_in_the_place_of_one_that_died(
     benchmark: Any, spare: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a spare it is the baseline; with one the time until the next spare is there is not counted."""
+    """Without a spare this is the baseline. With a spare, the time until the next spare is ready is not counted."""
     if not spare:
         monkeypatch.setattr(DockerSandbox, "affords_spare", lambda _: False)
     sandbox = open_sandbox("docker")
@@ -107,7 +107,7 @@ def test_start_a_worker_of_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytes
 @pytest.mark.benchmark(group="start of a worker")
 @pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name)
 def test_start_a_worker_that_loads_for_itself(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The baseline: as it was before there were loading processes."""
+    """The baseline: a worker that is not forked from a loading process."""
     sandbox, environment = held_by(tier, monkeypatch)
     monkeypatch.setattr(local, "_forked", lambda *_: None)
     measure_starts(benchmark, sandbox, environment)
@@ -126,7 +126,7 @@ def test_call_in_a_tier(benchmark: Any, tier: Tier, monkeypatch: pytest.MonkeyPa
 
 
 def held_by(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Environment]:
-    """The local sandbox on this tier and no other."""
+    """The local sandbox with this tier only."""
     monkeypatch.setattr(local_probe, "_answer", None)
     monkeypatch.setattr(local_probe, "TIERS", (tier,))
     sandbox = open_sandbox("local")
@@ -142,7 +142,7 @@ def measure_starts(benchmark: Any, sandbox: Sandbox, environment: Environment) -
 
 @pytest.mark.parametrize("counted", ["who is there", "memory", "descriptors", "mappings and files"])
 def test_a_look_of_the_supervisor(benchmark: Any, worker: Worker, counted: str) -> None:
-    """While a program runs, memory is looked at 20 times a second (in a control group never), the rest 5 times."""
+    """During a program, memory is checked 20 times per second (never with a control group), everything else 5 times."""
     benchmark.group = "a look of the supervisor"
     process = getattr(worker, "_process")  # noqa: B009
     if not isinstance(process, LocalProcess):

@@ -1,8 +1,8 @@
-"""The first failure of a kernel, from its cell to the error: a missing key, a stopped Ollama, a misspelled provider.
+"""The time from a cell to the first error in a kernel: a missing key, a stopped Ollama, a misspelled provider.
 
-The aim is a second. The baseline is what none of them needs any more: the import of litellm, in a kernel as fresh.
+The target is one second. The baseline is the import of litellm in a new kernel, which these errors no longer need.
 
-python -m pytest tests/benchmarks/test_first_failure.py --benchmark-only --benchmark-group-by=group
+    python -m pytest tests/benchmarks/test_first_failure.py --benchmark-only --benchmark-group-by=group
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAILURES = {
 
 @pytest.fixture
 def fresh_kernel(tmp_path: Path) -> Iterator[Any]:
-    """Makes a kernel with a frame and the extension in it; the one before ends."""
+    """Makes a kernel with a frame and the extension; the previous kernel ends."""
     (tmp_path / "pyproject.toml").write_text("")
     open_now: list[Kernel] = []
 

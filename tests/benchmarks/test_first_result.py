@@ -1,9 +1,9 @@
-"""The first result of a kernel: from its cell to the verdict, when the cell was just run and when it was written there.
+"""The time from a cell to the verdict in a new kernel: the cell was only run, or it was typed in this kernel.
 
-Everything is real but the model, which answers at once; so this is what a person waits for beside the model. Who writes
-a cell gives the kernel time to import what the first question needs (`Notebook.prepare`).
+Everything is real except the model, which answers at once. So this is the waiting time without the model. While a user
+types a cell, the kernel has time to import what the first question needs (`Notebook.prepare`).
 
-python -m pytest tests/benchmarks/test_first_result.py --benchmark-only --benchmark-group-by=group
+    python -m pytest tests/benchmarks/test_first_result.py --benchmark-only --benchmark-group-by=group
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IS_PREPARED = "import threading; print(all(t.name != 'autocode-prepare' for t in
 
 @pytest.fixture
 def fresh_kernels(tmp_path: Path) -> Iterator[Any]:
-    """Makes kernels with a page that has said hello; the one before ends."""
+    """Makes kernels with a page that has sent hello; the previous kernel ends."""
     answers = {"plan": PLAN, "code": fenced(CODE), "tests": fenced(TESTS)}
     script = by_marker({MARKERS[stage]: always(said) for stage, said in answers.items()})
     with ScriptedModel(script) as model:

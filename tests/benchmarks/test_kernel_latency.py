@@ -1,9 +1,9 @@
-"""How a kernel answers while a job runs: the round trip of `1+1`, against a kernel that is idle, and its messages.
+"""The latency of a kernel during a job: the round trip of `1+1`, compared with an idle kernel, and its messages.
 
-The job is real but for the model's words: they stream in small pieces over HTTP, then the real local sandbox runs tests
-and sample, and it begins anew as soon as it has ended. A page of the lab extension listens all the while.
+The job is real except for the model's text, which streams in small pieces over HTTP. Then the real local sandbox runs
+tests and sample. When the job ends, the next one starts. A page of the lab extension listens all the time.
 
-python -m pytest tests/benchmarks/test_kernel_latency.py --benchmark-only --benchmark-group-by=group
+    python -m pytest tests/benchmarks/test_kernel_latency.py --benchmark-only --benchmark-group-by=group
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SPEEDS = {
 
 
 def environment(model: ScriptedModel) -> dict[str, str]:
-    """Of a kernel whose jobs ask this model and find nothing in a cache."""
+    """The environment variables of a kernel whose jobs ask this model and find nothing in a cache."""
     return {
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
@@ -45,7 +45,7 @@ def environment(model: ScriptedModel) -> dict[str, str]:
 
 
 class Watched:
-    """A kernel, and a page on it that has said hello."""
+    """A kernel, and a page that has sent hello to it."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -56,7 +56,7 @@ class Watched:
         self.page.hello()
 
     def keep_busy(self) -> None:
-        """See to it that a job runs, at different stages in different rounds."""
+        """Keep a job running, at different stages in different rounds."""
         self.page.listen(0.02)
         jobs: list[Any] = next(iter(self.page.heard("jobs")[-1:]), {"jobs": []})["jobs"]
         if not jobs or jobs[-1]["phase"] == "ready":
@@ -65,7 +65,7 @@ class Watched:
             self.page.wait_for("jobs", lambda told: any(job["phase"] == "running" for job in told["jobs"]))
 
     def answer(self) -> None:
-        """What is measured."""
+        """The measured operation."""
         assert self.kernel.run("1+1").displays == [{"text/plain": "2"}]
 
 
@@ -85,7 +85,7 @@ def watched(model: ScriptedModel, tmp_path: Path) -> Iterator[Watched]:
 
 
 def note(benchmark: Any, watched: Watched) -> None:
-    """The figures that the table of the benchmark does not have."""
+    """Record the figures that are not in the benchmark's table."""
     times = sorted(benchmark.stats.stats.data)
     seconds = [message["header"]["date"].timestamp() for message in watched.page.traffic]
     sent = [m for m in watched.page.traffic if m["msg_type"] in ("comm_msg", "update_display_data")]

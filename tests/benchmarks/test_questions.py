@@ -1,4 +1,4 @@
-"""How long the questions of a generation are, and how much of the later ones a provider's cache can serve.
+"""The length of the questions of a generation, and the part of the later ones that a provider's cache can serve.
 
 python -m pytest tests/benchmarks/test_questions.py -s
 """
@@ -48,7 +48,7 @@ def _tell(
 
 
 def _table(columns: int) -> pd.DataFrame:
-    """The mixed table, fewer or more columns of it."""
+    """The mixed table with a given number of columns."""
     mixed = mixed_table(1_000)
     if columns <= mixed.shape[1]:
         return mixed[["when", *[name for name in mixed.columns if name != "when"]][:columns]]

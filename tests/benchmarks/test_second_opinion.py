@@ -1,11 +1,12 @@
-"""What the second opinion costs and finds, on the project's own ambiguous requests, against the same without it.
+"""The cost and the findings of the second opinion, for ambiguous requests that we wrote.
 
     python -m pytest tests/benchmarks/test_second_opinion.py -s
 
-Answers are written beforehand (`ambiguous`), so this measures the machinery: whether a reading that differs is found
-and told, whether two solutions of one reading are left in peace, and whether a slip that the tests do not see is found
-and mended. How often a second model reads a request otherwise is the model's, and is not measured. Tokens are counted
-on the prompts as they are sent; answers come after 0.3 s, at 400 tokens a second.
+The answers are prepared (`ambiguous`), so this measures the mechanism: whether a different interpretation is found and
+reported, whether two solutions of the same interpretation are reported as equal, and whether an error that the tests do
+not find is found and repaired. The baseline is the same request without a second opinion. How often a second model
+interprets a request differently depends on the model, and is not measured. Tokens are counted on the prompts as they
+are sent; answers come after 0.3 s, at 400 tokens per second.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DAYS = (
     "'region': 'N', 'revenue': [revenue for _, revenue in rows]})\n\n\n"
 )
 DERIVED_WRONG = {"churn"}
-"""Cases in which whoever derives makes the same slip as the code."""
+"""Cases in which the derivation makes the same error as the code."""
 
 
 def solution(body: str, declared: str = "") -> str:
@@ -72,7 +73,7 @@ def blind_tests(case: Ambiguous) -> str:
 
 
 def derived(case: Ambiguous) -> Callable[[dict[str, Any]], str]:
-    """The sum by hand of a good model: what the request and the assumption give, to four digits."""
+    """The result that a good model would calculate by hand from the request and the assumption, to four digits."""
     body = case.first.replace(*case.slip) if case.name in DERIVED_WRONG else case.first
 
     def answer(request: dict[str, Any]) -> str:
@@ -112,7 +113,7 @@ def named(case: Ambiguous, *, other: bool) -> str:
 
 
 def spoken(answer: Any) -> Any:
-    """An answer that takes its time."""
+    """An answer that streams with a realistic speed."""
 
     def script(request: dict[str, Any]) -> Answer:
         text = answer(request) if callable(answer) else answer
@@ -122,7 +123,7 @@ def spoken(answer: Any) -> Any:
 
 
 async def played(root: Path, case: Ambiguous, code: str, other: str | None = None, *, reading: str = "") -> Report:
-    """One generation; with a second opinion where there is the body of a second solution."""
+    """Run one generation. It has a second opinion if the body of a second solution is given."""
     mended = {"edits": [{"find": case.slip[1], "replace": case.slip[0], "mends": ["test_second_opinion_1"]}]}
     script = {
         "plan": plan(case),

@@ -1,1 +1,1 @@
-"""Tests in a browser: one server, one model and one Chromium live as long as this folder runs."""
+"""Tests in a browser. One server, one model and one Chromium are shared by all tests of this folder."""

@@ -1,4 +1,4 @@
-"""What Claude says as an agent in the browser: it looks, writes, is denied something, and mends a test of its own."""
+"""Scripted answers of Claude as an agent: it reads, writes, has a call denied, and changes a test of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TURNS = (
 
 
 def held_after(text: str) -> tuple[threading.Event, Any]:
-    """The script; of the turn that says this text, only that arrives before the event."""
+    """The script, and an event: the turn with this text pauses after it until the event is set."""
     release, turns = threading.Event(), iter(TURNS)
 
     def answer(request: dict[str, Any]) -> str | Answer:

@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real browser; the model's words are written beforehand, everything else is as it is."""
+"""A real JupyterLab in a real browser. Only the answers of the model are scripted."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Open = Callable[..., NotebookPage]
 
 
 class Window:
-    """The window of a Chromium with a profile on disk: there it keeps JupyterLab's scripts compiled.
+    """The window of a Chromium with a profile on disk, which keeps the compiled scripts of JupyterLab.
 
-    A window without one, which Playwright has for each test otherwise, compiles them for each page: two seconds of a
-    processor. What else it keeps is forgotten after each test.
+    Playwright's default window for a test has no profile and compiles the scripts for each page, which takes two
+    seconds of processor time. Everything else in the profile is deleted after each test.
     """
 
     def __init__(self, context: Any) -> None:
@@ -46,14 +46,14 @@ class Window:
 
     @property
     def pages(self) -> list[Any]:
-        """The pages that tests opened."""
+        """The pages that tests have opened."""
         return [page for page in self._context.pages if page != self._blank]
 
     def new_page(self) -> Any:
         return self._context.new_page()
 
     def clear(self, address: str, keep: Any) -> None:
-        """Close all pages but one, and forget what pages from this address stored here."""
+        """Close all pages but one, and delete what pages from this address have stored in the browser."""
         for page in self.pages:
             if page != keep:
                 page.close()
@@ -66,9 +66,9 @@ class Window:
 
 @pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Chromium; without it the tests are skipped, except where CI promises it.
+    """Chromium. Without it the tests are skipped, except in CI, where they fail.
 
-    Playwright keeps an event loop running in this thread as long as it lives, so it ends with this folder.
+    Playwright keeps an event loop running in this thread while it lives, so it ends with the tests of this folder.
     """
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if os.environ.get("CI") != "true":
@@ -94,7 +94,7 @@ def window(chromium: Any) -> Window:
 
 @pytest.fixture(scope="package")
 def extension() -> None:
-    """The lab extension is there; a module that needs it says so with `usefixtures`."""
+    """Requires the built lab extension; a module that needs it names this fixture in `usefixtures`."""
     if not (EXTENSION / "package.json").exists():
         reason = "the lab extension is not built; `make labextension` does it and needs Node"
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
@@ -125,7 +125,7 @@ def lab(chromium: Any, model: ScriptedModel, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def play(model: ScriptedModel) -> Iterator[Play]:
-    """Gives the model another script for one test."""
+    """Sets another script of the model for one test."""
 
     def played(script: Callable[[dict[str, Any]], str | Answer]) -> ScriptedModel:
         model._answer = script
@@ -136,27 +136,27 @@ def play(model: ScriptedModel) -> Iterator[Play]:
 
 
 class Desk:
-    """The one page that is lent from test to test: to load JupyterLab takes three seconds of a processor."""
+    """The one page that tests reuse, because loading JupyterLab takes three seconds of processor time."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._page: Any = None
 
     def lend(self) -> tuple[Any, bool]:
-        """A page, and whether JupyterLab is loaded in it."""
+        """A page, and whether JupyterLab is already loaded in it."""
         if self._page is not None:
             return self._page, True
         self._page = self._window.new_page()
         return self._page, False
 
     def clear(self, *, keep: bool) -> Any:
-        """Close its notebooks; the page, or None when it is not to be kept, or cannot be."""
+        """Close the notebooks of the page. Returns the page, or None if it must not or cannot be reused."""
         if self._page is not None and not (keep and self._is_clear()):
             self._page = None
         return self._page
 
     def _is_clear(self) -> bool:
-        """Whether the page could be put in order; not where a test closed it, or opened others beside it."""
+        """Whether the page could be reset. False if a test closed it, or opened other pages."""
         if self._window.pages != [self._page]:
             return False
         self._page.set_viewport_size(VIEWPORT)
@@ -171,10 +171,10 @@ def desk(window: Window) -> Desk:
 
 @pytest.fixture
 def notebook(window: Window, desk: Desk, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Open]:
-    """Opens a new notebook with these cells after the data; its page is kept as a picture in `artifacts/`.
+    """Opens a new notebook with these cells after the data. A screenshot of its page is saved in `artifacts/`.
 
-    Its kernel is one that others had before; marked `own_kernel` or `cold_kernel`, a test gets a new one. So is its
-    page where a test is marked `lent_page`; not where it has settings of its own.
+    Its kernel is reused from earlier tests; a test marked `own_kernel` or `cold_kernel` gets a new one. Its page is
+    new; a test marked `lent_page` gets a reused one, unless it has its own settings.
     """
     cold = request.node.get_closest_marker("cold_kernel")
     own_kernel = cold or request.node.get_closest_marker("own_kernel")

@@ -1,4 +1,4 @@
-"""A JupyterLab of its own, and a notebook in it that a browser drives."""
+"""A JupyterLab server for the tests, and a notebook in it that a browser controls."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.magics import forked_kernels
 from tests.magics.warm import ask
 
 EXTENSION = Path(autocoder_jupyter.__file__).parent / "labextension"
-"""The built lab extension; `make labextension` puts it there."""
+"""The folder of the built lab extension; `make labextension` writes it."""
 
 KERNEL_IS_IDLE = """() => {
     const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
     return context?.isReady && context.session?.kernel?.status === "idle";
 }"""
-"""What the page shows says "idle" before there is a kernel as well; who types then is asked which one to start."""
+"""The page also shows "idle" before there is a kernel. A user who types then is asked which kernel to start."""
 
 CLOSE_NOTEBOOKS = """() => {
     const { shell } = window.jupyterapp;
@@ -42,7 +42,7 @@ CLOSE_NOTEBOOKS = """() => {
     shell.collapseRight();  // where the panel is
     return document.querySelector(".jp-Dialog") === null;
 }"""
-"""Whether the page could be used for another notebook then."""
+"""Closes all notebooks. Returns whether the page can be used for another notebook."""
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -65,15 +65,16 @@ COLD_KERNEL = {
     "language": "python",
     "metadata": {"kernel_provisioner": {"provisioner_name": "local-provisioner"}},
 }
-"""Starts as a person's, for tests of what is imported when."""
+"""A kernel that starts as a user's does, for tests of imports."""
 
 THEME = "JupyterLab Light"
 
 
 def expect(locator: Any) -> Any:
-    """Playwright's assertions about a place in a page: what is not so yet may become so within 20 seconds.
+    """Playwright's assertions about a part of a page. They wait up to 20 seconds for it to become true.
 
-    A page learns from several sides: a card's text comes with its output, its buttons over the link, each in its time.
+    A page is updated from several sources at different times: a card's text comes with its output, its buttons come
+    over the link.
     """
     from playwright.sync_api import Expect
 
@@ -83,7 +84,7 @@ def expect(locator: Any) -> Any:
 
 
 class Lab:
-    """A server with its own settings and nothing of the machine's; a context manager.
+    """A server with its own settings, without those of the machine; a context manager.
 
     Args:
         folder: its root; notebooks are written there.
@@ -97,7 +98,7 @@ class Lab:
         self._env = env
         self._warm: WarmSession | None = None
         self.own_settings = False
-        """Whether pages that are opened now differ from those before."""
+        """Whether new pages have other settings than earlier pages."""
         self._write_settings(theme)
         self._write_page_config()
         self._fork_kernels()
@@ -138,7 +139,7 @@ class Lab:
             self._server.wait()
 
     def write(self, name: str, cells: Sequence[str], kernel: str = "python3") -> Path:
-        """A notebook with these code cells."""
+        """Write a notebook with these code cells."""
         import nbformat  # takes a second, and every run of tests collects this
 
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
@@ -148,16 +149,16 @@ class Lab:
         return path
 
     def lend_kernel(self, name: str) -> None:
-        """Let a notebook find the kernel that others had before it, looking new; without it, it starts its own."""
+        """Give a notebook the reused kernel, reset; otherwise the notebook starts its own."""
         if self._warm is None:
             self._warm = WarmSession(self, name)
         self._warm.lend(name)
 
     def take_back_kernels(self) -> None:
-        """The one that was lent is kept, if it can be; all others end.
+        """Take back the reused kernel, and keep it if it can be reset. All others end.
 
         Raises:
-            AssertionError: what a test did in it cannot be undone.
+            AssertionError: a test changed something in it that cannot be reset.
         """
         warm, self._warm = self._warm, None
         left = warm.take_back() if warm is not None else None
@@ -169,23 +170,23 @@ class Lab:
         assert not left, f"This test left in its kernel: {left}"
 
     def api(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Any:
-        """What the server answers to a request of its own."""
+        """Send a request to the server's API. Returns the answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.address}/api/{place}", data, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
     def connection_file(self, kernel: str) -> Path:
-        """How a kernel of this server is reached."""
+        """The connection file of a kernel of this server."""
         return self._state / "runtime" / f"kernel-{kernel}.json"
 
     def use_theme(self, theme: str) -> None:
-        """For pages that are opened from now on."""
+        """Use a theme for pages that are opened from now on."""
         self.own_settings = theme != THEME
         self._write_settings(theme)
 
     def use_settings(self, place: str, values: Mapping[str, Any]) -> None:
-        """Those of one extension, named `package/plugin`, for pages that are opened from now on."""
+        """Use settings of one extension, `package/plugin`, for pages that are opened from now on."""
         self.own_settings = bool(values)
         self._write(place, values)
 
@@ -199,20 +200,20 @@ class Lab:
             self._write(place, values)
 
     def _write_page_config(self) -> None:
-        """No page asks whether JupyterLab should be built anew, for which the server would start Node twice a page."""
+        """Turn off the question whether to rebuild JupyterLab; for it the server starts Node twice for each page."""
         path = self._state / "config" / "labconfig" / "page_config.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))
 
     def _fork_kernels(self) -> None:
-        """Kernels are forked from one process, all but those of a kind that is called "cold"."""
+        """Fork kernels from one process, except those of the kind "cold"."""
         (self._state / "config" / "jupyter_server_config.py").write_text(FORK_KERNELS)
         kernel = self._state / "data" / "kernels" / COLD / "kernel.json"
         kernel.parent.mkdir(parents=True)
         kernel.write_text(json.dumps(COLD_KERNEL))
 
     def _link_extension(self) -> None:
-        """Let it find the extension as this tree has it, if it is built; no other is installed here."""
+        """Install the extension of this tree, if it is built. No other extension is installed there."""
         link = self._state / "data" / "labextensions" / "autocoder-jupyter"
         link.parent.mkdir(parents=True, exist_ok=True)
         if (EXTENSION / "package.json").exists() and not link.is_symlink():
@@ -231,11 +232,11 @@ class Lab:
 
 
 PATIENCE_WITH_BUSY = 5.0
-"""Seconds for a kernel that was interrupted to be idle again."""
+"""Seconds until an interrupted kernel must be idle."""
 
 
 class WarmSession:
-    """A kernel that goes from notebook to notebook: pages find it by the path of its session.
+    """A kernel that several notebooks use one after the other. Pages find it by the path of its session.
 
     Args:
         lab: the server that it runs on.
@@ -253,26 +254,26 @@ class WarmSession:
         self._client.start_channels(hb=False)
 
     def lend(self, name: str) -> None:
-        """Give it to a notebook."""
+        """Use it for a notebook."""
         self._lab.api("PATCH", f"sessions/{self.id}", {"path": name, "name": name})
         ask(self._client, f"enter({str(self._lab.folder)!r}, {{}})")
 
     def take_back(self) -> list[str] | None:
-        """What could not be put back; None when it is busy, or gone."""
+        """Reset it. Returns what could not be reset; None if it is busy, or has ended."""
         left = ask(self._client, "leave()") if self._is_idle() else None
         if left != []:
             self.disconnect()
         return left
 
     def disconnect(self) -> None:
-        """Leave it to its server."""
+        """Disconnect from it; the server keeps it."""
         self._client.stop_channels()
 
     def _is_idle(self) -> bool:
-        """Whether it can be asked; what still runs in it is interrupted, or its end would be waited for.
+        """Whether it answers. What still runs in it is interrupted first, because waiting for its end takes too long.
 
-        A kernel that answers on a subshell meanwhile is idle for the server, so each is interrupted; an idle one does
-        not mind.
+        The server reports a kernel that answers on a subshell as idle, so every kernel is interrupted. An idle kernel
+        ignores it.
         """
         self._lab.api("POST", f"kernels/{self._kernel}/interrupt")
         deadline = time.monotonic() + PATIENCE_WITH_BUSY
@@ -286,14 +287,14 @@ class WarmSession:
 
 
 class NotebookPage:
-    """An open notebook, as a person sees and clicks it.
+    """An open notebook, used as a user does.
 
     Args:
         page: Playwright's.
         lab: the server.
         name: of the notebook.
-        view: `doc` for JupyterLab, `notebooks` for Notebook 7, which the same server has.
-        loaded: the page shows JupyterLab already, without a notebook.
+        view: `doc` for JupyterLab, `notebooks` for Notebook 7, which the same server provides.
+        loaded: JupyterLab is already loaded in the page, without a notebook.
     """
 
     def __init__(self, page: Any, lab: Lab, name: str, view: str = "doc", *, loaded: bool = False) -> None:
@@ -309,11 +310,11 @@ class NotebookPage:
         self.wait_until_idle()
 
     def cell(self, number: int) -> Any:
-        """A cell, counted from 0."""
+        """A cell, by its index from 0."""
         return self.page.locator(".jp-Notebook > .jp-WindowedPanel-outer .jp-Cell, .jp-Notebook .jp-Cell").nth(number)
 
     def output(self, number: int) -> Any:
-        """What a cell put out."""
+        """The output area of a cell."""
         return self.cell(number).locator(".jp-Cell-outputWrapper")
 
     def card(self, number: int) -> Any:
@@ -321,16 +322,16 @@ class NotebookPage:
         return self.output(number).locator(".autocode-card")
 
     def run(self, number: int) -> None:
-        """Run one cell by the keyboard."""
+        """Run one cell with the keyboard."""
         self.cell(number).locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")
 
     def wait_until_idle(self) -> None:
-        """Wait until the kernel answers and does nothing."""
+        """Wait until the kernel answers and is idle."""
         self.page.wait_for_function(KERNEL_IS_IDLE, timeout=60_000)
 
     def wait_for_prompt(self, number: int) -> None:
-        """Wait until a cell has run."""
+        """Wait until a cell has run, by its prompt."""
         finished = self.cell(number).locator(".jp-InputPrompt").filter(has_text=re.compile(r"\[\d+\]"))
         finished.wait_for(timeout=60_000)
 

@@ -1,4 +1,4 @@
-"""What the model says in the browser: a monthly growth of sales, and how it can go otherwise."""
+"""Scripted answers of the model for the browser tests: a monthly growth of sales, and variants."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def fenced(code: str) -> str:
 
 
 def answer(request: dict[str, Any]) -> str:
-    """The answer to a request; a word in the prompt chooses how it goes."""
+    """The answer to a request; a word in the prompt selects the variant."""
     prompt = prompt_of(request)
     stage = next(stage for marker, stage in STAGES.items() if marker in prompt)
     code, tests, fix, diagnosis = MODULE, TESTS, MENDED, DIAGNOSIS
@@ -233,12 +233,12 @@ def answer(request: dict[str, Any]) -> str:
 
 
 def slowly(stage_seconds: float) -> Callable[[dict[str, Any]], Answer]:
-    """The same answers after some seconds each."""
+    """The same answers, each after some seconds."""
     return lambda request: Answer(answer(request), delay=stage_seconds)
 
 
 def holding(*stages: str) -> tuple[Any, ...]:
-    """The usual answers, but those of these stages wait, each for its event: the events, then the script."""
+    """The usual answers, but those of these stages wait for an event. Returns the events, then the script."""
     releases = {marker: threading.Event() for stage in stages for marker, name in STAGES.items() if name == stage}
 
     def script(request: dict[str, Any]) -> Answer:

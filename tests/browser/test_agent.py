@@ -1,4 +1,4 @@
-"""Claude as an agent, from its cell to card and inspector: the real SDK and program, words that are written before."""
+"""Claude as an agent, from the cell to card and inspector: the real SDK and its program, with scripted answers."""
 
 from __future__ import annotations
 

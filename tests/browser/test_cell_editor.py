@@ -1,4 +1,4 @@
-"""A `%%autocode` cell while it is written: what a person sees, and what the keyboard does."""
+"""A `%%autocode` cell in the editor: what a user sees, and what the keyboard does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROSE = "Revenue of @sales: import what isn't there, def and class; mail me@exam
 
 
 def write(page: NotebookPage, number: int, text: str) -> Any:
-    """Type into a cell, key by key; the cell."""
+    """Type text into a cell, key by key. Returns the cell."""
     page.cell(number).locator(".cm-content").click()
     page.page.keyboard.type(text)
     return page.cell(number)
@@ -30,7 +30,7 @@ def text_of(page: NotebookPage, number: int) -> str:
 
 
 def offered(page: NotebookPage) -> list[str]:
-    """What the menu of completions offers."""
+    """The entries of the completion menu."""
     page.page.locator(".jp-Completer-item").first.wait_for(timeout=SOON)
     return list(page.page.locator(".jp-Completer-item .jp-Completer-match").all_inner_texts())
 
@@ -99,7 +99,7 @@ def test_prose_is_offered_no_python(notebook: Open) -> None:
 
 @pytest.fixture
 def patience_with_kernels(lab: Lab) -> Iterator[None]:
-    """JupyterLab waits for a minute until a kernel says its completions."""
+    """JupyterLab waits up to a minute for the completions of a kernel."""
     lab.use_settings("@jupyterlab/completer-extension/manager", {"providerTimeout": 60_000})
     yield
     lab.use_settings("@jupyterlab/completer-extension/manager", {})
@@ -175,7 +175,7 @@ def test_the_same_is_shown_and_said_by_the_keyboard(notebook: Open) -> None:
 
 
 def point_at(page: NotebookPage, mark: Any, said: str) -> None:
-    """Move the pointer to a mark until it says this: a mark that is drawn anew meanwhile lets go of the pointer."""
+    """Move the pointer to a mark until its description appears. It repeats because a redrawn mark loses the pointer."""
     from playwright.sync_api import TimeoutError as NotSeen
 
     diagnostic = page.page.locator(".cm-diagnostic", has_text=said)
@@ -296,7 +296,7 @@ def test_what_the_first_answer_needs_is_loaded_while_a_cell_is_written(notebook:
 
 
 def tokens(page: NotebookPage, number: int) -> list[str]:
-    """The texts that a programming language colours."""
+    """The texts that are colored as code."""
     return list(
         page.cell(number).evaluate(
             """cell => [...cell.querySelectorAll(".cm-line span")]

@@ -1,4 +1,4 @@
-"""A cell with `--mode tools` in JupyterLab: the call that asks is allowed by the keyboard."""
+"""A cell with `--mode tools` in JupyterLab: the call of a tool with `ask=True` is allowed with the keyboard."""
 
 from __future__ import annotations
 

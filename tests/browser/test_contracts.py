@@ -1,4 +1,4 @@
-"""`--contract` in JupyterLab: what a person sees when the output of a function breaks their schema."""
+"""`--contract` in JupyterLab: what a user sees if the output of a function violates the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart of another library as a page shows it."""
+"""Charts of Plotly and Altair in a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards and strips whose page, kernel or connection goes away while a job runs."""
+"""Cards and strips when their page, kernel or connection is lost during a job."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def strip(page: NotebookPage) -> Any:
 
 
 def recognised(page: NotebookPage) -> None:
-    """Wait until the cell is shown as what it is."""
+    """Wait until the cell is shown as an `%%autocode` cell."""
     page.cell(1).locator(".autocode-prose").first.wait_for(timeout=10_000)
 
 

@@ -1,4 +1,4 @@
-"""A finished result in JupyterLab: looked into by keyboard, run from its form, saved and opened again."""
+"""A finished result in JupyterLab: used with the keyboard, run from its form, saved and opened again."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_it_counts_the_rows():
 
 
 def picture(request: dict[str, Any]) -> str:
-    """The answers to a request for a picture."""
+    """The answers to a request for a figure."""
     stage = next(stage for marker, stage in plays.STAGES.items() if marker in prompt_of(request))
     return {
         "plan": json.dumps(PICTURE_PLAN),
@@ -254,7 +254,7 @@ def test_it_is_calm_in_both_themes(notebook: Open, lab: Lab, theme: str) -> None
 
 
 def end_kernel(page: NotebookPage, lab: Lab) -> None:
-    """Shut down the kernel of a notebook, as its owner might before going home."""
+    """Shut down the kernel of a notebook."""
     found = page.page.request.get(f"{lab.address}/api/sessions").json()
     (session,) = (session["id"] for session in found if session["path"] == page.name)
     cookies = {cookie["name"]: cookie["value"] for cookie in page.page.context.cookies()}

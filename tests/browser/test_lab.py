@@ -1,4 +1,4 @@
-"""What a person sees and clicks in JupyterLab."""
+"""What a user sees and clicks in JupyterLab."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wait_until_gone(found: Any) -> None:
 
 
 def top(page: NotebookPage, number: int, words: str) -> float:
-    """Where on the card a word stands, in pixels below the card's upper edge; measured in one go."""
+    """The position of a word on the card, in pixels from the card's top, measured in one script."""
     return float(
         page.output(number).evaluate(
             """(output, words) => {
@@ -42,7 +42,7 @@ def top(page: NotebookPage, number: int, words: str) -> float:
 
 
 def scrolled(page: NotebookPage) -> float:
-    """How far the notebook is scrolled, in pixels."""
+    """The scroll position of the notebook, in pixels."""
     return float(page.page.locator(".jp-WindowedPanel-outer").first.evaluate("panel => panel.scrollTop"))
 
 
@@ -73,11 +73,11 @@ SLOW_TESTS = plays.TESTS.replace("import pandas as pd\n", "import time\n\nimport
     "    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
     "    time.sleep(4)\n    monthly, _ = run(sales=orders(m01=[1] * 5, m02",
 )
-"""The fourth of the six tests takes some seconds."""
+"""The fourth of six tests takes some seconds."""
 
 
 def in_the_middle_of(*stages: str) -> tuple[threading.Event, Any]:
-    """The usual answers, tests that take their time; these stages' stop in the middle until the event comes."""
+    """The usual answers, with slow tests. The answers of these stages stop in the middle until the event is set."""
     release = threading.Event()
 
     def script(request: dict[str, Any]) -> Answer:
@@ -96,9 +96,9 @@ def pane(page: NotebookPage, number: int) -> Any:
 
 
 def strip_shape(page: NotebookPage, number: int) -> dict[str, float]:
-    """The height of the live part, how far below the card it is, and where Cancel is, in pixels; in one go.
+    """The height of the live part, its distance from the card, and the position of Cancel, in pixels, in one script.
 
-    Our lab extension has it in the card's head; without it, it stands below the card.
+    With our lab extension, Cancel is in the card's head; without it, below the card.
     """
     return dict(
         page.output(number).evaluate(

@@ -18,17 +18,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefix
 PATIENCE = 60_000
 
 SHORT = plays.CELL.replace("growth ", "growth\n", 1)
-"""The options below the first line: JupyterLab hides a cell's toolbar that would cover text."""
+"""A cell with its options below the first line, because JupyterLab hides a cell's toolbar that would cover text."""
 
 
 def keys(page: NotebookPage, last: str) -> None:
-    """One of our shortcuts; each begins with the same combination."""
+    """Press one of the extension's shortcuts; all begin with the same combination."""
     page.page.keyboard.press("Control+Shift+A")
     page.page.keyboard.press(last)
 
 
 def panel(page: NotebookPage) -> Any:
-    """The side panel; opened by the keyboard when it is closed."""
+    """The side panel. It is opened with the keyboard if it is closed."""
     found = page.page.locator(".jp-AutocodePanel")
     if not found.is_visible():
         keys(page, "p")
@@ -37,12 +37,12 @@ def panel(page: NotebookPage) -> Any:
 
 
 def item(page: NotebookPage, name: str) -> Any:
-    """A result's item in the panel."""
+    """The item of a result in the panel."""
     return panel(page).get_by_role("listitem", name=re.compile(f"^{name}: "))
 
 
 def wait_for(page: NotebookPage, name: str, word: str) -> Any:
-    """Wait until the panel says this of a result."""
+    """Wait until the panel shows this text for a result."""
     found = panel(page).get_by_role("listitem", name=f"{name}: {word}", exact=True)
     found.wait_for(timeout=PATIENCE)
     return found
@@ -52,7 +52,7 @@ AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" /
 
 
 def barriers(page: NotebookPage, *places: str) -> list[Any]:
-    """What axe-core finds that keeps people out, in these parts of the page."""
+    """The accessibility problems that axe-core finds in these parts of the page."""
     page.page.evaluate(AXE.read_text())
     return list(
         page.page.evaluate(
@@ -66,12 +66,12 @@ def barriers(page: NotebookPage, *places: str) -> list[Any]:
 
 
 def offer(page: NotebookPage, number: int, label: str) -> Any:
-    """A button of the card in a cell's output."""
+    """A button on the card of a cell."""
     return page.output(number).locator(".jp-AutocodeStrip").get_by_role("button", name=f"{label}: ")
 
 
 def status(page: NotebookPage, words: str) -> None:
-    """Wait until the status bar says this."""
+    """Wait until the status bar shows this text."""
     page.page.locator(".jp-AutocodeStatus").get_by_text(words).wait_for(timeout=PATIENCE)
 
 
@@ -81,7 +81,7 @@ def picture(page: NotebookPage, name: str) -> None:
 
 
 def has_source(page: NotebookPage, number: int, text: str, *, whole: bool = True) -> None:
-    """Wait until a cell's text is this, or begins so."""
+    """Wait until a cell's text is this text, or begins with it."""
     page.page.wait_for_function(
         """([number, text, whole]) => {
             const cell = document.querySelectorAll(".jp-Notebook .jp-Cell")[number];
@@ -94,12 +94,12 @@ def has_source(page: NotebookPage, number: int, text: str, *, whole: bool = True
 
 
 def in_focus(page: NotebookPage, javascript: str) -> None:
-    """Wait until this holds of the element that has the focus, `it`."""
+    """Wait until this expression about the focused element, `it`, is true."""
     page.page.wait_for_function(f"() => (it => {javascript})(document.activeElement)", timeout=20_000)
 
 
 def shown_in_toolbar(page: NotebookPage, number: int, *expected: str) -> None:
-    """Wait until a cell's toolbar shows these of our buttons and no other."""
+    """Wait until a cell's toolbar shows exactly these buttons of the extension."""
     page.page.wait_for_function(
         """([number, expected]) => {
             const cell = document.querySelectorAll(".jp-Notebook .jp-Cell")[number];

@@ -1,4 +1,4 @@
-"""A second opinion on the card: another reading, in numbers, which one click makes a line of the request."""
+"""A second opinion on the card: another interpretation, in numbers, which one click adds to the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All cells of a notebook run at once, in a kernel that has never heard of the extension."""
+"""*Run All* in a notebook whose kernel has not loaded the extension before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUN_ALL = """() => void window.jupyterapp.commands.execute("notebook:run-all-cel
 
 @pytest.fixture
 def only_schema(lab: Lab) -> Iterator[None]:
-    """A person who lets the model see names and types of columns, and no rows."""
+    """The settings of a user with `--share schema`."""
     lab.use_settings("autocoder-jupyter/plugin", {"share": "schema"})
     yield
     lab.use_settings("autocoder-jupyter/plugin", {})

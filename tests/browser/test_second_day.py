@@ -1,4 +1,4 @@
-"""What comes after the first green tick: questions before the code, another assumption, an edit of one's own."""
+"""Features after the first success: questions before the code, another assumption, an own edit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_orders_without_a_revenue_are_left_out():
 
 
 def answer(request: dict[str, Any]) -> str:
-    """The usual answers, with questions where they are wanted, and what becomes of them after a wish."""
+    """The usual answers, with questions if the request asks for them, and the answers for a change (`--refine`)."""
     prompt = prompt_of(request)
     if "You decide which tests of a function still hold" in prompt:
         return json.dumps({"verdicts": []})

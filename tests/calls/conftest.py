@@ -16,7 +16,7 @@ from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 
 
 class StandInWorker:
-    """Runs a program here, in the test's own process: the sandbox room has tests of its own."""
+    """Runs a program in the test's own process. `tests/sandbox` tests real workers."""
 
     def __init__(self, pool: StandInPool) -> None:
         self.id = f"worker-{len(pool.workers)}"

@@ -1,4 +1,4 @@
-"""A person's schema in every call: of a result, of a task, of an outcome from disk, of an exported script."""
+"""A user's schema in every call: of a result, of a task, of a cached result, of an exported script."""
 
 from __future__ import annotations
 

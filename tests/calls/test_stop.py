@@ -1,4 +1,4 @@
-"""A call that is cancelled while its environment is built ends the build too."""
+"""If a call is cancelled while its environment is built, the build ends too."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def trusted(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def cross(tmp_path: Path) -> Callable[..., Any]:
-    """There and back: encode, header through JSON, bytes through one private buffer, decode."""
+    """Encode and decode: the header through JSON, the bytes through one private buffer."""
 
     def send(value: Any, type_name: str = "DataFrame", *, trusted: bool = False) -> Any:
         encoded = encode(value, type_name)
@@ -36,7 +36,7 @@ def cross(tmp_path: Path) -> Callable[..., Any]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal in type and value, down to the bits of floats and the kind of a missing marker."""
+    """Whether two values are equal in type and value, including the bits of floats and the kind of missing values."""
     if type(left) is not type(right):
         return False
     if isinstance(left, float):
@@ -107,7 +107,7 @@ def assert_same_frame(left: Any, right: Any) -> None:
 
 @pytest.fixture
 def assert_crosses(cross: Callable[..., Any]) -> Callable[..., Any]:
-    """The value comes back the same, whoever reads it, and its digest survives the trip."""
+    """Check that the value is unchanged after encoding and decoding with each decoder, and so is its digest."""
 
     def check(value: Any, type_name: str = "DataFrame") -> Any:
         before = encode(value, type_name).digest()

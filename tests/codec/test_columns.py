@@ -1,4 +1,4 @@
-"""Every kind of column crosses both ways unchanged, or is refused by its name."""
+"""Every kind of column is transferred both ways unchanged, or is refused by its name."""
 
 from __future__ import annotations
 

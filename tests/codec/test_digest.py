@@ -1,4 +1,4 @@
-"""Equal values have equal digests, whatever lies in memory beside them; different ones do not."""
+"""Equal values have equal digests, independent of their memory layout; different values have different digests."""
 
 from __future__ import annotations
 

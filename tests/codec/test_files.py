@@ -1,4 +1,4 @@
-"""Files and folders: bytes and names, nothing that leads elsewhere."""
+"""Files and folders: bytes and names are transferred, links to other places are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames and Series: labels of every kind, what hangs on them, and what may be done with one that came back."""
+"""Frames and Series: labels of every kind, attributes, and operations on a frame that came back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile writer can send: it is read as a value or refused as `Corrupt`, and nothing else happens."""
+"""Hostile messages are read as a value or refused as `Corrupt`, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ HEADER_TEXT = json.dumps(ENCODED.header)
 
 
 def exercise(value: pd.DataFrame) -> None:
-    """Use a value that was let in, as a notebook would: a bad offset or code would crash here."""
+    """Use an accepted value as a notebook would. A wrong offset or code would crash here."""
     try:
         repr(value)
         value.copy().to_dict("list")
@@ -508,11 +508,11 @@ def test_a_frequency_of_a_million_characters_is_refused(note: dict[str, Any]) ->
 
 
 MANY = 200_000
-"""Labels with which a hash table that compares each with all others would be busy for hours."""
+"""Number of labels for which a hash table that compares each with all others would need hours."""
 
 
 def colliding_integers() -> Any:
-    """Integers that pandas' hash of a number all sends to 0: `(n >> 33) ^ n ^ (n << 11)`, of which 32 bits count."""
+    """Integers that pandas' hash of a number maps to 0: `(n >> 33) ^ n ^ (n << 11)`, of which 32 bits count."""
     high = np.arange(MANY, dtype="uint64")
     low = high
     for _ in range(3):
@@ -521,7 +521,7 @@ def colliding_integers() -> Any:
 
 
 def colliding_floats() -> Any:
-    """Floats that the 64 bit form of MurmurHash2 sends to one place: the second half undoes what the first one did."""
+    """Floats that 64 bit MurmurHash2 maps to one value: the second half reverses the effect of the first."""
     factor, bits = np.uint64(0x5BD1E995), np.uint64(2**32 - 1)
     undo = np.uint64(pow(0x5BD1E995, -1, 2**32))
 
@@ -536,7 +536,7 @@ def colliding_floats() -> Any:
 
 
 def colliding_objects() -> Any:
-    """Integers as objects, of whose hash pandas takes `(n >> 32) ^ n`."""
+    """Integers as objects with the same hash; pandas uses `(n >> 32) ^ n`."""
     high = np.random.default_rng(0).permutation(MANY).astype("int64")
     return ((high << 32) | high).astype(object)
 
@@ -557,7 +557,7 @@ def colliding(request: pytest.FixtureRequest) -> Any:
 
 
 def at_once(encoded: Any, kind: str) -> Any:
-    """What a hostile writer sent, read within seconds."""
+    """Decode a hostile message; fail if it takes longer than some seconds."""
     with at_most(30):
         payload = memoryview(bytearray(b"".join(encoded.buffers)))
         return decode({**encoded.header, "type": kind}, payload, folder=HERE, trusted=False)

@@ -1,4 +1,4 @@
-"""The package travels into the sandbox as source, under another name."""
+"""The package is sent into the sandbox as source, under another name."""
 
 from __future__ import annotations
 

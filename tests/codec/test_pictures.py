@@ -1,4 +1,4 @@
-"""Figures cross as PNG, as SVG that is written anew, and as data."""
+"""Figures are transferred as PNG, as rebuilt SVG, and as data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def new_figure() -> type[Figure]:
-    """matplotlib's class, which is slow to import."""
+    """matplotlib's `Figure`, imported here because the import is slow."""
     from matplotlib.figure import Figure
 
     return Figure

@@ -1,4 +1,4 @@
-"""Declared single values, and what is not one of them."""
+"""Declared scalar values, and values that do not fit the declaration."""
 
 from __future__ import annotations
 

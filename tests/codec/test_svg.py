@@ -1,4 +1,4 @@
-"""SVG of a stranger: what is drawn stays, what runs, fetches, links or grows does not."""
+"""SVG that is not trusted: shapes are kept; everything that runs, fetches, links or expands is removed."""
 
 from __future__ import annotations
 

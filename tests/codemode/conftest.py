@@ -1,4 +1,4 @@
-"""A run of code mode: the real sandbox, the real litellm over HTTP, answers written beforehand."""
+"""Runs of code mode: the real sandbox, the real litellm over HTTP, scripted answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.scripted_model import Answer, ScriptedModel
 
 
 class Ask:
-    """Runs one request against written answers; the requests that the model got are kept in `requests`."""
+    """Runs one request with scripted answers. The requests that the model got are in `requests`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -59,6 +59,6 @@ def block(code: str) -> str:
 
 
 def error_of(failed: AgentResult | Block) -> str:
-    """The error of what has failed."""
+    """The error of a failed block."""
     assert failed.error is not None
     return failed.error

@@ -1,4 +1,4 @@
-"""What a run is: blocks are run, prose is the answer, and what was done is not done again."""
+"""A run: blocks of code are executed, text is the answer, and no recorded step is repeated."""
 
 from __future__ import annotations
 

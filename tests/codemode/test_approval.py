@@ -1,4 +1,4 @@
-"""A person is asked before a tool marked with `ask` is called; what they say is heard by the code."""
+"""The user is asked before a tool marked with `ask` is called, and the code gets the decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What values become on their way into the sandbox and back."""
+"""The conversion of values on their way into the sandbox and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code mode is an extra, and loads what it needs when it is used."""
+"""Code mode is an extra, and imports its dependencies only when it is used."""
 
 from __future__ import annotations
 

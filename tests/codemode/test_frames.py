@@ -1,4 +1,4 @@
-"""Tables in code mode: handles, what can be done with them, and how much of them may be seen."""
+"""Tables in code mode: handles, their operations, and how much of the data may be shown."""
 
 from __future__ import annotations
 

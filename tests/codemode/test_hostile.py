@@ -1,4 +1,4 @@
-"""Programs that want out of the sandbox, and tools whose results want to steer the model: nothing comes of it."""
+"""Programs that try to escape from the sandbox, and tool results that try to control the model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def take(x: object) -> str:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Block]:
-    """All of them, one after the other in one conversation; the blocks by their sentence."""
+    """The results of all programs, run one after the other in one conversation; blocks by their sentence."""
     root = tmp_path_factory.mktemp("tried") / ".autocode"
     with ScriptedModel([*map(block, ESCAPES.values()), "No."]) as model:
         agent = CodeModeAgent([one, take], model="openai/scripted", api_base=model.url, max_turns=100, max_retries=100)

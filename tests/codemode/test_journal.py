@@ -1,4 +1,4 @@
-"""What is recorded of a conversation, and what a second run does with it: no question and no effect is repeated."""
+"""The record of a conversation, and a second run with it: no question and no effect is repeated."""
 
 from __future__ import annotations
 

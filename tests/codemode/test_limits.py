@@ -1,4 +1,4 @@
-"""What a program may use, and what becomes of one that wants more: the run goes on, and nothing of it is left."""
+"""The limits of a program. If one is exceeded, the run continues, and nothing of the program remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-ins of a program in code mode do what Python's do, and may call a tool."""
+"""The built-in functions in code mode do the same as Python's, and can call a tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong in Flyte's code mode, one case a row: what the model answers, and what must come of it."""
+"""Cases that failed in Flyte's code mode, one per row: the model's answer, and the required result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pay(amount: int) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """Answers of the model, and what must come of them. `told` are parts of what the model is told, the last first."""
+    """Answers of the model, and the required result. `told` are parts of the messages to the model, the last first."""
 
     answers: list[str]
     value: Any = None

@@ -1,4 +1,4 @@
-"""A record beside the notebook may be somebody else's: what its code may do with the tools of the person."""
+"""A record beside the notebook may come from somebody else: what its code may do with the user's tools."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(
 
 
 def without_outcomes(root: Path) -> None:
-    """As a stranger would write it: answers and marks of blocks, and no word of a call."""
+    """A record as an attacker would write it: answers and marks of blocks, but no recorded calls."""
     for file in root.rglob("conversation.jsonl"):
         entries = [line for line in file.read_text().splitlines() if json.loads(line)["kind"] in ("exchange", "block")]
         file.write_text("\n".join(entries) + "\n")

@@ -1,4 +1,4 @@
-"""What can be a tool, under which name, and what the model sees of it."""
+"""Which objects can be tools, their names, and what the model sees of them."""
 
 from __future__ import annotations
 

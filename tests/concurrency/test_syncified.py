@@ -1,4 +1,4 @@
-"""`.aio` of a method looks like the method, to people and to type checkers."""
+"""`.aio` of a method has the method's signature, for users and for type checkers."""
 
 from __future__ import annotations
 

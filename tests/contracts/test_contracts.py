@@ -1,4 +1,4 @@
-"""A schema of the person's own: what may be one, what is told of it, and what a table that breaks it says."""
+"""A user's schema: which schemas are accepted, how they are described, and the errors for tables that violate them."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_a_contract_without_a_place_to_be_found_says_so_when_it_is_pickled() -> 
 
 
 def test_who_has_no_schema_pays_nothing() -> None:
-    """Neither the request nor a call imports pandera."""
+    """Without a schema, neither the request nor a call imports pandera."""
     code = (
         "import sys\nfrom autocoder_jupyter.agent.arguments import build_request\n"
         "from autocoder_jupyter.result import CodeGenEvalResult\nfrom autocoder_jupyter.calls.call import call\n"

@@ -1,4 +1,4 @@
-"""`result.schemas`: a schema that runs, made of recorded data, whoever wrote the record."""
+"""`result.schemas`: an executable schema, built from recorded data that may come from anybody."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SALES = pd.DataFrame(
 
 
 def recorded(value: Any, *checks: ColumnCheck) -> dict[str, Any]:
-    """As it comes back from a file."""
+    """A record after it was written to a file and read."""
     return json.loads(json.dumps(table_schema(value, checks).model_dump(mode="json")))
 
 
@@ -84,7 +84,7 @@ def test_constraints_that_are_not_in_the_schema_are_named() -> None:
 
 
 def test_a_pattern_takes_no_longer_than_the_text_is() -> None:
-    """Python's own `re` would need 2**40 steps here; then this test would never end."""
+    """Python's own `re` would need 2**40 steps here, so the test would not end."""
     texts = pd.DataFrame({"code": ["aaaa"]})
     schema = schema_of("t", recorded(texts, on("code", "regex", pattern="(a+)+$")))
     with pytest.raises(pandera.errors.SchemaErrors):

@@ -16,7 +16,7 @@ LEAST = InputSpec(name="least", type="int")
 
 
 def read(body: str, *inputs: InputSpec, more: str = "") -> str:
-    """Which of three columns a body of `run` reads, in a word."""
+    """Which of three columns the body of `run` reads, as one word."""
     inputs = inputs or (SALES,)
     reads = columns_read(module(body, *inputs, more=more), inputs)
     return " ".join(name for name in ("region", "revenue", "notes") if reads.covers(repr(name)))

@@ -1,4 +1,4 @@
-"""What is otherwise between two values, in sentences; nothing where only the way of computing differs."""
+"""Differences between two values, as sentences. Differences that come only from rounding are not reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is different is said by values, whatever dtype they have."""
+"""Differences are described by values, independent of their dtype."""
 
 from __future__ import annotations
 

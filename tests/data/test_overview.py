@@ -1,4 +1,4 @@
-"""A sample as a person looks at it, and as it may be saved."""
+"""The overview of a sample, for the user and for a saved notebook."""
 
 from __future__ import annotations
 

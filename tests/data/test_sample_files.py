@@ -1,4 +1,4 @@
-"""Sampled rows as files for an agent: what the context may show, and nothing beyond."""
+"""Sampled rows as files for an agent: they contain only what the data description may show."""
 
 from __future__ import annotations
 

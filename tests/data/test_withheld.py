@@ -1,4 +1,4 @@
-"""Columns that are hidden or masked: nothing of the first and no value of the second is told, at any level."""
+"""Hidden and masked columns: of a hidden one nothing is sent, of a masked one no value, at any level."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ VOID = {"br", "img", "input", "meta", "link", "hr"}
 
 
 class _Reader(HTMLParser):
-    """Reads a page strictly: every tag that opens closes, and what there is gets collected."""
+    """A strict HTML parser: every tag must be closed. It collects tags, attributes and text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class _Reader(HTMLParser):
 
 @pytest.fixture
 def read() -> Callable[[str], _Reader]:
-    """Parses HTML strictly and gives its tags, attributes and text."""
+    """Parses HTML strictly. Gives its tags, attributes and text."""
 
     def reader(html: str) -> _Reader:
         parsed = _Reader()

@@ -1,4 +1,4 @@
-"""What the card shows of an agent that writes on its own."""
+"""The part of the card about an agent."""
 
 from __future__ import annotations
 

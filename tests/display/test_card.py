@@ -379,7 +379,7 @@ def test_the_first_line_names_what_failed(checks: Any, read: Any) -> None:
 
 
 def test_a_card_stays_small_whatever_was_written(read: Any) -> None:
-    """Three attempts, ten tests, a sample of twenty columns; and then as much as a model may say."""
+    """Three attempts, ten tests, a sample of twenty columns; then the same with the longest possible texts."""
     for times in (1, 40):
         html = render_html(large_state(times))
         assert len(html.encode()) < 20_000

@@ -1,4 +1,4 @@
-"""What a version does otherwise, in a few lines for card, inspector and terminal."""
+"""The differences of a version, in a few lines for card, inspector and terminal."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ STATE = CardState("growth")
 
 
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What widgets send to the front end from now on."""
+    """Records what widgets send to the front end from now on."""
     from ipywidgets.widgets.widget import Widget
 
     sent: list[Any] = []

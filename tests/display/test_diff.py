@@ -24,7 +24,7 @@ def test_escape_sequences_in_a_source_are_taken_out() -> None:
 
 
 def test_sources_longer_than_any_module_are_not_compared() -> None:
-    """In a stranger's file they may be of megabytes, and comparing takes time by the square of their lines."""
+    """In a foreign file they may have megabytes, and comparing takes time in the square of their lines."""
     before, after = ("".join(f"{number % step}\n" for number in range(5_001)) for step in (150, 151))
     told = "1 and 2 are too long to be compared."
     assert render_text(before, after, "1", "2") == told

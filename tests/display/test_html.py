@@ -1,4 +1,4 @@
-"""HTML is a type that mypy tells from text, and only one module makes it."""
+"""HTML is a type that mypy distinguishes from `str`, and only one module creates it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.events import Finished, StageStarted, TextStreamed
 
 
 class Screen:
-    """A view that remembers states and when they came."""
+    """A view that records its states, and when they came."""
 
     def __init__(self) -> None:
         self.states: list[CardState] = []

@@ -1,4 +1,4 @@
-"""What a card says of the second opinion: numbers first, then how it is read, then how to have it so."""
+"""The second opinion on the card: first the numbers, then the interpretation, then how to select it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.display.test_card import HOSTILE
 
 
 class Place:
-    """A display that remembers what it showed."""
+    """A display that records what it showed."""
 
     def __init__(self) -> None:
         self.shown: list[tuple[str, dict[str, str]]] = []
@@ -51,7 +51,7 @@ def line(wait: Wait, clock: Clock, place: Place) -> WaitLine:
 
 
 def look_for(seconds: float, at: WaitLine, clock: Clock) -> None:
-    """Look five times a second, as who waits does."""
+    """Poll five times per second, as a waiting call does."""
     for _ in range(round(seconds * 5)):
         clock.now += 0.2
         at.look()

@@ -1,4 +1,4 @@
-"""What the person demands of a function: own tests, examples and checks. Nobody else changes them."""
+"""The user's requirements: own tests, examples and checks. Only the user changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--ask`: up to three questions before any code; answers become lines of the request, and are not asked for twice."""
+"""`--ask`: up to three questions before any code. Answers become lines of the request, and are asked for once."""
 
 from __future__ import annotations
 

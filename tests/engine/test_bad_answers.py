@@ -1,4 +1,4 @@
-"""An answer that ended a run is not the last word of the next one; everything else is replayed as ever."""
+"""An answer that ended a run is asked again in the next run; all other answers are replayed."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from autocoder_jupyter.types import Usage
 
 
 def request(question: int = 1000, answer: int = 8000, price: float | None = 0.00001) -> Worst:
-    """A request by its tokens, at so many dollars a token."""
+    """A request with this number of tokens, at this price per token."""
     cost = (None, None) if price is None else (question * price, answer * price)
     return Worst(Usage(input_tokens=question, cost=cost[0]), Usage(output_tokens=answer, cost=cost[1]))
 
 
 async def room_of(budget: Budget, worst: Worst, **used: Any) -> int | None:
-    """Make a request, and say how long its answer might have been."""
+    """Make a request. Returns the maximum length of its answer."""
     async with budget.reserve(worst) as grant:
         if used:
             grant.spend(Usage(**used))

@@ -1,4 +1,4 @@
-"""A person's schema of an output: held to on the sample, in the calls of the tests, and told to who mends."""
+"""A user's schema of an output: validated on the sample and in the calls of tests, and sent to the repair step."""
 
 from __future__ import annotations
 

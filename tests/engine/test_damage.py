@@ -1,4 +1,4 @@
-"""What is damaged on this machine is found, put right and told; the code is not blamed, and nobody pays for a fix."""
+"""Damaged files of an environment are found, repaired and reported. The code is not blamed, and nothing is paid for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATE = CODE.replace("    return", "    import pandas.io.sas.sas_xport  # loaded 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of this module's own, whose files may be harmed: its packages are copies, no links."""
+    """A separate cache whose files a test may damage: its packages are copied, not linked."""
     return tmp_path_factory.mktemp("cache")
 
 

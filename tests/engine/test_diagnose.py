@@ -1,4 +1,4 @@
-"""What is made of a diagnosis: nothing that fails is forgotten, one cause is told once, unseen departures count."""
+"""The use of a diagnosis: no failure is forgotten, one cause is reported once, unreported deviations count."""
 
 from __future__ import annotations
 

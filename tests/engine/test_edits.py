@@ -1,4 +1,4 @@
-"""What a person writes into the files of a version is tested as it is, kept, and never written over."""
+"""The user's edits in the files of a version are tested unchanged, kept, and never overwritten."""
 
 from __future__ import annotations
 

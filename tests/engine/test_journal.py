@@ -120,7 +120,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A file of the person's that is a journal by chance, so that reading it would be noticed."""
+    """A file of the user with the content of a journal, so that a test notices if it is read."""
     file = tmp_path / "home" / "start file"
     file.parent.mkdir()
     first = Journal(tmp_path / "home", "growth")
@@ -267,7 +267,7 @@ CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> theirs\n"
 
 
 def recorded(root: Path) -> Journal:
-    """A run that is whole, as it is found by the next kernel."""
+    """A complete run, as the next kernel finds it."""
     first = journal(root)
     first.write_request({"asked": 1}, {"share": "rows"})
     first.add(exchange("k"))

@@ -1,4 +1,4 @@
-"""A function is pinned to its request and the schema of its samples: what is kept, what is asked anew, and why."""
+"""A function is pinned to its request and the schema of its samples: what is kept, what is asked again, and why."""
 
 from __future__ import annotations
 

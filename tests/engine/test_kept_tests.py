@@ -1,4 +1,4 @@
-"""Tests of an earlier version beside new ones: unchanged, callable, and in nobody's way."""
+"""Tests of an earlier version beside new ones: unchanged, callable, and without conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs that the engine ships are files that can be imported and called here."""
+"""The programs that the engine runs in the sandbox are files that can be imported and called here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model is asked, as text: how long it is, and how much of it a provider's cache can serve."""
+"""The text of the questions: their length, and the part that a provider's cache can serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock that a journal brings along: a stranger may have written it, so it installs nothing that nobody agreed to."""
+"""A recorded lock file may come from somebody else, so it installs nothing without consent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Folder:
         self.asked: list[tuple[str, ...]] = []
 
     async def installed(self, *, consent: bool = False, **settings: Any) -> list[str]:
-        """The packages that a run in the folder installs; asked, the person says `consent`."""
+        """The packages that a run in the folder installs. If the user is asked, the answer is `consent`."""
         journal = Journal(self.root, "growth")
         journal.begin("r1")
         events: list[Event] = []
@@ -65,7 +65,7 @@ class Folder:
         return [pin_of(line) for line in setup.session.environment.lock]
 
     def record(self, change: Any) -> None:
-        """Change the recorded lock, as whoever made the folder can."""
+        """Change the recorded lock file, as its author can."""
         (line,) = self.journal.read_text().splitlines()
         entry = json.loads(line)
         entry["outcome"]["lock"] = change(entry["outcome"]["lock"])
@@ -144,7 +144,7 @@ async def test_a_recorded_lock_that_is_anything_else_is_resolved_anew(folder: Fo
 
 
 class NoWorkers:
-    """A pool that starts none: the packages alone are looked at."""
+    """A pool that starts no workers, for tests of packages only."""
 
     def warm(self, *_: Any, **__: Any) -> None: ...
 

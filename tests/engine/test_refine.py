@@ -1,4 +1,4 @@
-"""A wish is granted from what is there: tests that it does not contradict stay and must pass, the rest is shown."""
+"""A refinement starts from the existing function: tests that it does not contradict stay and must pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the second run on the sample is: a person's call, after the tests, where the function has not run before."""
+"""The second run on the sample is like a call of the user: after the tests, in a worker where it has not run before."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FIRST = SampleRun((), {"y": 1}, {"y": "digest"}, "first")
 
 
 class Words:
-    """Tells everything."""
+    """A redaction that changes nothing."""
 
     def error(self, error: Exception) -> str:
         return str(error)
 
 
 class PlayedSession:
-    """Hands out one worker that answers with `digest`, and keeps how it was asked."""
+    """Gives out one worker that answers with `digest`, and records how it was requested."""
 
     def __init__(self, digest: str) -> None:
         self.digest = digest

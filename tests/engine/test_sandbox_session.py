@@ -17,7 +17,7 @@ from autocoder_jupyter.types import Secret
 
 
 class LendingPool:
-    """Lends a worker that says what it was asked, and keeps whether it had a network."""
+    """Lends a worker that returns its question, and records whether it had network access."""
 
     def __init__(self) -> None:
         self.networks: list[bool] = []

@@ -1,4 +1,4 @@
-"""What a generation does when the model is right, wrong, stubborn, dishonest or ill."""
+"""Whole generations with a model that is right, wrong, stubborn, dishonest or not available."""
 
 from __future__ import annotations
 
@@ -442,7 +442,7 @@ async def test_a_diagnosis_that_cannot_be_read_does_not_stall_the_loop(theatre: 
 
 
 async def test_a_right_test_is_upheld_however_often_it_is_blamed(theatre: Theatre) -> None:
-    """Wrong code and a diagnosis that blames the test must not become a success."""
+    """Wrong code with a diagnosis that blames the test must not become a success."""
     played = await play(
         theatre,
         WRONG,
@@ -759,7 +759,7 @@ async def test_a_frame_that_cannot_cross_is_refused_before_any_question(theatre:
 
 
 async def test_nothing_that_varies_is_in_a_prompt(theatre: Theatre, tmp_path: Path) -> None:
-    """Two machines ask the same questions, so that a shipped journal replays."""
+    """Two machines ask the same questions, so a shipped journal can be replayed."""
     script = {"plan": [PLAN], "code": [fenced(WRONG)], "tests": [fenced(TESTS)], "diagnose": [diagnosis()]}
     settings = {"cache": "disable", "max_iterations": 2}
     first = await theatre.play({**script, "fix_code": [fix("test_sum")]}, settings=settings, samples={"sales": sales()})

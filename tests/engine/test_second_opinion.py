@@ -1,4 +1,4 @@
-"""A second solution beside the plan: what it shows, what comes of it, and that it never spoils anything."""
+"""A second solution: what it shows, what follows from it, and that its failures do no harm."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_
 
 
 WRONG = CODE.replace('sales["quantity"]).sum()', 'sales["quantity"].clip(upper=2)).sum()')
-"""Wrong for quantities above two, which the tests do not look at."""
+"""Wrong for quantities above two, which no test contains."""
 
 MENDED = json.dumps({"edits": [{"find": ".clip(upper=2)", "replace": "", "mends": ["test_second_opinion_1"]}]})
 
 
 def hand_derived(request: dict[str, Any]) -> str:
-    """What an honest sum gives for the input in the question."""
+    """The result that a correct derivation gives for the input in the question."""
     question = request["messages"][1]["content"]
     source = question.partition("<input>\n")[2].partition("\n</input>")[0].removeprefix("sales = ")
     sales = eval(source, {"pd": pd})

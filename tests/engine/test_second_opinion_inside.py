@@ -1,4 +1,4 @@
-"""What runs in the sandbox beside both solutions: comparing, varying, making small, writing down. No sandbox needed."""
+"""The program that compares both solutions in the sandbox: comparing, varying, reducing, recording; run here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions in the prompts: those that the code will meet, told alike whenever the same is asked again."""
+"""The versions in the prompts: those of the environment, and the same ones when the same request is asked again."""
 
 from __future__ import annotations
 

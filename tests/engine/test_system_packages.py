@@ -1,4 +1,4 @@
-"""Debian's packages run scripts as root while an image is built, so a person agrees to them first."""
+"""Debian packages run scripts as root while an image is built, so the user must agree to them first."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
 
 
 class StandInEngine:
-    """Generates what it is told to, stage by stage; each stage waits in a sandbox until it is let go."""
+    """An engine that generates given results, stage by stage; each stage waits until the test releases it."""
 
     def __init__(self) -> None:
         self.stage_reached = {stage: threading.Event() for stage in ("plan", "code", "environment", "run")}

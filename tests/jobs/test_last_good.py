@@ -1,4 +1,4 @@
-"""The last good function of a name: while a newer run is in work, and after that was cancelled or has failed."""
+"""The last successful function of a name, while a newer run is in progress, and after that was cancelled or failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a list or dict holds: read from what people and models write, shown, and held against values."""
+"""The element types of lists and dicts: parsed from the text of users and models, shown, and checked on values."""
 
 from __future__ import annotations
 

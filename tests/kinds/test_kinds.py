@@ -1,4 +1,4 @@
-"""The record of a kind of value says enough of it, everywhere."""
+"""The records of kinds of values are complete, and are used everywhere."""
 
 from __future__ import annotations
 

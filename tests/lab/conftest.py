@@ -26,7 +26,7 @@ CELL = '%%autocode growth -o "total: float"\nTotal revenue of @sales.'
 
 
 class PlayedChannel:
-    """Stands for the comm: what the kernel said, and a page's voice."""
+    """Replaces the comm: records what the kernel sent, and sends messages of a page."""
 
     def __init__(self, heard: Callable[[Any], None], refused: Callable[[], None]) -> None:
         self.opening: dict[str, Any] = {}
@@ -54,7 +54,7 @@ class PlayedChannel:
             return [message for message in self.said if message["kind"] == kind]
 
     def wait_for(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
-        """The newest message of a kind that is as wanted."""
+        """Wait for the newest message of a kind that satisfies a condition."""
 
         def found() -> list[dict[str, Any]]:
             return [message for message in self.said if message["kind"] == kind and holds(message)]
@@ -64,7 +64,7 @@ class PlayedChannel:
             return found()[-1]
 
     def ask(self, action: object, name: object, **more: Any) -> dict[str, Any]:
-        """A request and its reply."""
+        """Send a request. Returns the reply."""
         identity = f"request-{len(self.said)}"
         self.say({"kind": "request", "id": identity, "action": action, "name": name, **more})
         return self.wait_for("reply", lambda message: message["id"] == identity)
@@ -77,7 +77,7 @@ def notebook(shell: RaisingShell) -> Notebook:
 
 @pytest.fixture
 def channels() -> list[PlayedChannel]:
-    """All that were opened."""
+    """All channels that were opened."""
     return []
 
 
@@ -95,7 +95,7 @@ def link(notebook: Notebook, channels: list[PlayedChannel]) -> Iterator[Link]:
 
 @pytest.fixture
 def page(link: Link, channels: list[PlayedChannel]) -> PlayedChannel:
-    """The channel, after a page said hello and was told all."""
+    """The channel, after a page has sent hello and has got the first messages."""
     channels[0].say({"kind": "hello", "client": "page"})
     channels[0].wait_for("data")
     return channels[0]
@@ -109,7 +109,7 @@ def model() -> Iterator[ScriptedModel]:
 
 @pytest.fixture
 def play(model: ScriptedModel) -> Play:
-    """Plays a generation; `code` takes the place of the answer with the module."""
+    """Runs a generation with scripted answers; `code` replaces the answer with the module."""
 
     def played(code: Any = None) -> ScriptedModel:
         answers = {"plan": PLAN, "code": code or fenced(CODE), "tests": fenced(TESTS)}
@@ -136,7 +136,7 @@ def kernel(play: Play, model: ScriptedModel, lend_kernel: LendKernel) -> Iterato
 
 @pytest.fixture
 def open_page(kernel: Kernel) -> Iterator[Callable[[], Page]]:
-    """Opens pages on the kernel: each has connections of its own, as browser tabs have."""
+    """Opens pages on the kernel. Each has its own connections, as browser tabs have."""
     opened: list[Page] = []
 
     def open_one() -> Page:

@@ -1,4 +1,4 @@
-"""A page of JupyterLab as the kernel sees it: another client, that speaks over the comm."""
+"""A page of JupyterLab as the kernel sees it: another client, which uses the comm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Page:
     """One browser tab on a kernel.
 
     Args:
-        kernel: that it is connected to.
+        kernel: the kernel that it is connected to.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -38,7 +38,7 @@ class Page:
         self._subshells: list[str] = []
 
     def close(self) -> None:
-        """Go away without a word, as browsers do; what the kernel started for it ends."""
+        """Disconnect without a message, as browsers do. What the kernel started for the page ends."""
         for subshell in self._subshells:
             self.client.control_channel.send(
                 self.client.session.msg("delete_subshell_request", {"subshell_id": subshell})
@@ -48,12 +48,12 @@ class Page:
         self.client.stop_channels()
 
     def wait_for_open(self) -> None:
-        """Take the comm that the kernel opens."""
+        """Wait for the comm that the kernel opens, and use it."""
         opened = self._wait(lambda m: m["msg_type"] == "comm_open" and m["content"]["target_name"] == TARGET)
         self.comm, self.opening = opened["content"]["comm_id"], opened["content"]["data"]
 
     def find(self) -> bool:
-        """Attach to a comm that is there already."""
+        """Use a comm that already exists."""
         self.client.comm_info(target_name=TARGET)
         comms = self.client.get_shell_msg(timeout=PATIENCE)["content"]["comms"]
         self.comm = next(iter(comms), "")
@@ -65,24 +65,24 @@ class Page:
         self.client.shell_channel.send(message)
 
     def hello(self, subshell: str | None = None) -> dict[str, Any]:
-        """Say hello; the welcome."""
+        """Send hello. Returns the welcome message."""
         self.say({"kind": "hello", "client": self.name}, subshell)
         return self.wait_for("welcome", lambda data: data["client"] == self.name)
 
     def set(self, **values: Any) -> dict[str, Any]:
-        """Say these settings; what then holds."""
+        """Send these settings. Returns the settings that are then effective."""
         del self.traffic[:]
         self.say({"kind": "settings", "values": values})
         return self.wait_for("settings")
 
     def ask(self, action: str, name: str, subshell: str | None = None, **more: Any) -> dict[str, Any]:
-        """A request and its reply."""
+        """Send a request. Returns the reply."""
         identity = str(uuid.uuid4())
         self.say({"kind": "request", "id": identity, "action": action, "name": name, **more}, subshell)
         return self.wait_for("reply", lambda data: data["id"] == identity)
 
     def new_subshell(self) -> str:
-        """A thread of the kernel that hears while a cell runs; without such threads the test is skipped."""
+        """A subshell, which answers while a cell runs. If the kernel has no subshells, the test is skipped."""
         if "kernel subshells" not in self.client.kernel_info(reply=True)["content"].get("supported_features", ()):
             pytest.skip("this ipykernel has no subshells")
         self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
@@ -90,7 +90,7 @@ class Page:
         return self._subshells[-1]
 
     def wait_for(self, kind: str, holds: Callable[[dict[str, Any]], bool] = lambda data: True) -> dict[str, Any]:
-        """The first message of a kind that is as wanted, among those that came or will come."""
+        """The first message of a kind that satisfies a condition, among those that have come or will come."""
 
         def wanted(message: dict[str, Any]) -> bool:
             data = message["content"].get("data", {})
@@ -100,7 +100,7 @@ class Page:
         return self._wait(wanted)["content"]["data"]
 
     def listen(self, seconds: float) -> None:
-        """Hear what comes for some time."""
+        """Receive messages for some time."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._receive(left)

@@ -1,4 +1,4 @@
-"""The link without a kernel: what it says, when, and how often."""
+"""The link without a kernel: which messages it sends, when, and how often."""
 
 from __future__ import annotations
 

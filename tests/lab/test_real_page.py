@@ -1,4 +1,4 @@
-"""Pages on a real kernel: what they are told, what they can do, and that they never disturb it."""
+"""Pages on a real kernel: the messages they get, their requests, and that they never disturb the kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN_PACKAGE = fenced(CODE.replace("import pandas as pd\n", "import fiscalmon
 
 @pytest.fixture
 def page(kernel: Kernel, open_page: OpenPage) -> Page:
-    """A page that was there when the extension was loaded, and said hello."""
+    """A page that was open when the extension was loaded, and has sent hello."""
     page = open_page()
     loaded = kernel.run("%load_ext autocoder_jupyter")
     assert (loaded.status, loaded.text, loaded.displays) == ("ok", "", [])
@@ -38,7 +38,7 @@ def page(kernel: Kernel, open_page: OpenPage) -> Page:
 
 
 def phase(page: Page, wanted: str, name: str = "growth") -> dict[str, Any]:
-    """The job, once it is in this phase."""
+    """Wait until the job is in this phase. Returns the job."""
 
     def job(data: dict[str, Any]) -> dict[str, Any]:
         return next((job for job in data["jobs"] if job["name"] == name), {"phase": ""})
@@ -362,7 +362,7 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
 
 
 def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page: Page, play: Play) -> None:
-    """Many small pieces come in each second; what goes out is bounded, for each thing that is shown."""
+    """Many small pieces come each second; the number of messages for each shown thing is limited."""
     words = "# one more word of a long explanation before the code\n" * 400
     play(code=Answer(f"{words}{fenced(CODE)}", piece=8))
     kernel.run(DATA)
@@ -381,11 +381,11 @@ def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page:
 
 
 def shown(message: dict[str, Any]) -> str:
-    """What a message is about: one comm, which is a widget or our link, or one display."""
+    """The subject of a message: one comm (a widget or our link), or one display."""
     content = message["content"]
     return str(content.get("comm_id") or content["transient"]["display_id"])
 
 
 def busiest(times: list[float]) -> int:
-    """The most messages in any one second, by the kernel's clock."""
+    """The largest number of messages in one second, by the kernel's clock."""
     return max(sum(begin <= time < begin + 1.0 for time in times) for begin in times)

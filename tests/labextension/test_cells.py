@@ -1,6 +1,6 @@
-"""The page reads a cell as the kernel does: one table of cells, which the TypeScript tests read too.
+"""The page parses a cell as the kernel does. The TypeScript tests use the same table of cells.
 
-Its column `problem` is for the kernel alone, which the page asks what is wrong with a cell.
+Its column `problem` is for the kernel only: the page asks the kernel for problems of a cell.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="ut
 
 
 def python_reading(cell: str) -> dict[str, Any]:
-    """What the kernel makes of a cell, in the terms of the table; `problem` is what it says first, and its hint."""
+    """The kernel's result for a cell, in the terms of the table; `problem` is its first message with the hint."""
     arguments = magic_arguments(cell)
     if arguments is None:
         return {"ours": False}
@@ -45,7 +45,7 @@ def python_reading(cell: str) -> dict[str, Any]:
 
 
 def magic_arguments(cell: str) -> tuple[str, str] | None:
-    """The line and the body that IPython calls `%%autocode` with; None when it does not call it."""
+    """The line and the body with which IPython calls `%%autocode`; None if it does not call it."""
     try:
         call = ast.parse(TransformerManager().transform_cell(cell)).body[0]
     except SyntaxError:  # not a magic, and not Python either

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "autocoder_jupyter"
 PAGE = ROOT / "labextension" / "src"
 
 Fields = dict[str, str]
-"""TypeScript types by name; the name of what may be absent ends with `?`."""
+"""TypeScript types by name. The name of an optional field ends with `?`."""
 
 RECORDS = {
     "Job": "IJob",
@@ -28,10 +28,10 @@ RECORDS = {
     "SubcommandWords": "ISubcommand",
     "Vocabulary": "IVocabulary",
 }
-"""Python's name of a record, and the page's."""
+"""The names of a record in Python and on the page."""
 
 OLDER_KERNELS = {"mode", "page"}
-"""Fields that kernels of an older version do not say."""
+"""Fields that older versions of the kernel's side do not send."""
 
 
 @pytest.mark.parametrize(("python", "page"), RECORDS.items(), ids=list(RECORDS.values()))
@@ -68,7 +68,7 @@ def test_the_page_knows_every_phase_and_can_ask_for_every_action() -> None:
 
 
 def _typed_dicts(*files: Path) -> dict[str, Fields]:
-    """The fields of all `TypedDict`s, those of their bases among them."""
+    """The fields of all `TypedDict`s, including those of their base classes."""
     found: dict[str, Fields] = {"TypedDict": {}}
     for file in files:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -117,7 +117,7 @@ def _union(text: str, name: str) -> set[str]:
 
 
 def _words(kind: object) -> Iterator[object]:
-    """What a union of literals allows."""
+    """The values of a union of literals."""
     for part in get_args(kind):
         yield from _words(part) if get_args(part) else [part]
 

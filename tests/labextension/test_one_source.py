@@ -1,4 +1,4 @@
-"""What repeats a record that stands elsewhere is made from it."""
+"""The files that are generated from records are current."""
 
 from __future__ import annotations
 

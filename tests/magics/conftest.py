@@ -23,7 +23,7 @@ from autocoder_jupyter.types import CodeSolution, Report
 
 
 class PlayedJob:
-    """A job that does what the test says, with a real result."""
+    """A job that is controlled by the test, with a real result."""
 
     def __init__(self, request: Request, config: AgentConfig, listeners: Sequence[Emit], root: Path) -> None:
         self.request = request
@@ -89,7 +89,7 @@ class PlayedJob:
 
 
 class PlayedJobs:
-    """Stands in for `autocoder_jupyter.jobs`; `ending` is played as soon as a job is submitted."""
+    """Replaces `autocoder_jupyter.jobs`; `ending` is applied as soon as a job is submitted."""
 
     def __init__(self) -> None:
         self.submitted: list[PlayedJob] = []
@@ -130,7 +130,7 @@ class PlayedJobs:
 
 
 class RaisingShell(InteractiveShell):
-    """A shell whose `run` raises what the cell raised."""
+    """A shell whose `run` raises the exception of the cell."""
 
     kernel: Any = None
     _instance: Any
@@ -149,7 +149,7 @@ class RaisingShell(InteractiveShell):
 
 @pytest.fixture(autouse=True)
 def own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the person keeps what they agreed to; empty, and not that of whoever runs the tests."""
+    """The folder of the user's permissions: empty, and not that of the user who runs the tests."""
     place = tmp_path_factory.mktemp("config")
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: place / name)
     return place
@@ -157,13 +157,13 @@ def own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
 
 @pytest.fixture(autouse=True)
 def impatient_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cards show their last state at once: no eye follows them here. `tests/display/test_live.py` has their pace."""
+    """Cards show their last state without delay. `tests/display/test_live.py` tests the delay."""
     monkeypatch.setattr(live, "UPDATE_SECONDS", 0.01)
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, and no settings from outside."""
+    """An empty working folder, without settings from outside."""
     for name in [name for name in os.environ if name.startswith("AUTOCODE_")]:
         monkeypatch.delenv(name)
     (tmp_path / "pyproject.toml").write_text("")
@@ -178,7 +178,7 @@ def jobs() -> PlayedJobs:
 
 @pytest.fixture
 def shell(here: Path, jobs: PlayedJobs) -> Iterator[RaisingShell]:
-    """A shell as in a notebook with a person in front of it, magics registered, jobs played."""
+    """A shell like that of a notebook with a user: magics registered, jobs replaced."""
     played: Any = jobs
     config = Config()
     config.HistoryManager.enabled = False

@@ -1,7 +1,7 @@
-"""Forks kernels from a process that has imported what each of them needs. Runs as `python -m tests.magics.fork_server`.
+"""Forks kernels from a process that has imported what they need. Run it as `python -m tests.magics.fork_server`.
 
-A kernel imports ipykernel, pandas and litellm, which takes three seconds of a processor each time. One that is forked
-is a process of its own, with its own session, threads and memory, and none of this package is imported in it.
+A kernel imports ipykernel, pandas and litellm, which takes three seconds of processor time. A forked kernel is a
+separate process with its own session, threads and memory, and has imported nothing of this package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODULES = (
 
 
 def load() -> None:
-    """Import everything; litellm without its price list from the network and without anybody's `.env`."""
+    """Import everything; litellm without its price list from the network and without a `.env` file."""
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
     gc.disable()
     for module in MODULES:
@@ -33,7 +33,7 @@ def load() -> None:
 
 
 def serve() -> Mapping[str, Any] | None:
-    """Answer requests, a line each, until there are no more. In a child that was forked, returns what to become."""
+    """Answer requests, one per line, until the input ends. In a forked child it returns the request."""
     with os.fdopen(os.dup(0), "rb", buffering=0) as requests, os.fdopen(os.dup(1), "wb", buffering=0) as answers:
         while line := requests.readline():
             request = json.loads(line)
@@ -46,13 +46,13 @@ def serve() -> Mapping[str, Any] | None:
 
 
 def exit_code(pid: int) -> int | None:
-    """Of a child that has ended, as `subprocess` tells it."""
+    """The exit code of a child that has ended, as `subprocess` reports it."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def become_kernel(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
-    """What `python -m ipykernel_launcher` does, until the kernel ends."""
+    """Do the same as `python -m ipykernel_launcher`, until the kernel ends."""
     os.setsid()
     os.chdir(folder)
     own = _search_path()

@@ -1,4 +1,4 @@
-"""Lets Jupyter start kernels by a fork of one process that has imported what they need (see `fork_server`)."""
+"""Makes Jupyter fork kernels from one process that has imported what they need (see `fork_server`)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 NAME = "forked"
 METADATA = {"kernel_provisioner": {"provisioner_name": NAME}}
-"""Of the description of a kernel that is to be forked."""
+"""The metadata in the kernel spec of a kernel that is to be forked."""
 
 ROOT = Path(__file__).parents[2]
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 
 class ForkServer:
-    """The process that forks; it ends when nobody holds its standard input any more, which is with this process."""
+    """The process that forks. It ends when its standard input is closed, at the latest when this process ends."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.magics.fork_server"]
@@ -37,13 +37,13 @@ class ForkServer:
         self._one_question = threading.Lock()
 
     def fork(self, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
-        """A new kernel. It ends when this server does."""
+        """Fork a new kernel. It ends with this server."""
         arguments = [*arguments, f"--IPKernelApp.parent_handle={self._process.pid}"]
         pid = self._ask({"arguments": arguments, "folder": folder, "environment": environment})
         return ForkedProcess(self, pid)
 
     def exit_code(self, pid: int) -> int | None:
-        """Of a kernel that has ended; asked once, because nothing is known of it afterwards."""
+        """The exit code of a kernel that has ended. It can be asked for only once."""
         code: int | None = self._ask({"poll": pid})
         return code
 
@@ -56,7 +56,7 @@ class ForkServer:
 
 
 class ForkedProcess:
-    """What Jupyter needs of a `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that Jupyter uses."""
 
     stdin = stdout = stderr = None
 
@@ -93,14 +93,14 @@ _server: ForkServer | None = None
 
 
 def server() -> ForkServer:
-    """The one of this process."""
+    """The fork server of this process."""
     global _server
     _server = _server or ForkServer()
     return _server
 
 
 class ForkedProvisioner(LocalProvisioner):
-    """Forks kernels of this interpreter; others are started as ever."""
+    """Forks kernels of this interpreter; others are started normally."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         if cmd[:3] != [sys.executable, *LAUNCHER]:
@@ -113,7 +113,7 @@ class ForkedProvisioner(LocalProvisioner):
 
 
 class ForkingKernelManager(AsyncKernelManager):
-    """For whoever asks for the class of a manager, as nbclient does."""
+    """A manager class for callers that create the manager themselves, such as nbclient."""
 
     @property
     def kernel_spec(self) -> KernelSpec | None:
@@ -123,7 +123,7 @@ class ForkingKernelManager(AsyncKernelManager):
 
 
 def run_all(notebook: Any, folder: Path) -> None:
-    """Run all cells of a notebook without a person, by nbclient."""
+    """Run all cells of a notebook with nbclient, without a user."""
     from nbclient import NotebookClient  # takes a second, and every worker collects this
 
     place = {"metadata": {"path": str(folder)}}
@@ -131,6 +131,6 @@ def run_all(notebook: Any, folder: Path) -> None:
 
 
 def register() -> None:
-    """Make the provisioner known in this process, by its name."""
+    """Register the provisioner in this process, by its name."""
     where = f"{__name__}:{ForkedProvisioner.__name__}"
     KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, where, KernelProvisionerFactory.GROUP_NAME)

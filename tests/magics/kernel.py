@@ -1,4 +1,4 @@
-"""A real kernel, spoken to over the Jupyter protocol as a front end does."""
+"""A real kernel, used over the Jupyter protocol as a front end does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ forked_kernels.register()
 
 @dataclass
 class Answered:
-    """What came of one cell."""
+    """The result of one cell."""
 
     status: str = ""
     error: str = ""
@@ -38,7 +38,7 @@ class Kernel:
     Args:
         folder: its working folder.
         env: further environment variables.
-        cold: nothing was imported in its process before it began, as it is with a person's.
+        cold: start it as a user's kernel, in a process that has imported nothing before.
     """
 
     def __init__(self, folder: Path, env: Mapping[str, str], *, cold: bool = False) -> None:
@@ -52,9 +52,9 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=PATIENCE)
         self.shown: dict[str, dict[str, Any]] = {}
-        """Of each display with an id, what it shows now."""
+        """The current content of each display with an id."""
         self.updates: list[tuple[float, str]] = []
-        """When each update of a display came, and its id."""
+        """The time of each update of a display, and its id."""
         self._unanswered: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -64,24 +64,24 @@ class Kernel:
         self.close()
 
     def close(self) -> None:
-        """End it at once."""
+        """End the kernel at once."""
         self.client.stop_channels()
         self._manager.shutdown_kernel(now=True)
 
     def forget(self) -> None:
-        """Whatever was shown so far."""
+        """Forget all outputs so far."""
         self._drain()
         self.shown.clear()
         self.updates.clear()
 
     @property
     def is_idle(self) -> bool:
-        """Whether it lives, and every cell that was sent is done."""
+        """Whether the kernel lives, and has finished every cell."""
         return self._manager.is_alive() and not self._unanswered
 
     @property
     def process_id(self) -> int:
-        """Of the kernel."""
+        """The process id of the kernel."""
         return int(self._manager.provisioner.pid)  # type: ignore[union-attr]
 
     def interrupt(self) -> None:
@@ -98,14 +98,14 @@ class Kernel:
         return self.finish(self.start(code, allow_stdin=allow_stdin))
 
     def is_complete(self, code: str) -> tuple[str, str]:
-        """What a console is told of a cell that is typed: its status, and how the next line is indented."""
+        """The kernel's answer for a cell that is typed in a console: status, and indentation of the next line."""
         asked = self.client.is_complete(code)
         while (reply := self.client.get_shell_msg(timeout=PATIENCE))["parent_header"].get("msg_id") != asked:
             continue
         return reply["content"]["status"], reply["content"].get("indent", "")
 
     def printed(self, expressions: str) -> str:
-        """What a cell prints that must not fail."""
+        """The printed output of a cell, which must not fail."""
         answered = self.run(f"print({expressions})")
         assert answered.status == "ok", answered.error
         return answered.text.strip()
@@ -135,23 +135,23 @@ class Kernel:
                 return answered
 
     def inspected(self, code: str) -> str:
-        """What Shift-Tab shows at the end of a line, without colours."""
+        """The text that Shift-Tab shows at the end of a line, without colors."""
         reply = self.client.inspect(code, reply=True, timeout=PATIENCE)
         return re.sub(r"\x1b\[[\d;]*m", "", reply["content"]["data"].get("text/plain", ""))
 
     def completed(self, code: str) -> set[str]:
-        """What Tab offers at the end of a line: what would stand after its last dot or bracket."""
+        """The completions of Tab at the end of a line: the text after its last dot or bracket."""
         reply = self.client.complete(code, reply=True, timeout=PATIENCE)
         return {re.split(r"[.(]", match)[-1] for match in reply["content"]["matches"]}
 
     def card(self) -> str:
-        """The HTML of the newest card, as it stands now."""
+        """The current HTML of the newest card."""
         self._drain()
         cards = [data["text/html"] for data in self.shown.values() if "autocode-card" in data.get("text/html", "")]
         return cards[-1] if cards else ""
 
     def wait_for_card(self, words: str) -> str:
-        """Wait until the newest card says something."""
+        """Wait until the newest card contains a text."""
         deadline = time.monotonic() + PATIENCE
         while words not in self.card():
             if time.monotonic() > deadline:
@@ -163,7 +163,7 @@ class Kernel:
         return self.card()
 
     def wait_for_print(self, message_id: str, words: str) -> None:
-        """Wait until a cell that runs has printed something: an interrupt before that would hit no cell."""
+        """Wait until the running cell has printed something; an earlier interrupt would not reach a cell."""
         while True:
             message = self.client.get_iopub_msg(timeout=PATIENCE)
             self._note(message)

@@ -1,4 +1,4 @@
-"""Makes a kernel that was used look like a new one. Runs inside of the kernel."""
+"""Resets a used kernel, so that it looks like a new one. Runs inside of the kernel."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from IPython.core.getipython import get_ipython
 
 PATIENCE = 30.0
 LASTING = ("autocode", "autocode-pool", "autocode-warm", "autocode-loading")
-"""Threads of ours that live as long as their process, or as idle workers do: the loop, the keepers of idle workers, and
-who waits for the end of the processes that workers are forked from."""
+"""Threads of ours that live as long as their process or the idle workers: the event loop, the threads of idle workers,
+and the thread that waits for the end of loading processes.
+"""
 
 _home = Path.cwd()
 _environment = dict(os.environ)
 
 
 def enter(folder: str, environment: Mapping[str, str]) -> None:
-    """Work in this folder, with these variables more than the kernel began with."""
+    """Work in this folder, with these environment variables in addition to the initial ones."""
     os.chdir(folder)
     os.environ.update(environment)
 
 
 def leave() -> list[str]:
-    """Forget everything but what was imported and the idle workers. Returns what could not be put back."""
+    """Reset everything except imports and idle workers. Returns what could not be reset."""
     shell: Any = get_ipython()
     shell.extension_manager.unload_extension("autocoder_jupyter")
     _forget_jobs()
@@ -62,7 +63,7 @@ def _threads() -> list[str]:
 
 
 def _traces_in(shell: Any) -> Iterator[str]:
-    """What of ours, or of the cells that ran, the shell still holds."""
+    """The objects of this package, or of the cells that ran, that the shell still references."""
     from comm import get_comm_manager
 
     visible = sorted(name for name in shell.user_ns if name[0] != "_" and name not in shell.user_ns_hidden)

@@ -15,7 +15,7 @@ OURS = re.compile("(option|value|type|subcommand|provider|model)$|DataFrame|resu
 
 
 def offered(shell: Any, text: str) -> list[tuple[str, str]]:
-    """What a front end would offer at the bar: the texts, applied to what stands before the cursor, and their types."""
+    """The completions of a front end at the bar: texts, applied to the text before the cursor, and types."""
     offset = text.index(CURSOR)
     cell = text.replace(CURSOR, "")
     with provisionalcompleter():
@@ -23,7 +23,7 @@ def offered(shell: Any, text: str) -> list[tuple[str, str]]:
 
 
 def completed(shell: Any, text: str) -> list[str]:
-    """Of that, our own words; where we have none, IPython's own are offered too."""
+    """The completions of this package; without any, IPython's are offered too."""
     return [word for word, kind in offered(shell, text) if OURS.match(kind)]
 
 

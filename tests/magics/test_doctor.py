@@ -13,7 +13,7 @@ from autocoder_jupyter.sandbox.protocol import Probe
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with two environments of 1 MB that share it by a hard link."""
+    """A cache with two environments of 1 MB that share files by hard links."""
     for key in ("one", "two"):
         (tmp_path / "environments" / key).mkdir(parents=True)
         (tmp_path / "environments" / f"{key}.use").touch()
@@ -47,7 +47,7 @@ def test_a_folder_that_takes_too_long_to_count_gives_what_was_counted(cache: Pat
 
 @pytest.fixture
 def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without an engine, where Landlock alone holds; gives the folder of an administrator's file."""
+    """A machine without an engine, where only Landlock works. Gives the folder of an administrator's file."""
     probes = [Probe("docker", False, "No engine answers."), Probe("local", True, tier="landlock")]
     monkeypatch.setattr(choice, "probe_all", lambda: probes)
     monkeypatch.setattr(doctor, "_engines", lambda works: ())

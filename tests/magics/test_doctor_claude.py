@@ -1,4 +1,4 @@
-"""What `%autocode doctor` says of the Claude backend: with the real SDK and its program, where they are installed."""
+"""`%autocode doctor` for the Claude backend, with the real SDK and its program if they are installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pyproject.toml of a folder may do, option by option: before the person agreed, and after."""
+"""What the pyproject.toml of a folder can do with each option, before and after the user agreed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WANTED: dict[str, Any] = {
     "python_version": "3.11",
     "base_image": "evil.example/image",
 }
-"""What a hostile folder asks for."""
+"""The settings of a hostile folder."""
 
 STRICTER = [option for option in SETTINGS.values() if option.rule == "stricter"]
 ASKS = [option for option in SETTINGS.values() if option.rule == "asks"]
@@ -47,7 +47,7 @@ def name_of(option: Option) -> str:
 
 
 def strict_and_wide(option: Option) -> tuple[Any, Any]:
-    """Two values of an option: one stricter than its default or equal to it, and one that allows more."""
+    """Two values of an option: one that is as strict as its default or stricter, and one that allows more."""
     if option.order:
         return option.order[-1], option.order[0]
     if option.kind == "size":

@@ -290,7 +290,7 @@ def test_config_shows_the_limits_of_the_sandbox(shell: Any) -> None:
 
 @pytest.fixture
 def stored(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with an environment, an outcome and runs; no Docker engine."""
+    """A cache with an environment, a result and runs; no Docker engine."""
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     environment = tmp_path / "cache" / "environments" / "0a1b2c3d4e5f"

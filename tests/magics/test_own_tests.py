@@ -1,4 +1,4 @@
-"""Cells with tests of the person's own."""
+"""Cells with tests that the user writes."""
 
 from __future__ import annotations
 

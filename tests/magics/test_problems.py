@@ -1,4 +1,4 @@
-"""What an editor is told of a cell that is being written: all that is wrong, and where."""
+"""The problems of a cell that is being written, with their positions, as the editor gets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers on a line and at a prompt: by number, in own words, or left to the plan."""
+"""Answers on a line and at a prompt: by number, as text, or left to the plan."""
 
 from __future__ import annotations
 

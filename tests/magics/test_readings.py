@@ -1,4 +1,4 @@
-"""`%autocode reading`: another reading of the request becomes a line of it."""
+"""`%autocode reading`: another interpretation of the request becomes a line of it."""
 
 from __future__ import annotations
 

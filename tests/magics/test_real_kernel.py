@@ -1,4 +1,4 @@
-"""The whole way in a real kernel, with the real sandbox; only the model's words are written beforehand."""
+"""Whole generations in a real kernel, with the real sandbox; only the model's answers are scripted."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Play = Callable[..., ScriptedModel]
 
 
 def environment(model: ScriptedModel) -> dict[str, str]:
-    """What a kernel needs to reach the played model, and this package where it is not installed."""
+    """Environment variables with which a kernel finds the scripted model, and this package if it is not installed."""
     return {
         "AUTOCODE_MODEL": "openai/scripted",
         "AUTOCODE_API_BASE": model.url,
@@ -72,7 +72,7 @@ def environment(model: ScriptedModel) -> dict[str, str]:
 
 @pytest.fixture
 def play() -> Iterator[Play]:
-    """Plays a model; `code` takes the place of the module, or is a function of the request."""
+    """Starts a scripted model; `code` replaces the module, or is a function of the request."""
     with ScriptedModel(lambda request: Answer(status=400)) as model:
 
         def played(plan: Any = PLAN, code: Any = CODE, tests: Any = TESTS) -> ScriptedModel:
@@ -226,7 +226,7 @@ def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, p
 
 
 def waiting_lines(kernel: Kernel) -> list[str]:
-    """What the lines under waiting cells say now."""
+    """The current text of the lines under waiting cells."""
     kernel.card()  # takes in what has come
     return [data["text/plain"] for data in kernel.shown.values() if "autocode-wait" in data.get("text/html", "")]
 

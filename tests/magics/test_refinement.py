@@ -1,4 +1,4 @@
-"""`%%autocode NAME --refine`: what was asked before, and one wish more."""
+"""`%%autocode NAME --refine`: the earlier request with one more change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLAN = CodePlan(description="Total.", approach="Add.", outputs=(OutputSpec(name=
 
 @pytest.fixture
 def growth(shell: Any, jobs: Any) -> Any:
-    """A function that is ready."""
+    """A finished function."""
     shell.run("import pandas as pd; sales = pd.DataFrame({'a': [1, 2]}); targets = sales * 2")
     shell.run('%%autocode growth -o "total: float" -c "never negative"\nTotal of @sales.')
     jobs.last.end(plan=PLAN, tests="def test_it(): ...", answers=("Which? All.",))

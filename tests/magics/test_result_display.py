@@ -1,4 +1,4 @@
-"""What a result shows as the last line of a cell, in each kind of front end."""
+"""The display of a result as the last line of a cell, in each kind of front end."""
 
 from __future__ import annotations
 

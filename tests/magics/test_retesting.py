@@ -1,4 +1,4 @@
-"""`%autocode retest` and the inspector's *Edit*: what a person wrote, on its way to the test."""
+"""`%autocode retest` and the inspector's *Edit*: the user's code, from the edit to the test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TESTS = "from solution import run\n\n\ndef test_it():\n    assert run() == 1.0\n
 
 @pytest.fixture
 def growth(shell: Any, jobs: Any, here: Path) -> Path:
-    """The folder of a version that is ready."""
+    """The folder of a finished version."""
     shell.run("%%autocode growth --max-cost 1\nTotal.")
     fields = {"plan": PLAN, "tests": TESTS, "solution": CodeSolution(code=CODE)}
     jobs.last.end(**fields)

@@ -75,7 +75,7 @@ def test_odd_labels_of_columns(labels: Any, names: list[str] | None) -> None:
 
 def test_a_table_of_another_library_is_not_converted() -> None:
     class Lazy:
-        """As one that would compute or fetch as soon as it is asked for anything."""
+        """A table that would compute or fetch data when it is accessed."""
 
         def to_pandas(self) -> pd.DataFrame:
             raise AssertionError("converted")
@@ -92,7 +92,7 @@ def test_a_table_of_another_library_is_not_converted() -> None:
 
 
 def test_polars_says_its_schema() -> None:
-    """With the attributes that polars documents; it is not needed for it."""
+    """Uses only the documented attributes of polars, which is not installed here."""
     members = {"height": 2, "width": 2, "schema": {"a": "Int64", "b": "String"}}
     frame = type(
         "DataFrame", (), {**members, "__module__": "polars.dataframe.frame", "to_pandas": lambda self: 1 / 0}

@@ -1,4 +1,4 @@
-"""`%autocode history`, `diff`, `restore`, `pin`, `rename`, `remove`, and what a restart leaves: `status`, `retry`."""
+"""`%autocode history`, `diff`, `restore`, `pin`, `rename`, `remove`; and after a restart `status`, `retry`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def begin(here: Path, prompt: str, version: str = "", **fields: Any) -> tuple[Jo
 
 
 def record(here: Path, prompt: str, code: str, day: int, **fields: Any) -> str:
-    """A recorded version; its id."""
+    """Record a version. Returns its id."""
     journal, key = begin(here, prompt, fields.pop("version", ""))
     values: dict[str, Any] = {
         "success": True,
@@ -50,7 +50,7 @@ def record(here: Path, prompt: str, code: str, day: int, **fields: Any) -> str:
 
 @pytest.fixture
 def three(here: Path) -> list[str]:
-    """Two good versions of two requests, and one that failed."""
+    """Two successful versions of two requests, and a failed one."""
     return [
         record(here, "By month.", "x = 1\n", 1, usage=Usage(input_tokens=1200, output_tokens=30, cost=0.25)),
         record(here, "By week.", "x = 2\n", 2, author="you", change="edited by you"),

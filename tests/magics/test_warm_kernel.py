@@ -1,4 +1,4 @@
-"""A kernel that is lent from test to test looks new to each, or the test that left something in it fails."""
+"""A reused kernel looks new to each test; a test that leaves something in it fails."""
 
 from __future__ import annotations
 

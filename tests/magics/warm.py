@@ -1,4 +1,4 @@
-"""One kernel for many tests: to start one, with all that a first generation imports, takes most of a test's time."""
+"""One kernel for many tests, because a start with the imports of a first generation takes longer than a test."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import autocoder_jupyter
 from tests.magics.kernel import PATIENCE, Kernel
 
 SOURCES = {"PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1])}
-"""This package, and the tests, where a kernel finds neither installed."""
+"""Folders with this package and the tests, for a kernel in which they are not installed."""
 
 
 class WarmKernel:
-    """Lends a kernel that looks new, and starts another when a test broke the one before.
+    """Provides a kernel that looks new. Starts another if a test broke the previous one.
 
     Args:
-        home: a folder for it between two tests.
+        home: its folder between two tests.
     """
 
     def __init__(self, home: Path) -> None:
@@ -36,7 +36,7 @@ class WarmKernel:
 
     @contextmanager
     def lent(self, folder: Path, env: Mapping[str, str]) -> Iterator[Kernel]:
-        """A kernel in this folder, with these environment variables. What a test leaves in it fails that test."""
+        """A kernel in this folder with these environment variables. A test that leaves something in it fails."""
         kernel, self._idle = self._idle or Kernel(self._home, SOURCES), None
         ask(kernel.client, f"enter({str(folder)!r}, {dict(env)!r})")
         kernel.forget()
@@ -53,7 +53,7 @@ class WarmKernel:
 
 
 def ask(client: BlockingKernelClient, call: str) -> Any:
-    """What a function of `renewal` returns in a kernel, by no cell that anybody would notice."""
+    """The result of a function of `renewal` in a kernel, without a visible cell."""
     told = f"__import__('json').dumps(__import__('tests.magics.renewal', fromlist=['_']).{call})"
     content = _reply(client, told)
     while content["status"] == "aborted":  # as all that waits behind a cell that was interrupted

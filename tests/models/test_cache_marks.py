@@ -1,4 +1,4 @@
-"""What providers keep of a question: over real HTTP, what goes out for whom."""
+"""The cache marks for each provider, in requests over real HTTP."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ NEEDED = {
     "anthropic/claude-sonnet-4-5": False,
     "nobody-knows-this": False,
 }
-"""Models, and whether they are asked by OpenAI's client."""
+"""Models, and whether they are asked with OpenAI's client."""
 
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What is seen of one process that loads litellm, which takes seconds."""
+    """Facts about one process that imports litellm, which takes seconds."""
     folder = tmp_path_factory.mktemp("notebook")
     (folder / ".env").write_text("FROM_DOTENV=1\n")
     program = f"""

@@ -1,4 +1,4 @@
-"""What cannot work is said before litellm is imported, and nothing is refused that litellm would accept."""
+"""Certain failures are reported before litellm is imported, and nothing is refused that litellm would accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HASTE = Patience(tries=3, first=0.001, longest=0.05)
 
 
 class Imported(Exception):
-    """litellm would have been imported."""
+    """Raised when litellm would be imported."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def no_addresses_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def dead_port() -> Iterator[int]:
-    """Nobody listens on it, and nobody else gets it."""
+    """A port on which nothing listens, and which no other process gets."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]

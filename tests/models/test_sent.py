@@ -1,4 +1,4 @@
-"""What is noted of a request is what arrives at the service, noted before it does, and holds no key."""
+"""The record of a request is what arrives at the service. It is written before the request, and contains no key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are private, and values that only look like it. All are made up: test cards, documentation ranges."""
+"""Private values, and values that only look private. All are made up: test cards, documentation ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a corpus of private values is found, kind by kind, and how much that is not private is left alone."""
+"""How many values of a corpus of private values are found, by kind, and that values that are not private are kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from autocoder_jupyter.redaction.masking import Masker
 from tests.redaction.corpus import INNOCENT, PLANTED
 
 FOUND = {"card": 8, "token": 16, "iban": 4, "email": 8, "phone": 9, "id": 8, "address": 5, "ip": 5}
-"""Of 8 cards, 17 tokens, 4 IBANs, 8 e-mails, 10 phones, 9 ids, 6 addresses and 6 addresses of machines."""
+"""Found values, of 8 cards, 17 tokens, 4 IBANs, 8 e-mails, 10 phones, 9 ids, 6 addresses and 6 network addresses."""
 
 
 def test_the_corpus_is_of_68_and_68() -> None:

@@ -1,4 +1,4 @@
-"""PRIVACY.md has the figures of the corpus."""
+"""The figures in PRIVACY.md are those of the corpus."""
 
 from __future__ import annotations
 

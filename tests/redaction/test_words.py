@@ -1,4 +1,4 @@
-"""What is told of a program that failed on real data, by level."""
+"""The messages about a program that failed on real data, by sharing level."""
 
 from __future__ import annotations
 

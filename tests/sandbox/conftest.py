@@ -19,10 +19,10 @@ from tests.sandbox.forked_interpreters import ForkedInterpreter, fork_server
 
 
 class PlainProcess:
-    """NOT a sandbox: a worker in an ordinary subprocess, to test what runs inside and the channel to it.
+    """NOT a sandbox: a worker in an ordinary subprocess, to test the code inside and the channel to it.
 
     Only for sources that a test itself wrote. It is forked from a process that has imported the libraries, unless
-    there is a command to start another.
+    another command is given.
     """
 
     popen: subprocess.Popen[bytes] | ForkedInterpreter
@@ -61,7 +61,7 @@ def plain_process() -> type[PlainProcess]:
 
 
 class StartPlain:
-    """Starts workers that are not sandboxed, and ends them together."""
+    """Starts workers without a sandbox, and ends them together."""
 
     def __init__(self, folders: pytest.TempPathFactory) -> None:
         self._folders = folders
@@ -82,14 +82,14 @@ class StartPlain:
 
 @pytest.fixture(scope="module")
 def start_plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartPlain]:
-    """Starts workers that are not sandboxed, and ends them with the module."""
+    """Starts workers without a sandbox, and ends them with the module."""
     start = StartPlain(tmp_path_factory)
     yield start
     start.end()
 
 
 class SharedWorkers:
-    """Workers that are alive, by name; each takes a second to start."""
+    """Living workers by name; each takes a second to start."""
 
     def __init__(self, start: StartPlain) -> None:
         self._start = start
@@ -110,13 +110,13 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedW
 
 @pytest.fixture
 def worker(shared_workers: SharedWorkers) -> ChannelWorker:
-    """A worker that is alive, shared by all tests; not sandboxed."""
+    """A living worker without a sandbox, shared by all tests."""
     return shared_workers["worker"]
 
 
 @pytest.fixture
 def callee(shared_workers: SharedWorkers) -> ChannelWorker:
-    """Another, in which a function is called by tests that run in the first."""
+    """Another one, in which tests that run in the first call the function."""
     return shared_workers["callee"]
 
 

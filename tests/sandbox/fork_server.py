@@ -1,8 +1,8 @@
-"""Forks interpreters from a process that has imported what a worker imports, which takes half a second each time.
+"""Forks interpreters from a process that has imported the libraries of a worker, which takes half a second.
 
-Runs as `python -I -B fork_server.py`, with a socket as its standard input: a message is a request, and has an answer.
-An interpreter that is forked goes on with the source that the request has, as `python -I -B -c SOURCE` does; nothing
-of ours is imported in it before.
+Runs as `python -I -B fork_server.py`, with a socket as its standard input: each message is a request, and gets an
+answer. A forked interpreter runs the source of the request, like `python -I -B -c SOURCE`; nothing of this package is
+imported in it before.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 MODULES = ("numpy", "pandas", "pyarrow", "pyarrow.compute", "pytest", "_pytest.config", "_pytest.python")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 MOST = 2**16
-"""Bytes of a request."""
+"""Maximum bytes of a request."""
 
 
 def load() -> None:
-    """Import everything with one thread: others would be missing in a process that is forked."""
+    """Import everything with one thread, because other threads do not exist in a forked process."""
     os.environ |= dict.fromkeys(THREADS, "1") | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
     gc.disable()
     for module in MODULES:
@@ -34,7 +34,7 @@ def load() -> None:
 
 
 def serve(link: socket.socket) -> str | None:
-    """Answer requests until there are no more. In a process that was forked, returns the source to go on with."""
+    """Answer requests until there are no more. In a forked process it returns the source to run."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(link, MOST, 3)
         if not message:
@@ -51,13 +51,13 @@ def serve(link: socket.socket) -> str | None:
 
 
 def exit_code(pid: int) -> int | None:
-    """Of a process that has ended, as `subprocess` tells it."""
+    """The exit code of a process that has ended, as `subprocess` reports it."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def entered(streams: list[int], source: str, folder: str, environment: Mapping[str, str]) -> str:
-    """The source, in its folder, with its environment variables and its three streams."""
+    """Set up the forked process: folder, environment variables and three streams. Returns the source."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -69,7 +69,7 @@ def entered(streams: list[int], source: str, folder: str, environment: Mapping[s
 
 
 def go_on(source: str) -> None:
-    """Run it as the main module."""
+    """Run the source as the main module."""
     main: dict[str, Any] = sys.modules["__main__"].__dict__
     for name in [name for name in main if name not in ("__name__", "__builtins__")]:
         del main[name]

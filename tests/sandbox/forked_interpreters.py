@@ -20,7 +20,7 @@ SERVER = Path(__file__).with_name("fork_server.py")
 
 
 class ForkServer:
-    """The process that forks; it ends with this one, which holds the other end of its socket."""
+    """The process that forks. It ends with this process, which has the other end of its socket."""
 
     def __init__(self) -> None:
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -29,7 +29,7 @@ class ForkServer:
         self._one_question = threading.Lock()
 
     def fork(self, source: str, folder: Path, environment: Mapping[str, str]) -> ForkedInterpreter:
-        """An interpreter that runs a source."""
+        """Fork an interpreter that runs a source."""
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         request = {"source": source, "folder": str(folder), "environment": dict(environment)}
@@ -41,7 +41,7 @@ class ForkServer:
         return ForkedInterpreter(self, pid, pipes[0][1], pipes[1][0], pipes[2][0])
 
     def exit_code(self, pid: int) -> int | None:
-        """Of an interpreter that has ended; asked once, because nothing is known of it afterwards."""
+        """The exit code of an interpreter that has ended. It can be asked for only once."""
         code: int | None = self._ask({"poll": pid})
         return code
 
@@ -52,7 +52,7 @@ class ForkServer:
 
 
 class ForkedInterpreter:
-    """What the tests need of a `subprocess.Popen` with three unbuffered pipes."""
+    """The part of `subprocess.Popen` with three unbuffered pipes that the tests use."""
 
     def __init__(self, server: ForkServer, pid: int, stdin: int, stdout: int, stderr: int) -> None:
         self.pid = pid
@@ -82,5 +82,5 @@ class ForkedInterpreter:
 
 @cache
 def fork_server() -> ForkServer:
-    """The one of this process."""
+    """The fork server of this process."""
     return ForkServer()

@@ -1,4 +1,4 @@
-"""The sandboxes that every promise is tested on, and short ways to say what runs in them."""
+"""The sandboxes for the common suites, and helpers to run programs in them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ EACH = [
 ]
 
 SECONDS = float(os.environ.get("AUTOCODE_TEST_SECONDS", "20"))
-"""For a call; an emulated machine needs more."""
+"""Timeout of a call in seconds; an emulated machine needs more."""
 
 SLOWER = SECONDS / 20
-"""How many times longer something may take here than elsewhere."""
+"""The factor by which something may take longer here."""
 
 if "AUTOCODE_TEST_SECONDS" in os.environ:  # where to load the libraries takes a minute; so it is done once
     trial_program._SECONDS, forks.IDLE_SECONDS, forks._ARRIVAL_SECONDS, loading._TURNS = SECONDS, 600.0, 600.0, 1
 
 
 def open_sandbox(name: str) -> Sandbox:
-    """The sandbox of this name, or a skipped test with the reason; in CI a missing sandbox is a failure."""
+    """The sandbox of this name. If it is not available, the test is skipped with the reason; in CI it fails."""
     sandbox = get(name)  # type: ignore[arg-type]
     probe = sandbox.probe()
     if not probe.available:
@@ -44,12 +44,12 @@ def open_sandbox(name: str) -> Sandbox:
 
 
 def base_spec(name: str) -> EnvironmentSpec:
-    """Only the base packages; the notebook's Python, or the one of the base image."""
+    """Only the base packages, with the notebook's Python or that of the base image."""
     return EnvironmentSpec((), sys.version_info[:2] if name == "local" else (3, 11))
 
 
 def base_environment(sandbox: Sandbox) -> Environment:
-    """An environment of the base packages; one that was built before, where there is no network to build it."""
+    """An environment with the base packages. Without a network, one that was built before."""
     if built := os.environ.get("AUTOCODE_TEST_ENVIRONMENT"):
         fields = json.loads(Path(built).read_text("utf-8"))
         given: dict[str, Any] = {
@@ -66,7 +66,7 @@ def program(
     *,
     env_vars: Mapping[str, str] | None = None,
 ) -> Program:
-    """A program whose function has this body. One output, a str called `said`, unless others are declared."""
+    """A program whose function has this body. Its only output is a str named `said`, unless others are declared."""
     inputs = inputs or {}
     code = "\n".join(
         [
@@ -87,14 +87,14 @@ def program(
 
 
 def say(worker: Worker, body: str, **options: Any) -> str:
-    """What a program with this body returns."""
+    """Run a program with this body. Returns its output."""
     said = worker.call(program(body), {}, **options).values["said"]
     assert isinstance(said, str)
     return said
 
 
 def survivors(mark: str, seconds: float = 3.0 * SLOWER) -> list[str]:
-    """Processes of this machine that bear the name `mark`, once they had the time to die."""
+    """Processes of this machine with the name `mark`, after they had time to end."""
     deadline = time.monotonic() + seconds
     while True:
         found = [comm.parent.name for comm in Path("/proc").glob("[0-9]*/comm") if content_of(comm).strip() == mark]
@@ -104,7 +104,7 @@ def survivors(mark: str, seconds: float = 3.0 * SLOWER) -> list[str]:
 
 
 def content_of(file: Path) -> str:
-    """The text of a file; "" when it cannot be read."""
+    """The text of a file; "" if it cannot be read."""
     try:
         return file.read_text("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""A build that is told to stop ends with all that it started, and leaves the way free for the next."""
+"""A cancelled build ends with all its processes, and does not block the next build."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ time.sleep(600)
 
 
 class Building(threading.Thread):
-    """Something on a thread of its own, and how it ended."""
+    """A function on a separate thread, and how it ended."""
 
     def __init__(self, work: Callable[[CancellationToken], object]) -> None:
         super().__init__(daemon=True)
@@ -48,7 +48,7 @@ class Building(threading.Thread):
             self.error = error
 
     def stopped(self) -> None:
-        """Ask, and see it end as cancelled."""
+        """Cancel it, and check that it ends as cancelled."""
         self.stop.cancel()
         self.join(10)
         assert not self.is_alive() and isinstance(self.error, Cancelled), self.error
@@ -108,7 +108,7 @@ def test_who_waits_for_anothers_build_can_be_stopped_and_the_other_goes_on(tmp_p
 
 @pytest.fixture
 def slow_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels, and a uv whose installation never ends while the file `slow` is there."""
+    """A folder of wheels, and a uv whose installation does not end while the file `slow` exists."""
     only_a_wheelhouse(tmp_path, monkeypatch)
     (tmp_path / "slow").touch()
     (tmp_path / "endless.py").write_text(_PARENT_AND_CHILD)

@@ -1,4 +1,4 @@
-"""Which sandbox is used, and what is said when there is none."""
+"""The choice of a sandbox, and the error if there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that other interpreters run are files: read as text, and importable here without doing anything."""
+"""Programs that other interpreters run are files that are read as text; importing one here has no effect."""
 
 from __future__ import annotations
 

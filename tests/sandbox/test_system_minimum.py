@@ -1,4 +1,4 @@
-"""What an administrator demands: read from Jupyter's own places, never weaker than it is written."""
+"""The administrator's minimum: read from Jupyter's configuration folders, and never weakened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """The system's folder and the environment's."""
+    """The folders of the system and of the environment."""
     places = tmp_path / "etc/jupyter", tmp_path / "env/etc/jupyter"
     for place in places:
         place.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_a_folder_in_the_place_of_the_file_stops_everything_too(folders: tuple[P
 
 
 def test_the_file_of_an_environment_holds_for_who_uses_its_python(tmp_path: Path) -> None:
-    """A real environment with the file in it, and nothing replaced."""
+    """A real environment with the file in it; nothing is mocked."""
     venv.create(tmp_path / "env", with_pip=False, symlinks=True)
     folder = tmp_path / "env/etc/jupyter"
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A package index on disk, made for a test: tiny wheels, so that nothing depends on the network."""
+"""A package index on disk with tiny wheels, so that tests need no network."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def make_wheel(
     modules: Mapping[str, str | bytes] | None = None,
     sized: bool = False,
 ) -> Path:
-    """Write a wheel with one package that knows its version, and `modules`: further files, content by name.
+    """Write a wheel with one package that contains its version, and `modules`: further files, content by name.
 
-    `sized` has it say how long its files are, as the wheels of an index do.
+    `sized` records the sizes of its files, as in the wheels of an index.
     """
     wheel = folder / f"{name}-{version}-{tag}.whl"
     information = f"{name}-{version}.dist-info"
@@ -46,7 +46,7 @@ def make_wheel(
 
 
 def make_wheelhouse(folder: Path) -> Path:
-    """The base packages in the notebook's versions, and some that agree with them or not."""
+    """The base packages in the notebook's versions, and some packages that are compatible with them or not."""
     folder.mkdir()
     for name in ("pandas", "pyarrow"):
         make_wheel(folder, name, importlib.metadata.version(name))
@@ -63,7 +63,7 @@ def make_wheelhouse(folder: Path) -> Path:
 
 
 def as_index(wheels: Path, folder: Path) -> str:
-    """An index of these wheels that names their hashes, as the usual ones do; its address."""
+    """An index of these wheels with their hashes. Returns its address."""
     for wheel in wheels.glob("*.whl"):
         page = folder / wheel.name.partition("-")[0] / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def as_index(wheels: Path, folder: Path) -> str:
 
 
 def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let uv find the packages of a wheelhouse of this test's own and no others, with caches of its own as well."""
+    """Make uv use only the packages of a test's wheelhouse, with separate caches."""
     wheels = make_wheelhouse(folder / "wheels")
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_"))]:
         monkeypatch.delenv(name)
@@ -88,7 +88,7 @@ def only_a_wheelhouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make_eager_wheel(folder: Path, ran: Path) -> Path:
-    """Write the wheel `eager`. What Python runs of it at each start leaves files whose names begin like `ran`."""
+    """Write the wheel `eager`. Its code that Python runs at each start writes files whose names begin with `ran`."""
     leave_trace = "import pathlib; pathlib.Path({!r}).touch()\n"
     modules = {
         "eager.pth": leave_trace.format(f"{ran}-pth"),

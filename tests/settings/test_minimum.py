@@ -1,4 +1,4 @@
-"""A minimum of the sandbox holds on every way to a worker, and before any model is paid."""
+"""The sandbox minimum applies to every way of starting a worker, and is checked before a model is asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEAK = "is weaker than the sandbox_minimum 'full'"
 
 
 class Landlocked:
-    """The local sandbox of a container that may make no namespaces. That anything is built or started fails a test."""
+    """The local sandbox of a container without namespaces. A test fails if anything is built or started."""
 
     name = "local"
 
@@ -41,7 +41,7 @@ class Asleep:
 
 @pytest.fixture(autouse=True)
 def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which Landlock alone holds; gives the folder of an administrator's file."""
+    """A machine on which only Landlock works. Gives the folder of an administrator's file."""
     folder = tmp_path / "etc"
     folder.mkdir()
     monkeypatch.setattr(choice, "get", lambda name, config=None: Landlocked() if name == "local" else Asleep())

@@ -1,4 +1,4 @@
-"""A setting is said once, and what is made from that fits."""
+"""A setting is defined once, and everything derived from it is consistent."""
 
 from __future__ import annotations
 

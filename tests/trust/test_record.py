@@ -20,7 +20,7 @@ PACKAGE = Permission("lock of growth", "package", "left-pad==1.0", "it is instal
 
 @pytest.fixture(autouse=True)
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's own configuration, empty."""
+    """The user's configuration folder, empty."""
     place = tmp_path / "config"
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: place / name)
     return place
@@ -28,7 +28,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of somebody else."""
+    """A folder that somebody else wrote."""
     place = tmp_path / "cloned"
     place.mkdir()
     return place

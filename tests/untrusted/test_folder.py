@@ -1,4 +1,4 @@
-"""A folder that a stranger may have written: only plain files below its root are opened."""
+"""A folder that is not trusted: only regular files inside of it are opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.hostile_folder import HOSTILE
 
 @pytest.fixture(params=["relative to open folders", "by paths"])
 def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """Both ways to walk; the second is that of systems that cannot open relative to a folder."""
+    """Both implementations; the second is for systems that cannot open files relative to a folder."""
     monkeypatch.setattr(module, "_RELATIVE", request.param == "relative to open folders")
     return Folder(tmp_path / "root")
 

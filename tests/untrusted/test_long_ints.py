@@ -1,4 +1,4 @@
-"""An integer that Python itself refuses to write can be shown, alone and inside of other values."""
+"""An integer that is too long for Python's `str` can be shown, alone and inside of other values."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LONG = "\n".join(
 
 @pytest.fixture
 def restless_collector() -> Iterator[None]:
-    """Lets other threads run in the middle of what allocates, as a finaliser written in Python does."""
+    """Lets other threads run during allocations, as a finalizer written in Python does."""
 
     def give_way(*_: object) -> None:
         sum(range(100))
@@ -55,7 +55,7 @@ def test_two_threads_can_parse_at_once(restless_collector: None) -> None:
 
 @pytest.fixture
 def failing_parser(monkeypatch: pytest.MonkeyPatch) -> list[SystemError]:
-    """Raises what is in the list before it parses."""
+    """Raises the exceptions of a list before it parses."""
     failures: list[SystemError] = []
     real = ast.parse
 
@@ -106,7 +106,7 @@ def test_trees_that_are_too_deep_to_be_compared_are_compared_as_texts() -> None:
 
 
 def test_all_of_ours_goes_through_this_door() -> None:
-    """What runs inside a sandbox has one thread and needs nothing of ours."""
+    """Code that runs inside of a sandbox has one thread, and does not need it."""
     package = Path(autocoder_jupyter.__file__).parent
     inside = (package / "sandbox" / "worker", package / "codec")
     others = {

@@ -1,4 +1,4 @@
-"""Text of others that a person reads shows all that it is made of."""
+"""Text from others is shown to the user with all its characters visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building the package as a release is built."""
+"""Builds the package as a release does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, built once for all that is asked of it, and an environment that holds nothing but what it declares."""
+"""The wheel, built once for all tests, and an environment that contains only it and its dependencies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from uv import find_uv_bin
 from tests.wheel.building import ROOT, build
 
 OF_THE_NOTEBOOK = ("ipykernel", "vega_datasets")
-"""A kernel, and the data of the quickstart."""
+"""Packages for a kernel and for the data of the quickstart."""
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from this tree, or the one that `make release` is about to give away."""
+    """The wheel: built from this tree, or the one that `make release` has built."""
     if "AUTOCODE_WHEEL" in os.environ:
         return Path(os.environ["AUTOCODE_WHEEL"]).absolute()
     if shutil.which("node") is None and os.environ.get("CI") != "true":
@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def plain_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel and what it declares, without extras, in the locked versions."""
+    """The interpreter of an environment with the wheel and its dependencies, without extras, in the locked versions."""
     place = tmp_path_factory.mktemp("plain") / "environment"
     subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(place)], check=True)
     python = place / "bin" / "python"

@@ -1,4 +1,4 @@
-"""What the package imports, the package declares, so that a plain install has it."""
+"""The package declares all its imports, so that a plain install has them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ELSEWHERE = {
 
 
 def test_every_import_is_declared_by_name() -> None:
-    """One that is there only because another distribution needs it would go with the next release of that one."""
+    """A distribution that is installed only for another one can disappear with the next release of that one."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     distributions = {canonicalize_name(Requirement(each).name) for each in declared}
     providers = packages_distributions()
@@ -42,7 +42,7 @@ def test_every_import_is_declared_by_name() -> None:
 
 
 def imported_packages() -> set[str]:
-    """The top names of all that our modules import from elsewhere, at whatever place."""
+    """The top-level names of all foreign imports in our modules, wherever they are."""
     modules = (ROOT / "autocoder_jupyter").rglob("*.py")
     names = {name.split(".")[0] for module in modules for name in imports(ast.parse(module.read_text()))}
     return names - sys.stdlib_module_names - {"autocoder_jupyter"}

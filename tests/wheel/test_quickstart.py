@@ -1,4 +1,4 @@
-"""The notebook that ships, after a plain install: it needs no key, replays its journal, and leaves it as it was."""
+"""The shipped notebook after a plain install: it needs no key, replays its journal, and does not change it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_quickstart_runs_without_a_key_or_an_extra(
 
 
 def kernel_of(python: Path, folder: Path) -> AsyncKernelManager:
-    """A kernel of another interpreter, not started yet; `folder` is where it is described."""
+    """A kernel of another interpreter, not started yet; `folder` gets its kernel spec."""
     spec = {"argv": [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "plain"}
     (folder / "plain").mkdir(parents=True)
     (folder / "plain" / "kernel.json").write_text(json.dumps(spec))

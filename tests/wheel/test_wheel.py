@@ -1,4 +1,4 @@
-"""The wheel brings the JupyterLab part along, ready to use; whoever installs it needs no Node."""
+"""The wheel contains the JupyterLab part, ready to use; an install needs no Node."""
 
 from __future__ import annotations
 

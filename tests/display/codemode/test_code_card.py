@@ -1,4 +1,4 @@
-"""The card of a run of code mode: a pure fold of its events, bounded, and only text of others."""
+"""The card of a run of code mode: a pure fold of its events, bounded in size, with all foreign text escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as large as they come: a sample of twenty columns, ten tests, three attempts."""
+"""A very large result: a sample of twenty columns, ten tests, three attempts."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def code(attempt: int, times: int) -> str:
 
 
 def large(times: int = 1) -> Subject:
-    """Its report, and what its samples look like.
+    """Its report, and the overviews of its samples.
 
     Args:
-        times: how many times as much as usual the model and the data say.
+        times: factor by which the texts of model and data are longer than usual.
     """
     passed: dict[str, Any] = {
         "outcome": "passed",

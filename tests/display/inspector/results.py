@@ -1,4 +1,4 @@
-"""Results to look at: one that was mended, and one whose every word is hostile."""
+"""Results for tests of the inspector: one that was repaired, and one in which every text is hostile."""
 
 from __future__ import annotations
 
@@ -222,5 +222,5 @@ SENT = {"share": "rows", "text": "sales: 3 rows, price 1 … 9", "masked": {"ema
 
 
 def subject(report: Report = MENDED, state: Any = None, **given: Any) -> Subject:
-    """A result that is finished."""
+    """The record of a finished result."""
     return Subject(report, state or ("ready" if report.success else "failed"), **{"sent": SENT, **given})

@@ -1,4 +1,4 @@
-"""The form: a field for each input, a call in the background, its outputs, and the line that does the same."""
+"""The form: a field for each input, a call in the background, its outputs, and the equivalent line of code."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SALES = pd.DataFrame({"price": [1.0, 2.0], "region": ["N", "S"]})
 
 
 def plain(widget: Any) -> str:
-    """The words of an HTML widget."""
+    """The text of an HTML widget."""
     return html.unescape(re.sub(r"<[^>]+>", " ", widget.value))
 
 
 class Form:
-    """A form on a result in a notebook of these variables."""
+    """A form of a result, in a notebook with these variables."""
 
     def __init__(self, result: CodeGenEvalResult, namespace: dict[str, Any]) -> None:
         self.namespace = namespace

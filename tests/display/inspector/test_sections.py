@@ -1,4 +1,4 @@
-"""The sections, each as a function from records to HTML."""
+"""The sections: functions from records to HTML."""
 
 from __future__ import annotations
 

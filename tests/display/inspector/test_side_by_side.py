@@ -8,7 +8,7 @@ from tests.display.inspector.results import HOSTILE, RIGHT, WRONG
 
 
 def rows(html: str) -> list[tuple[str, str, str, str]]:
-    """(number and sign, text) of both sides of every line."""
+    """(number and sign, text) for both sides of every line."""
     lines = re.findall(r"<tr[^>]*>(.*?)</tr>", html)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in lines]
     return [tuple(re.sub(r"<[^>]+>", "", cell).strip() for cell in line) for line in cells]  # type: ignore[misc]

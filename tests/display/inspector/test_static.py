@@ -116,7 +116,7 @@ def test_schemas_are_saved_unless_only_names_may_be_seen() -> None:
 
 
 def test_a_form_stays_small_whatever_was_written(read: Any) -> None:
-    """Three attempts, ten tests, a sample of twenty columns; and then as much as a model may say."""
+    """Three attempts, ten tests, a sample of twenty columns; then the same with the longest possible texts."""
     for times in (1, 40):
         html = render_html(large(times))
         assert len(html.encode()) < 60_000

@@ -16,7 +16,7 @@ TITLES = ("Function", "Evidence", "Attempts", "Data", "Conversation", "Environme
 
 
 class NoVariables:
-    """A way to the function from a notebook without variables."""
+    """The variables of a notebook that has none."""
 
     def variables(self, spec: Any) -> list[Any]:
         return []

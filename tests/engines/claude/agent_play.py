@@ -1,4 +1,4 @@
-"""Requests played with the real SDK and program, the real engine and a real sandbox; only the words are written."""
+"""Runs requests with the real SDK and program, the real engine and a real sandbox; only the answers are scripted."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ WRITES_BOTH = calls(write("solution.py", GOOD), write("tests.py", TESTS), text="
 
 
 def script(agent: Sequence[str | Answer], **stages: Any) -> Callable[[dict[str, Any]], str | Answer]:
-    """The agent's turns in order; the answers of the stages by name, the plan and the blind tests as usual."""
+    """A script with the agent's turns in order, and answers of stages by name; plan and blind tests have defaults."""
     answers = {"plan": json.dumps(PLAN), "tests": fenced(BLIND), **stages}
     turns = iter(agent)
 
@@ -108,7 +108,7 @@ def script(agent: Sequence[str | Answer], **stages: Any) -> Callable[[dict[str, 
 
 @dataclass
 class Played:
-    """A generation, and all that was heard of it."""
+    """A finished generation, with its events and requests."""
 
     report: Report
     events: list[Event]
@@ -134,7 +134,7 @@ def agents_requests(model: ScriptedModel) -> list[dict[str, Any]]:
 
 @dataclass
 class Play:
-    """What a generation is played with."""
+    """Runs generations."""
 
     root: Path
     name: str = "total"

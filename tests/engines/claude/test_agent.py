@@ -1,4 +1,4 @@
-"""The agent from a request to a verdict: the real SDK and program, a real sandbox; only the words are written."""
+"""The agent from a request to a verdict: the real SDK and program, a real sandbox; only the answers are scripted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def observed(played: Played) -> str:
-    """All that went to the model's service."""
+    """All requests that the model's service got."""
     return json.dumps(played.model.requests)
 
 
@@ -266,7 +266,7 @@ def test_a_cancelled_session_leaves_no_process_and_goes_on_where_it_was(play: Pl
 
 
 def _then(answer: Any, after: Any) -> Any:
-    """A script, and what comes when the agent's turns are over."""
+    """A script, and the answers after the agent's turns."""
 
     def play(request: dict[str, Any]) -> Any:
         try:
@@ -278,7 +278,7 @@ def _then(answer: Any, after: Any) -> Any:
 
 
 def _programs_of_ours() -> list[str]:
-    """Command lines of processes that this one started, directly or not, and that are the SDK's program."""
+    """Command lines of the SDK's program among the descendants of this process."""
     parents, found = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -299,7 +299,7 @@ def _programs_of_ours() -> list[str]:
 
 
 class Totals(pa.DataFrameModel):
-    """What the output of the next test must satisfy: the sample has a sum of 2."""
+    """The contract of the output in the next test: the sample has a sum of 2."""
 
     v: float = pa.Field(lt=2)
 

@@ -1,4 +1,4 @@
-"""Which of the agent's files count."""
+"""Which files of the agent are used for a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends the agent, what it must leave, and what goes on where it was: the real SDK, program and sandbox."""
+"""Limits, cancel and crash of an agent: nothing is left, and a session continues. Real SDK, program and sandbox."""
 
 from __future__ import annotations
 

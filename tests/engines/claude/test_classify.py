@@ -1,4 +1,4 @@
-"""The class of each call: every command of a line counts, and the worst of them wins."""
+"""The class of a call: every command of a line is classified, and the strictest class is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the agent's program and the model's service: each question over real HTTP, no program."""
+"""The gateway between the agent's program and the model's service, over real HTTP, without the program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MODEL = "anthropic/claude-sonnet-4-5"
 
 
 class Desk:
-    """A gateway, who asks it, and what was heard of it."""
+    """A gateway with a client, and its events."""
 
     def __init__(self, root: Path, model: ScriptedModel, **changes: Any) -> None:
         self.journal = Journal(root / ".autocode", "total")

@@ -1,4 +1,4 @@
-"""What the program of the Claude Agent SDK sees of the person's machine, and what of it reaches the model's service."""
+"""What the program of the Claude Agent SDK can see of the machine, and what of it is sent to the model's service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEY = "sk-of-this-session"
 
 @pytest.fixture
 def canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Secrets in the kernel's variables, settings and instructions in its home and in the folder of the notebook."""
+    """Secrets in the kernel's environment; settings and instructions in its home and in the notebook's folder."""
     for name in ("OTHER_API_KEY", "AWS_SECRET_ACCESS_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_EXTRA_BODY", "PS1"):
         monkeypatch.setenv(name, CANARY)
     person, notebook = tmp_path / "person", tmp_path / "notebook"
@@ -49,7 +49,7 @@ def canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_nothing_of_the_kernel_reaches_the_program_or_its_requests(canaries: None) -> None:
-    """Also where the session's options would let the program look for settings."""
+    """Also with options of the session that would let the program look for settings."""
     import claude_agent_sdk as sdk
 
     with ScriptedModel(["done"] * 3) as model:
@@ -101,7 +101,7 @@ async def test_nothing_that_the_program_tells_of_this_machine_and_day_goes_on(na
 
 
 def seen_of(process: int) -> tuple[str, str]:
-    """The environment and the command line that a process began with."""
+    """The initial environment and the command line of a process."""
     place = Path(f"/proc/{process}")
     return (place / "environ").read_text(), (place / "cmdline").read_text()
 
@@ -130,7 +130,7 @@ def test_what_a_killed_kernel_left_is_removed_by_the_next_session() -> None:
 
 @contextlib.contextmanager
 def held_folder() -> Iterator[Path]:
-    """A folder of a session that goes on, in another kernel."""
+    """A folder of a session that is running in another kernel."""
     folder = Path(tempfile.mkdtemp(prefix="autocode-claude-"))
     os.utime(folder, (0, 0))
     descriptor = os.open(folder, os.O_RDONLY)

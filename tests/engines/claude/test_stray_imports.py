@@ -1,4 +1,4 @@
-"""Files of the workspace that are imported and do not go on."""
+"""Files of the workspace that the function imports, but that are not part of it."""
 
 from __future__ import annotations
 

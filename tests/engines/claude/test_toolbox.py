@@ -1,4 +1,4 @@
-"""The agent's calls one by one: what is recorded of them, and what is noticed."""
+"""Single calls of the agent: their record, and the warnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_OBSERVATION, O
 
 
 class Bench:
-    """A session's tools over commands that are played, and a real journal."""
+    """The tools of a session, with scripted results of commands and a real journal."""
 
     def __init__(self, root: Path) -> None:
         self.journal = Journal(root / ".autocode", "total")

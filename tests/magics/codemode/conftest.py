@@ -48,7 +48,7 @@ def send_mail(to: str) -> str:
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedModel]]:
-    """Plays a model that gives these answers, and has the cells ask it."""
+    """Starts a model with these answers, and configures the cells to ask it."""
     with ExitStack() as stack:
 
         def begin(*answers: Any) -> ScriptedModel:
@@ -61,10 +61,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedMode
 
 
 class Notebook:
-    """A shell with the real jobs, as in a notebook with a person in front of it.
+    """A shell with the real jobs, like a notebook with a user.
 
     Args:
-        shell: where cells run.
+        shell: runs the cells.
     """
 
     def __init__(self, shell: RaisingShell) -> None:
@@ -75,15 +75,15 @@ class Notebook:
         return eval(expression, self.shell.user_ns)
 
     def is_headless(self) -> None:
-        """Nobody sits in front of it from now on."""
+        """From now on, it behaves like a run without a user."""
         self.shell.kernel = SimpleNamespace(_allow_stdin=False)
 
     def is_terminal(self) -> None:
-        """It is a plain IPython from now on."""
+        """From now on, it behaves like IPython in a terminal."""
         self.shell.kernel = None
 
     def restarted(self) -> None:
-        """The kernel knows nothing any more but what the cells with the tools say."""
+        """Restart: only the variables of the cells that define tools exist."""
         for job in jobs.all_jobs():
             self.shell.user_ns.pop(job.name, None)
             jobs.forget(job.name)

@@ -1,4 +1,4 @@
-"""Cells with `--mode tools`, with the real sandbox; only the model's words are written beforehand."""
+"""Cells with `--mode tools`, with the real sandbox and scripted answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpe
 
 
 def made_function(name: str, expression: str, *, success: bool = True) -> CodeGenEvalResult:
-    """A result of `%%autocode`, of one input `orders` and one output."""
+    """A result of `%%autocode` with an input `orders` and one output."""
     inputs = (InputSpec(name="orders", type="DataFrame"),)
     outputs = (OutputSpec(name="total", type="int"),)
     report = Report(

@@ -1,4 +1,4 @@
-"""A tool marked with `ask=True` is called when the person said yes: by a button, a command, or at a prompt."""
+"""A tool marked with `ask=True` is called after the user agreed: with a button, a command, or at a prompt."""
 
 from __future__ import annotations
 

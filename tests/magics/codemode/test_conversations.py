@@ -1,4 +1,4 @@
-"""`--continue`, what a second run of the same cells does, and what a stranger's record may do."""
+"""`--continue`, a second run of the same cells, and the limits for a record from somebody else."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_record_that_is_none_begins_nothing(notebook: Any, here: Path) -> None
 
 
 def strip_outcomes(folder: Path) -> None:
-    """As a stranger would write it: answers, and no word of a call."""
+    """A record as an attacker would write it: answers, but no recorded calls."""
     for file in folder.rglob("conversation.jsonl"):
         entries = [line for line in file.read_text().splitlines() if json.loads(line)["kind"] in ("exchange", "block")]
         file.write_text("\n".join(entries) + "\n")
@@ -139,7 +139,7 @@ def question_of(name: str) -> object:
 
 
 def wait_for_question(notebook: Any, name: str, words: str = "") -> None:
-    """Wait until a run asks for a call that says these words."""
+    """Wait until a run asks for a call whose description contains this text."""
     deadline = time.monotonic() + 90
     while words not in str(question_of(name) or ()) or not question_of(name):
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""The whole way in a real kernel: a person who is asked, and all cells run by nobody, twice."""
+"""Code mode in a real kernel: a user who is asked, and *Run All* without a user, twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `%autocode SUBCOMMAND` does with an answer of `--mode tools`: it works, or says why it does not apply."""
+"""`%autocode SUBCOMMAND` for an answer of `--mode tools`: it works, or says why it does not apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each test runs once in every sandbox that works here; workers are shared unless a test is likely to end one."""
+"""Each test runs once in every sandbox that works on this machine. Workers are shared, unless a test may end one."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def limits() -> Limits:
 
 @pytest.fixture
 def worker(pool: Pool, environment: Environment, limits: Limits) -> Iterator[Worker]:
-    """A worker, new only when the test before ended its one."""
+    """A worker. It is new only if the previous test ended it."""
     with pool.lease(environment, limits) as leased:
         yield leased
 
 
 @pytest.fixture
 def callee(pool: Pool, environment: Environment, limits: Limits, worker: Worker) -> Iterator[Worker]:
-    """Another worker, in which a function is called by tests that run in `worker`."""
+    """Another worker, in which tests that run in `worker` call the function."""
     with pool.lease(environment, limits, other_than=[worker.id]) as leased:
         yield leased

@@ -1,4 +1,4 @@
-"""A call leaves nothing: what a program does to the folders it can write, the next program does not notice."""
+"""A call leaves nothing behind: the next program does not notice changes in the writable folders."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_next_program_works_and_sees_nothing_of_it(worker: Worker, fresh: st
 def test_who_comes_after_a_program_that_harms_the_worker_does_not_notice(
     pool: Pool, environment: Environment, limits: Limits, sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After its answer: a process that may be used again lives on."""
+    """The damage is done after the answer, because a process that can be used again continues to run."""
     monkeypatch.setattr(channel, "ANSWER_SECONDS", 2.0)
     body = f"""
         def harm():

@@ -1,4 +1,4 @@
-"""Commands of a shell in a worker: files in, words and files out, nothing that stays, and nothing that gets out."""
+"""Shell commands in a worker: files go in, output and files come out, nothing stays or escapes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.sandbox.sandboxes import program, say, survivors
 SECRET = "canary-" + secrets.token_hex(8)
 
 SLEEPER = "import ctypes, sys, time; ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0); time.sleep(600)"
-"""A program that bears a name and stays."""
+"""A program with a recognizable name that does not end."""
 
 
 def run(worker: Worker, command: str, seconds: float = 15.0, **files: str) -> CommandOutcome:
-    """The outcome of a command; `files` are named by their stems and are Python's."""
+    """The outcome of a command. `files` are Python files, named by their stems."""
     given = {f"{stem}.py": text.encode() for stem, text in files.items()}
     return worker.command(command, given, seconds=seconds)
 
@@ -37,7 +37,7 @@ def works(worker: Worker) -> bool:
 
 @pytest.fixture(autouse=True, scope="module")
 def secret_in_the_notebook() -> Iterator[None]:
-    """A secret in this process's variables, as a key would be."""
+    """A secret in this process's environment variables, like a key."""
     os.environ["CANARY_API_KEY"] = SECRET
     yield
     del os.environ["CANARY_API_KEY"]
@@ -320,7 +320,7 @@ TESTS = "from solution import run\n\n\ndef test_it():\n    assert run() == 'righ
 
 
 def test_what_is_planted_for_the_runner_of_tests_changes_no_verdict(worker: Worker, callee: Worker) -> None:
-    """The evidence is made of two sources, and of no other file of a workspace."""
+    """A verdict uses two source files only, and no other file of the workspace."""
     for one in (worker, callee):
         assert "conftest.py" in run(one, PLANTED).files
     for said, outcome in (("wrong", "failed"), ("right", "passed")):

@@ -1,4 +1,4 @@
-"""What every sandbox promises to the rest of the house, in its own words: `sandbox/protocol.py`."""
+"""The interface of every sandbox, as documented in `sandbox/protocol.py`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.sandbox.sandboxes import SLOWER, program, say
 MEBIBYTE = 2**20
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 
 def test_the_probe_says_that_it_works_and_is_cheap_when_repeated(sandbox: Sandbox) -> None:

@@ -1,7 +1,7 @@
-"""While an answer is read, the notebook's other threads go on: no step keeps the interpreter to itself for long.
+"""While an answer is read, the other threads of the notebook continue: no step blocks the interpreter for long.
 
-What is measured is the processor time that the reading thread takes between two ticks of another one, so a busy machine
-counts for little; and a step that does not let go shows every time, so the best of three runs counts.
+Measured is the processor time of the reading thread between two ticks of another thread, so a busy machine has little
+effect. A step that blocks does so every time, so the best of three runs counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from autocoder_jupyter.types import OutputSpec, TypeName
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads another thread's clock")
 
 LONGEST = 0.2
-"""Seconds that other threads may stand still for an answer of ten megabytes."""
+"""Seconds for which other threads may be blocked by an answer of ten megabytes."""
 
 _TICK = 0.003
 
@@ -41,7 +41,7 @@ class Drawn:
     def savefig(self, out, **_):
         out.write(self.png)
 """
-"""Makes pictures out of chunks, and what draws them."""
+"""Makes PNG pictures from chunks, and an object that returns them."""
 
 WIRE = """
 import json, os, stat
@@ -72,7 +72,7 @@ def stream(*arrays):
         out.write_batch(batch)
     return sink.getvalue().to_pybytes()
 """
-"""Writes what it likes in the place of the answer, which goes nowhere."""
+"""Writes arbitrary bytes instead of the answer."""
 
 ANSWERS: dict[str, tuple[TypeName, str]] = {
     "a message of path segments": ("int", "raise ValueError('/a' * 5_000_000)"),
@@ -163,7 +163,7 @@ def returning(answer: str) -> Program:
 
 
 class Watch:
-    """Watches for how long the thread that enters it keeps others from running."""
+    """Measures how long the thread that enters it blocks other threads."""
 
     def __enter__(self) -> Watch:
         self.longest = 0.0
@@ -187,8 +187,7 @@ class Watch:
 
 @pytest.fixture(autouse=True, scope="module")
 def what_other_tests_left_is_not_collected() -> None:
-    """Python looks through all objects of a process now and then, whoever makes new ones; those of a long test run are
-    so many that this alone takes half a second."""
+    """Exclude the objects of earlier tests from garbage collection; to visit all of them takes half a second."""
     gc.collect()
     gc.freeze()
 
@@ -232,7 +231,7 @@ def test_no_test_run_stops_the_other_threads_of_the_notebook(
 
 
 def require_short(read: Callable[[], float]) -> None:
-    """Have something read up to three times: once the other threads must not have stood still for long."""
+    """Run a reading function up to three times. In one of them, other threads must not be blocked for long."""
     stood_still: list[float] = []
     while len(stood_still) < 3:
         stood_still.append(read())

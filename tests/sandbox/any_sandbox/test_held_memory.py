@@ -1,4 +1,4 @@
-"""Ways to hold memory or disk that the size of a process does not show: each is refused, or counted and ended."""
+"""Programs that use memory or disk that a process's size does not include: it is refused, or counted and ended."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ raise OSError(ctypes.get_errno(), "clone")
 
 
 def attempt(worker: Worker, body: str) -> str:
-    """What the program says; "blocked" with the error when the system refused something."""
+    """The program's answer; "blocked" with the error if the system refused something."""
     tried = textwrap.indent(body.strip(), "    ")
     return say(worker, f"{BEGIN}\ntry:\n{tried}\nexcept OSError as error:\n    return f'blocked {{error}}'", seconds=19)
 
@@ -190,7 +190,7 @@ def test_disk_is_not_held_by_files_that_are(worker: Worker, body: str) -> None:
 
 
 def test_a_thread_has_no_descriptors_of_its_own(sandbox: Sandbox, worker: Worker) -> None:
-    """The supervisor looks at one table of them for each process; in a container the kernel counts."""
+    """The supervisor reads one table of descriptors for each process; in a container the kernel counts."""
     if sandbox.name == "local":
         assert attempt(worker, OWN_TABLE).startswith("blocked")
 

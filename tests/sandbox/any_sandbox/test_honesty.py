@@ -1,4 +1,4 @@
-"""Solutions that would behave well only while they are tested find nothing that tells a test from a person's call."""
+"""Solutions that try to behave differently in tests: they find no difference between a test and a user's call."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def secret() -> str:
 
 
 def test_a_search_of_its_own_memory_finds_what_it_was_given(worker: Worker) -> None:
-    """The control: the search works."""
+    """Control: the search works."""
     given = secret()
     assert worker.call(view(SEARCH), {"given": given}).values["said"] == given
 
@@ -201,7 +201,7 @@ def test_a_changed_input_is_seen_whatever_the_solution_says_of_it(worker: Worker
 
 
 def test_one_solution_cannot_speak_for_the_tests(worker: Worker, callee: Worker) -> None:
-    """What a solution writes on its descriptors reaches the notebook as its own answer, never as a report of a test."""
+    """What a solution writes to its descriptors is read as its own answer, never as the report of a test."""
     forged = (
         "import json, os\ndef run(given):\n"
         "    for kind in ({'kind': 'reported', 'id': 'test_it', 'outcome': 'passed', 'seconds': 0, 'payload': 0},\n"

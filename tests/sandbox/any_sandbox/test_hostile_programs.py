@@ -1,8 +1,8 @@
-"""Programs that try to get out, by what must be blocked. Judged from outside: by canaries, listeners and survivors.
+"""Programs that try to escape, by what must be blocked. The result is judged from outside: by canaries, listeners and
+remaining processes.
 
-The number in each title's comment is the program's number in the threat table that the suite was written from; the
-titles say what holds. Where a sandbox only promises to notice in time (memory and disk of `local`), that is what is
-tested.
+The number in each title's comment is the program's number in the threat table that the suite was written from. Where a
+sandbox promises only to detect something in time (memory and disk of `local`), the test checks that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from autocoder_jupyter.types import OutputSpec
 from tests.sandbox.sandboxes import SLOWER, content_of, program, say, survivors
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the canaries are Linux's")
 
@@ -43,7 +43,7 @@ SECRET = "canary-" + secrets.token_hex(8)
 
 @pytest.fixture(autouse=True, scope="module")
 def secret_in_the_notebook() -> Iterator[None]:
-    """A secret in this process's variables and in those of a neighbour, as a key would be."""
+    """A secret in the environment variables of this process and of a neighbour, like a key."""
     os.environ["CANARY_API_KEY"] = SECRET
     neighbour = subprocess.Popen(["sleep", "600"])
     yield
@@ -78,7 +78,7 @@ def still_works(worker: Worker) -> bool:
 
 
 def test_the_judge_tells_what_works_from_what_is_blocked(worker: Worker) -> None:
-    """The control: with a judge that calls everything blocked, all that follows would prove nothing."""
+    """Control: if `attempt` reported everything as blocked, the other tests would prove nothing."""
     assert (
         attempt(worker, "Path('mine').write_text('x'); return Path('mine').read_text() + given", given="y") == "got xy"
     )
@@ -577,7 +577,7 @@ def test_a_thread_bomb_is_stopped(worker: Worker) -> None:  # 47
 
 
 def test_many_processes_cannot_hold_more_memory_together(worker: Worker) -> None:  # 49
-    """The whole tree is ended, or the kernel ends those that go over; three times 200 MiB are never held for long."""
+    """The whole tree is ended, or the kernel ends the processes above the limit; 600 MiB are not held for long."""
     body = """
         holding, tell = os.pipe()
         children = []
@@ -616,7 +616,7 @@ def test_memory_files_are_no_way_around(worker: Worker) -> None:  # 50, 55
 
 
 def test_shared_memory_that_no_process_holds_any_more_is_no_way_around(worker: Worker) -> None:
-    """Pages that are let go of stay in memory as long as the mapping is there, and count for no process."""
+    """Released pages stay in memory while the mapping exists, and are part of no process's size."""
     body = """
         import mmap
         held = []
@@ -668,7 +668,7 @@ def test_the_shared_memory_of_the_host_is_not_filled(worker: Worker) -> None:  #
     ],
 )
 def test_the_disk_is_not_filled(worker: Worker, body: str) -> None:
-    """Refused at once or, for `local`, stopped at the next look; either way the program does not go on."""
+    """Refused at once or, for `local`, stopped at the next check; in both cases the program does not continue."""
     try:
         said = attempt(worker, f"{body}\ntime.sleep(1)")
     except SandboxError as error:

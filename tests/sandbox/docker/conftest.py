@@ -1,4 +1,4 @@
-"""An engine for the tests that need one; without it they are skipped, except in CI, where they must run."""
+"""An engine for the tests that need one. Without it they are skipped, except in CI, where they fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 
 
 def pools_are_quiet(seconds: float = 30.0) -> bool:
-    """Whether all that pools of this process are starting ahead is there in time."""
+    """Whether all workers that pools of this process are starting are ready in time."""
     deadline = time.monotonic() + seconds
     while any(thread.name in ("autocode-spare", "autocode-warm") for thread in threading.enumerate()):
         if time.monotonic() > deadline:
@@ -39,7 +39,7 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="session")
 def image(engine: Engine) -> str:
-    """The base image's name."""
+    """The name of the base image."""
     probe = DockerSandbox().probe()
     if not probe.available:
         assert os.environ.get("CI") != "true", probe.reason
@@ -49,13 +49,13 @@ def image(engine: Engine) -> str:
 
 @pytest.fixture(scope="session")
 def environment(image: str) -> Environment:
-    """The base packages and nothing else."""
+    """An environment with only the base packages."""
     return DockerSandbox().build(EnvironmentSpec(packages=(), python_version=(3, 11)))
 
 
 @pytest.fixture
 def containers_of(engine: Engine) -> Callable[[int], list[str]]:
-    """The containers, running or not, that a process of this machine owns, but for those of tests before this one."""
+    """The containers of a process, running or not, without those of earlier tests."""
 
     def find(pid: int) -> list[str]:
         client = engine.client()
@@ -73,7 +73,7 @@ def containers_of(engine: Engine) -> Callable[[int], list[str]]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool]], bool]:
-    """Whether a condition comes true in time; the engine tells nobody when a removal is over."""
+    """Whether a condition becomes true in time; the engine does not report the end of a removal."""
 
     def wait(condition: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + 5
@@ -88,14 +88,14 @@ def eventually() -> Callable[[Callable[[], bool]], bool]:
 
 @pytest.fixture
 def no_container_left(containers_of: Callable[[int], list[str]], eventually: Callable[..., bool]) -> Iterator[None]:
-    """Afterwards this process owns no container any more."""
+    """Check afterwards that this process has no container any more."""
     yield
     assert eventually(lambda: not containers_of(os.getpid()))
 
 
 @pytest.fixture
 def dangling(engine: Engine) -> Callable[[], set[str]]:
-    """The images without a name that nothing is built upon."""
+    """The images without a name that no other image is based on."""
 
     def find() -> set[str]:
         client = engine.client()

@@ -1,4 +1,4 @@
-"""What answers at a socket as an engine does that is asked about itself."""
+"""An HTTP service at a socket that answers like an engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def service(**about: Any) -> type[http.server.BaseHTTPRequestHandler]:
-    """A handler of requests that says this of itself, besides what any engine says."""
+    """A request handler that returns these facts about itself, in addition to those of any engine."""
     told = {"Version": "29.5.1", "ApiVersion": "1.44", "Arch": "amd64", "Os": "linux", **about}
     body = json.dumps(told).encode()
 

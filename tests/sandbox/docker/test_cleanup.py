@@ -1,4 +1,4 @@
-"""Images of ours that nobody uses are removed; every other image of the engine stays."""
+"""Unused images of this package are removed; all other images of the engine are kept."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.docker
 
 MONTH = 31 * 24 * 3600.0
 LATER = time.time() + 2 * MONTH
-"""A day on which what was made now is old."""
+"""A day on which something that is made now is old."""
 
 
 @pytest.fixture
 def unused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A tiny image that looks like an environment, and that this machine used before `LATER`."""
+    """A tiny image that looks like an environment, and was used on this machine before `LATER`."""
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(usage_locks, "_held", {})
     name, key = f"{REPOSITORY}:{tmp_path.name[-12:]}test", f"{tmp_path.name[-12:]}test"

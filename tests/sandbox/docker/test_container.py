@@ -1,4 +1,4 @@
-"""Real containers: what holds inside, what comes through, and what is said about their end."""
+"""Real containers: the confinement, the streams, and the messages about their end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autocoder_jupyter.sandbox.docker.trial import trial
 from autocoder_jupyter.sandbox.protocol import Limits
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 
@@ -33,7 +33,7 @@ Eventually = Callable[[Callable[[], bool]], bool]
 LIMITS = Limits(memory=128 << 20, processes=32, disk=8 << 20)
 READY = "import os, sys; os.write(2, b'ready')\n"
 WAIT = READY + "os.read(0, 1)"
-"""Waits for the host, and ends when the host hangs up."""
+"""Waits for the host, and ends when the host closes the connection."""
 
 
 @pytest.fixture(params=["sockets", "attach"])
@@ -44,7 +44,7 @@ def transport(request: pytest.FixtureRequest, engine: Engine) -> Transport:
 
 
 class Running:
-    """Starts programs and cleans up after them."""
+    """Starts programs, and removes them afterwards."""
 
     def __init__(self, engine: Engine, image: str, transport: Transport) -> None:
         self.engine, self.image, self.transport = engine, image, transport

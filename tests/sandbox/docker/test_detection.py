@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.docker.products import Machine
 from tests.sandbox.docker.engine_service import service
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 
 def words(error: pytest.ExceptionInfo[SandboxUnavailable]) -> str:
@@ -39,7 +39,7 @@ def no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def answering(tmp_path: Path) -> Iterator[Any]:
-    """Starts services at a unix socket that say what an engine says about itself."""
+    """Starts services at a Unix socket that answer with these facts about an engine."""
     servers: list[socketserver.UnixStreamServer] = []
 
     def start(**about: Any) -> str:

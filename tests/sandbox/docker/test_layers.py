@@ -128,7 +128,7 @@ def test_another_environment_adds_only_what_it_needs(environment: Environment, e
 def test_nothing_of_a_package_runs_while_its_image_is_built(
     environment: Environment, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On top of an image whose Python looks into the folder of packages as soon as it starts."""
+    """Based on an image whose Python reads the package folder when it starts."""
     base, name = find_base(engine, ImageConfig(), (3, 11)), "autocode-test-eager:1"
     make_eager_wheel(only_a_wheelhouse(tmp_path, monkeypatch), Path("/ran"))
     client = engine.client()

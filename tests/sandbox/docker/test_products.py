@@ -1,4 +1,4 @@
-"""The programs that bring an engine, on each system: real sockets below a home of its own, and names of pipes."""
+"""The programs that provide an engine, on each system: real sockets in a test's home folder, and names of pipes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ABOUT = {"Version": "29.5.1", "Arch": "arm64"}
 
 @pytest.fixture(autouse=True)
 def no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docker-py reads the person's context from its own variables."""
+    """docker-py reads the user's context from its own environment variables."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "no-config"))
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
 
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A file system of another machine, with the home `/me`; its name is short, because a socket's may not be long."""
+    """The file system of another machine, with the home `/me`. Its path is short, as a socket's path must be."""
     folder = Path(tempfile.mkdtemp(prefix="m", dir="/tmp"))
     (folder / "me").mkdir()
     yield folder
@@ -65,14 +65,14 @@ def machine(root: Path, system: str = "linux", **environ: str) -> Machine:
 
 
 def left_behind(path: Path) -> None:
-    """A socket whose service is gone."""
+    """A socket whose service has ended."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
 
 
 def install(root: Path, mark: str) -> None:
-    """A program or an application."""
+    """Install a program or an application."""
     path = root / mark
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(0o755)
@@ -271,7 +271,7 @@ def test_the_doctor_has_a_line_for_each(root: Path, running: Any, monkeypatch: p
 
 @pytest.mark.docker
 def test_the_engine_of_this_machine_answers_at_the_address_of_another_program(root: Path, engine: Any) -> None:
-    """The real engine, where Colima's would be."""
+    """The real engine, at the path of Colima's socket."""
     if not engine.url.startswith("unix://"):
         pytest.skip("the engine has no socket here")
     socket_of_colima = root / "me/.colima/default/docker.sock"

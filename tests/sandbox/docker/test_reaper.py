@@ -14,7 +14,7 @@ pytestmark = pytest.mark.docker
 
 
 class Created:
-    """Containers that were never started, with the labels that a test wants."""
+    """Containers that were never started, with the labels that a test needs."""
 
     def __init__(self, engine: Engine, image: str) -> None:
         self.client, self.image = engine.client(), image

@@ -18,7 +18,7 @@ from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Lim
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_container_left")]
 

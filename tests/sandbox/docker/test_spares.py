@@ -1,4 +1,4 @@
-"""The spare of a pool: a container that has loaded the libraries and run nothing, kept ready for who comes next."""
+"""The spare of a pool: a container that has imported the libraries and run nothing, ready for the next borrower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody used for a month is removed, and nothing else."""
+"""Environments that were not used for a month are removed, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def aged(path: Path, seconds: float = MONTH) -> Path:
 
 
 def environment(cache: Path, key: str, *, age: float = MONTH) -> Path:
-    """An environment that was used last so many seconds ago, by a process that is no more."""
+    """An environment that was last used this number of seconds ago, by a process that has ended."""
     folder = cache / "environments" / key
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "module.py").write_text("x = 1\n")

@@ -1,4 +1,4 @@
-"""Locks: what exactly an environment holds, and whose fault it is when it cannot be had."""
+"""Lock files: the exact content of an environment, and the error if it cannot be resolved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE = sys.version_info[:2]
 
 @pytest.fixture
 def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine whose pip is configured for a folder of wheels and nothing else."""
+    """A machine whose pip uses only a folder of wheels."""
     folder = make_wheelhouse(tmp_path / "wheels")
     configuration = tmp_path / "pip.conf"
     configuration.write_text(f"[global]\nno-index = true\nfind-links = {folder}\nextra-index-url =\n", "utf-8")

@@ -1,4 +1,4 @@
-"""pip's settings reach uv, and uv's own are left alone."""
+"""pip's settings are passed to uv, and uv's own settings are kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _settings(home: Path, configuration: str = "", **environ: str) -> dict[str, 
 
 
 def _silenced() -> dict[str, str]:
-    """Settings of this machine's own pip files that a test must not see."""
+    """Hides the settings in this machine's pip files from a test."""
     machine = pip_settings({"HOME": "/nowhere", "XDG_CONFIG_HOME": "/nowhere"})
     return {
         f"PIP_{name.upper().replace('-', '_')}": " "

@@ -1,4 +1,4 @@
-"""A person's own `pylock.toml`: its versions and hashes are installed, and nothing else of it is used."""
+"""A user's own `pylock.toml`: its versions and hashes are installed, and nothing else of it is used."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_sandboxs_last_word_says_why_a_worker_is_no_more(
 
 
 def kill_when_begun(process: PlainProcess, folder: Path) -> None:
-    """End a worker in `folder` while it runs a program, as a sandbox would."""
+    """End a worker in `folder` while it runs a program, as a sandbox does."""
     until = time.monotonic() + 20
     while not list(folder.rglob("begun")) and time.monotonic() < until:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Which failures of a start are the memory's, and what is then said."""
+"""Which failed starts are caused by too little memory, and the error then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEBIBYTE = 2**20
 
 
 class Machine:
-    """Starts workers that need so much memory, or none at all."""
+    """Starts workers that need this much memory, or starts none."""
 
     def __init__(self, needs: int, error: type[SandboxError] = OutOfMemory, *, in_call: bool = False) -> None:
         self.needs = needs * MEBIBYTE

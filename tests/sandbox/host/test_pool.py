@@ -1,4 +1,4 @@
-"""Borrowing workers: warm ones first, dead ones never, idle ones not for ever."""
+"""Borrowing workers: warm ones first, dead ones never, idle ones for a limited time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMITS = Limits()
 
 
 class IdleWorker(Worker):
-    """A worker that does nothing but live and die; what the pool needs to know of one."""
+    """A worker that only lives and dies, with the attributes that the pool needs."""
 
     def __init__(self, name: str) -> None:
         self.id = name
@@ -53,7 +53,7 @@ class IdleWorker(Worker):
 
 @dataclass(eq=False)
 class CountingSandbox:
-    """Starts idle workers, when it is let."""
+    """Starts idle workers when the test allows it, and counts them."""
 
     name: Literal["docker", "local"] = "local"
     started: list[IdleWorker] = field(default_factory=list)
@@ -229,7 +229,7 @@ def test_an_idle_worker_is_ended_after_a_while(sandbox: CountingSandbox) -> None
 
 @pytest.fixture
 def with_spare(sandbox: CountingSandbox) -> Pool:
-    """A pool whose first worker is lent and given back, and whose spare has been started."""
+    """A pool whose first worker was lent and given back, and whose spare was started."""
     sandbox.affords = True
     pool = Pool(sandbox, quiet_seconds=0)
     with pool.lease(ENVIRONMENT, LIMITS):
@@ -239,7 +239,7 @@ def with_spare(sandbox: CountingSandbox) -> Pool:
 
 
 def spares_of(pool: Pool, patience: float = 5.0) -> list[str]:
-    """The spares that wait when those that are wanted have been started."""
+    """The idle spares, after all wanted ones have been started."""
     deadline = time.monotonic() + patience
     while any(thread.name == "autocode-spare" for thread in threading.enumerate()):
         assert time.monotonic() < deadline

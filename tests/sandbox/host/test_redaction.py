@@ -1,4 +1,4 @@
-"""What a worker says of a program holds no secret, whatever the program does with it."""
+"""The output of a worker contains no secret, whatever the program does with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What holds a local worker, tier by tier: attacks by a program that has nothing but the standard library around it.
+"""The confinement of a local worker, for each tier: attacks by a program that uses only the standard library.
 
-The suites in `any_sandbox` run on the best tier that holds here; these attacks run on each. They start no libraries, so
-they can run on another kernel in an emulator (`tools/old_kernel`).
+The suites in `any_sandbox` run on the strongest tier that works here; these attacks run on each. They import no
+libraries, so they can run on another kernel in an emulator (`tools/old_kernel`).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ ALLOWED = {
 ATTACKS = FILES | PROCESSES | SOCKETS | KERNEL
 SEEN = {"see whether a file exists": "os.stat(canary)"}
 EVERYBODY = {"signal everybody": "os.kill(-1, signal.SIGUSR1)"}
-"""Where signals are scoped it succeeds, and reaches nobody else; the bystander tells."""
+"""If signals are scoped, the call succeeds but reaches no other process; the bystander checks that."""
 
 CALLED = (
     *("tgkill", "ptrace", "process_vm_readv", "unshare", "clone", "mount", "chroot", "bpf", "perf_event_open"),
@@ -156,12 +156,12 @@ print(json.dumps(said), flush=True)
 
 
 MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
-"""Tiers that hold on this kernel, so that a test of theirs that is skipped is a failure."""
+"""Tiers that must work on this kernel; a skipped test of one of them is a failure."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """An emulated machine that is busy takes longer than a person would wait for the trial."""
+    """A busy emulated machine needs more time for the trial than a user would wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_program, "_SECONDS", 120.0)
         yield
@@ -179,7 +179,7 @@ def said(
     said_by_tier: dict[str, dict[str, str] | str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, str]:
-    """What became of each try in a worker of one tier; all of them in one worker, once."""
+    """The result of each attempt in a worker of one tier; all run once, in one worker."""
     tier: Tier = request.param
     if tier.name not in said_by_tier:
         refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)

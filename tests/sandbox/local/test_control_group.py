@@ -1,4 +1,4 @@
-"""Memory and processes of a local worker, held by the kernel where this user may make control groups.
+"""Limits of memory and processes of a local worker that the kernel enforces, if control groups are delegated.
 
 `make test-kernel` runs these tests in a guest whose users have such groups.
 """
@@ -32,7 +32,7 @@ MIB = 2**20
 
 
 def machine(tmp_path: Path, *, mount: str = "cgroup2", controllers: str = "cpu memory pids", group: str = "") -> Path:
-    """What /proc says of a process in a session whose user's groups lie at `tmp_path/groups`."""
+    """The files of /proc for a process in a session whose user's groups are in `tmp_path/groups`."""
     session = tmp_path / "groups/user/app/session"
     session.mkdir(parents=True)
     for folder in (session, *session.parents[:3]):
@@ -96,7 +96,7 @@ def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_non
 
 @pytest.fixture(scope="module")
 def parent() -> str:
-    """The folder for the groups of workers, or a skipped test with the reason."""
+    """The folder for the groups of workers. Skips the test with the reason if there is none."""
     open_sandbox("local")
     found = local_probe.trial(_start_trial)
     if not found.group:
@@ -107,7 +107,7 @@ def parent() -> str:
 
 @pytest.fixture
 def nothing_left(parent: str) -> Iterator[None]:
-    """Whatever happens, no group of a worker stays behind."""
+    """Check that no group of a worker remains."""
     before = set(control_group._groups(Path(parent)))
     yield
     deadline = time.monotonic() + 30
@@ -195,7 +195,7 @@ def test_a_supervisor_that_is_killed_leaves_neither_processes_nor_a_group(parent
 def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
     parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a notebook and its supervisor that were both killed."""
+    """The state after a notebook and its supervisor were both killed."""
     abandoned = Path(parent, f"{control_group.PREFIX}abandoned")
     abandoned.mkdir()
     lost = os.fork()

@@ -1,4 +1,4 @@
-"""Virtual environments: built once, whole or not at all."""
+"""Virtual environments are built once, and completely or not at all."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_modules_are_compiled_ahead_but_for_tests() -> None:
 def test_nothing_of_a_package_runs_while_it_is_installed_outside_of_the_sandbox(
     wish: str, wheelhouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where uv was told to compile what it installs, which it does with the package's `.pth` files read."""
+    """Also if uv is configured to compile what it installs, which executes the package's `.pth` files."""
     if wish == "variable":
         monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
     else:
@@ -119,7 +119,7 @@ def test_bytecode_is_taken_over_from_a_neighbour() -> None:
 
 
 def test_bytecode_that_a_package_brought_along_is_neither_run_nor_taken_over(wheelhouse: Path, tmp_path: Path) -> None:
-    """It lies beside another package's source, and says that Python need not compare the two."""
+    """It is beside another package's source, and is marked so that Python does not compare the two."""
     (tmp_path / "hostile.py").write_text("version = 'hostile'\n")
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     compiled = Path(py_compile.compile(str(tmp_path / "hostile.py"), invalidation_mode=unchecked) or "")

@@ -1,4 +1,4 @@
-"""Workers that are forked from a loading process: what it must be, and that nobody reaches it or a sibling."""
+"""Workers that are forked from a loading process: its required state, and that no worker reaches it or a sibling."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ for stream in range(3):
     os.dup2(null, stream)
 os.close(null)
 """
-"""The beginning of a script that stands in the place of a loading process."""
+"""The beginning of a script that replaces a loading process."""
 
 FORKED = """
 def fork():
@@ -58,7 +58,7 @@ while fork():
     pass
 arrive()
 """
-"""From here on each fork is a worker."""
+"""The part of the script in which each fork is a worker."""
 
 
 @pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
@@ -77,7 +77,7 @@ def loading(script: str, tier: Tier | None = None) -> LoadingProcess:
 
 
 def tell(process: ForkedProcess, facts: dict[str, Any]) -> Any:
-    """What a worker answers."""
+    """The answer of a worker."""
     os.write(process.requests.fileno(), json.dumps(facts).encode())
     answer = b""
     while not answer.endswith(b"\n"):
@@ -88,7 +88,7 @@ def tell(process: ForkedProcess, facts: dict[str, Any]) -> Any:
 
 
 def number_inside(pid: int) -> int:
-    """A process's number in the innermost namespace that it is in."""
+    """A process's id in its innermost namespace."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     return int(next(line for line in status.splitlines() if line.startswith("NSpid")).split()[-1])
 

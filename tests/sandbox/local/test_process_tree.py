@@ -1,4 +1,4 @@
-"""What a worker's tree of processes uses, counted from outside."""
+"""The resources of a worker's process tree, counted from outside."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ input()
 
 
 def test_files_that_come_while_it_is_counted_break_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the locks of `multiprocessing`: their descriptors were not there yet, and their mappings already are."""
+    """Like the locks of `multiprocessing`: made after the descriptors were read, before the mappings are read."""
     command = [sys.executable, "-c", _MAKES_SHARED_MEMORY]
     program = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdout and program.stdout.readline() == b"ready\n"

@@ -1,4 +1,4 @@
-"""The local sandbox from outside: what it grants, what it says when it cannot, what it leaves behind."""
+"""The local sandbox from outside: what it allows, its errors, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from autocoder_jupyter.sandbox.worker import removal
 from tests.sandbox.sandboxes import base_spec, open_sandbox, say
 
 A_MOMENT = 30.0
-"""Seconds, even on a busy machine, and far less than what the program itself would take."""
+"""Seconds that are enough on a busy machine, and far fewer than the program itself would need."""
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the local sandbox is Linux's")
 
@@ -43,13 +43,13 @@ MIB = 2**20
 
 
 def granted(folder: Path, command: Sequence[str] = (), **options: Any) -> Policy:
-    """The policy of a worker that may do little."""
+    """The policy of a worker with few permissions."""
     usual: dict[str, Any] = {"prefixes": (), "packages": (), "limits": Limits(), "network": False, "tier": "full"}
     return worker_policy(command, folder, **{**usual, **options})
 
 
 def policy(folder: Path, script: str, tier: Tier | None = None, **limits: int) -> Policy:
-    """A policy that runs a Python script, without packages, held by the best that this machine has."""
+    """A policy that runs a Python script without packages, on the strongest tier of this machine."""
     prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     command = [python, "-I", "-S", "-B", "-c", script]
@@ -63,12 +63,12 @@ def run(script: str, **limits: Any) -> LocalProcess:
 
 
 def ended(process: LocalProcess) -> str:
-    """Everything that it printed, once it has ended."""
+    """Wait until the process has ended. Returns its output."""
     return read_all(process.data.fileno()).decode()
 
 
 def gone(pid: int, seconds: float = 5.0) -> bool:
-    """Whether a process ends in time; its streams close a moment before it does."""
+    """Whether a process ends in time; its streams close shortly before it does."""
     deadline = time.monotonic() + seconds
     while not process_tree.is_zombie(pid):
         if time.monotonic() > deadline:
@@ -144,7 +144,7 @@ def test_it_holds_where_the_temporary_folder_has_a_long_name(tmp_path: Path, mon
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that tell about a machine: an ordinary one, where a user asks."""
+    """A folder with the system files that describe a machine: an ordinary one, for a user."""
     monkeypatch.setattr(local_probe, "_CONTAINER_MARKS", (str(tmp_path / ".dockerenv"),))
     monkeypatch.setattr(local_probe, "_SETTINGS", tmp_path)
     monkeypatch.setattr(local_probe, "_SECURITY_MODULES", tmp_path / "lsm")
@@ -226,7 +226,7 @@ def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("forgetful_probe")
 @pytest.mark.local_sandbox
 def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) -> None:
-    """The trial program is run with no sandbox around it, as if the kernel had taken the policy and done nothing."""
+    """The trial program runs without a sandbox, as if the kernel had accepted the policy and done nothing."""
 
     class Unprotected:
         def __init__(self, _tier: Tier, arguments: list[str]) -> None:
@@ -310,7 +310,7 @@ def test_the_network_is_there_on_request_and_unix_sockets_are_not(environment: E
 
 @pytest.mark.local_sandbox
 def test_removed_files_on_their_way_through_a_socket_count(environment: Environment) -> None:
-    """With the network messages that carry descriptors are allowed, because names are looked up by the same call."""
+    """With network access, messages that carry descriptors are allowed, because name lookups use the same call."""
     body = """
         kept = []
         for number in range(6):
@@ -574,7 +574,7 @@ class _Quiet:
 
 
 class _Asking(_Quiet):
-    """Notices of a worker that asks again as soon as it is answered; an answer takes a second of its own clock."""
+    """Notices of a worker that asks again after each answer; an answer takes one second of its own clock."""
 
     def __init__(self) -> None:
         super().__init__()

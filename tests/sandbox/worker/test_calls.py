@@ -304,7 +304,7 @@ def test_the_sandbox_hears_whether_a_process_may_be_at_work(worker: ChannelWorke
 def test_a_process_that_failed_is_dismissed_unless_it_is_to_be_used_again(
     worker: ChannelWorker, program: MakeProgram
 ) -> None:
-    """It was kept because it may be asked whether it changed its arguments."""
+    """It is kept because it may be asked whether it changed its arguments."""
     wanted = program("def run(x):\n    return 10 // x", "x: int")
     with pytest.raises(SolutionError):
         worker.call(wanted, {"x": 0}, watch_inputs=True)

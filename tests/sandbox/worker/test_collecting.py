@@ -1,4 +1,4 @@
-"""What is taken of a folder in which a command ran, where it can hold more than any sandbox lets be made."""
+"""The files that are taken from a command's folder, which can contain more than a sandbox allows to be made."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class RunTests(Protocol):
 
 @pytest.fixture
 def outcomes(worker: ChannelWorker, callee: ChannelWorker, program: MakeProgram) -> RunTests:
-    """Runs tests against a solution and gives each outcome by its id."""
+    """Runs tests against a solution. Gives each outcome by its id."""
 
     def run(
         code: str, tests: str, *expected: str, inputs: str = "x: int", outputs: str = "y: int"
@@ -264,7 +264,7 @@ def test_bad_arguments_are_type_errors_as_in_the_function_itself(outcomes: RunTe
 
 
 def test_to_show_a_failure_no_path_of_any_module_is_resolved(outcomes: RunTests) -> None:
-    """Which asks the system ten times for each module, and a sandbox may look at each of these system calls."""
+    """Resolving needs ten system calls for each module, and a sandbox may inspect each of these calls."""
     tests = (
         "import os, sys\nasked, lstat = [], os.lstat\n"
         "os.lstat = lambda path, **options: (asked.append(path), lstat(path, **options))[1]\n"

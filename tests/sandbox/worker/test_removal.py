@@ -1,4 +1,4 @@
-"""Removing folders that were made to stay. As root nothing is closed, so the test of that runs as somebody else."""
+"""Removing folders that resist removal. Root can open everything, so one test runs as another user."""
 
 from __future__ import annotations
 

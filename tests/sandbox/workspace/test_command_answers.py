@@ -1,4 +1,4 @@
-"""What a worker says of a command may have been written by the command itself."""
+"""A worker's report about a command may be written by the command itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workspace of an agent: what its file tools give, and what of a command's outcome is taken."""
+"""The workspace of an agent: the results of its file tools, and the files that are taken after a command."""
 
 from __future__ import annotations
 
