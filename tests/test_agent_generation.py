@@ -95,7 +95,7 @@ def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path
         asked = len(model.requests)
         locked = AutoCoderAgent(**model.settings, sandbox="local", locked=True)
         assert locked.generate("The sum of v in sales", journal_root=tmp_path, **wanted).run() == 3.5
-        with pytest.raises(Locked, match="openai/scripted would be asked to plan the function") as told:
+        with pytest.raises(Locked, match="openai/scripted must be asked to plan the function") as told:
             locked.generate("The mean of v in sales", journal_root=tmp_path, **wanted)
         assert "new wording" in told.value.why and "without --locked" in told.value.hint
         with pytest.raises(Locked) as told:

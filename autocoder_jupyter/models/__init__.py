@@ -1,1 +1,1 @@
-"""The language model: requests, structured answers, transport of prompts, cost, replay."""
+"""The language model: requests, structured answers, cost, replay."""

@@ -1,4 +1,4 @@
-"""Reading what a model wrote: fenced blocks and JSON objects, however they are wrapped."""
+"""Reads fenced blocks and JSON objects in a model's answer, whatever surrounds them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
 
 LONGEST_CODE = 100_000
-"""Characters of source that are parsed: Python's parser keeps the interpreter to itself until it is done."""
+"""The maximum number of characters of source that are parsed, because Python's parser blocks other threads."""
 
 _MOST_TRIES = 40
-"""How many ends of blocks are tried in a text: docstrings with fences in them are rare."""
+"""The maximum number of block ends that are tried in a text. Docstrings with fences in them are rare."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the first word after the opening fence, in lower case, and what is inside."""
+    """A fenced block: the first word after the opening fence, in lower case, and the content."""
 
     tag: str
     body: str
 
 
 def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True) -> list[Block]:
-    """The fenced blocks of a text, in order; one that is never closed reaches to the end.
+    """The fenced blocks of a text, in order. An unclosed block reaches to the end of the text.
 
-    A fence inside of a docstring looks like the end of the block. So the end is the first closing fence at which
-    `complete` agrees that the body is whole; when it never does, the first one. All blocks of a text together have a
-    bounded number of tries, so that the time grows with its length.
+    A fence inside a docstring looks like the end of the block. So the end is the first closing fence for which
+    `complete` returns True for the body; if there is none, the first closing fence. The number of tries for all blocks
+    of a text is limited, so that the time grows linearly with its length.
     """
     lines = text.splitlines()
     blocks = []
@@ -71,10 +71,9 @@ def _tag(words: str) -> str:
 def objects_in(text: str) -> list[dict[str, Any]]:
     """The objects in a text, the longest first.
 
-    Prose and fences around them do not matter. Comments, trailing commas, curly quotes as delimiters, raw line breaks
-    in strings, and Python's way of writing a dict are understood. All readings are given, because a text that is
-    malformed as a whole still holds well-formed parts, which are not what was meant. Of an answer that is longer than
-    any record, only the beginning is read.
+    Text and fences around them are ignored. Comments, trailing commas, curly quotes as delimiters, raw line breaks in
+    strings, and Python dicts are accepted. All candidates are returned, because a malformed text can contain
+    well-formed parts that are not the answer. Of a very long answer, only the beginning is read.
     """
     text = text[:_LONGEST_RECORD]
     readings = [*_decoded(text), *_decoded(_straightened(text)), *_python_dict(text)]
@@ -82,7 +81,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
 
 
 def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each outermost object with its length in characters; what fails late is not tried over and over."""
+    """Each outermost object with its length in characters. The number of repeated tries is limited."""
     decoder = json.JSONDecoder(strict=False)
     left = _MOST_READINGS * len(text)
     start = text.find("{")
@@ -90,7 +89,7 @@ def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             value, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            left -= error.pos - start + len(text) // 100  # the error counts the lines before it
+            left -= error.pos - start + len(text) // 100  # creating the error reads all text before it
             end = start + 1
         except (ValueError, RecursionError):
             left -= len(text) - start
@@ -102,7 +101,7 @@ def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 _LONGEST_RECORD = 500_000
 _MOST_READINGS = 20
-"""How often a text is read over, all failed beginnings of objects together."""
+"""How often a text may be read, in total, for all failed starts of objects."""
 
 
 _OPENING, _CLOSING = "“„”", "”“"
@@ -110,7 +109,7 @@ _COMMENT = re.compile(r"(?<![:\w])//[^\n]*|(?<!\S)#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
 
 
 def _straightened(text: str) -> str:
-    """The text with straight delimiters, without comments and trailing commas. What stands in strings stays."""
+    """The text with straight quotes as delimiters, without comments and trailing commas. Strings do not change."""
     out: list[str] = []
     closing = ""
     position = 0

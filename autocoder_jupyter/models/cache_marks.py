@@ -1,7 +1,7 @@
-"""Marks for prompt caching: how much of the beginning of a question is shared with other questions.
+"""Marks for prompt caching: which beginning of a question is shared with other questions.
 
-Most providers keep beginnings by themselves. Anthropic's models keep what ends with a mark (`cache_control`), for five
-minutes; to write it costs a quarter more than to read it anew, and to read it from there a tenth.
+Most providers cache beginnings automatically. Anthropic's models cache only text up to a mark (`cache_control`), for
+five minutes. Writing to the cache costs a quarter more than uncached input; reading from it costs a tenth.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from types import ModuleType
 from typing import Any
 
 SHARED = "shared"
-"""Key of a message beside `content`: the number of characters at its start that other questions begin with too."""
+"""Key of a message besides `content`: the number of characters at its start that other questions share."""
 
 _MARK = {"type": "ephemeral"}
 
 _ALWAYS = frozenset({"anthropic"})
 _WHERE_LISTED = frozenset({"azure_ai", "bedrock", "bedrock_converse", "openrouter", "vertex_ai"})
-"""Providers that pass a mark on; for models of others than Anthropic it means something else, or costs storage."""
+"""Providers that pass a mark on. For models that are not Anthropic's a mark has another meaning, or costs storage."""
 
 
 def wants_marks(model: str, litellm: ModuleType) -> bool:
-    """Whether a model keeps beginnings, and only marked ones. Blocks like all of litellm's tables."""
+    """Whether a model caches only marked beginnings. Blocks, because it reads litellm's tables."""
     try:
         _, provider, _, _ = litellm.get_llm_provider(model)
-    except Exception:  # of many kinds; the call itself reports an unknown provider
+    except Exception:  # of many types; the call itself reports an unknown provider
         return False
     if provider in _ALWAYS:
         return True
@@ -36,7 +36,7 @@ def _lists_caching(model: str, litellm: ModuleType) -> bool:
 
 
 def as_sent(message: Mapping[str, Any], *, marked: bool) -> dict[str, Any]:
-    """A message as it goes to litellm: what it shares with other questions marked, or not told at all."""
+    """A message in litellm's form: its shared part is marked if `marked`, else the information is dropped."""
     plain = {name: value for name, value in message.items() if name != SHARED}
     length, content = message.get(SHARED, 0), message.get("content")
     if not (marked and length and isinstance(content, str)):

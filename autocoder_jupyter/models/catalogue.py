@@ -1,4 +1,4 @@
-"""The names of models and providers, read from litellm's files without loading litellm: that takes seconds."""
+"""The names of models and providers, read from litellm's files without importing litellm, which takes seconds."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _MEMBER = re.compile(r"""^\s+\w+ = ["']([^"']+)["']""", re.MULTILINE)
 
 
 def known_models(provider: str | None = None) -> list[str]:
-    """Names of chat models, sorted, as they are given to `-m`; of one provider when one is named."""
+    """Names of chat models for `-m`, sorted; only those of one provider if one is named."""
     return [name for owner, name in _chat_models() if provider in (None, owner)]
 
 
 def known_providers() -> list[str]:
-    """Who serves them, sorted."""
+    """Their providers, sorted."""
     return sorted({owner for owner, _ in _chat_models()})
 
 
 @cache
 def _chat_models() -> tuple[tuple[str, str], ...]:
-    """(provider, name) of each, sorted by name."""
+    """Pairs of provider and name, sorted by name."""
     models = {
         (owner, model if model.startswith(f"{owner}/") else f"{owner}/{model}")
         for model, facts in _table().items()
@@ -41,7 +41,7 @@ def _chat_models() -> tuple[tuple[str, str], ...]:
 
 @cache
 def provider_names() -> frozenset[str]:
-    """What litellm accepts before the slash of a model's name; empty where that cannot be read."""
+    """The prefixes that litellm accepts before the slash of a model's name; empty if its file cannot be read."""
     enum = _ENUM.search(_text(_TYPES))
     if enum is None:
         return frozenset()
@@ -49,13 +49,13 @@ def provider_names() -> frozenset[str]:
 
 
 def provider_of(model: str) -> str:
-    """Who serves a model, by its prefix or by the table; "" when neither tells."""
+    """The provider of a model, from its prefix or from the table; "" if unknown."""
     prefix, slash, _ = model.partition("/")
     return prefix if slash and prefix in provider_names() else _owners().get(model, "")
 
 
 def similar_names(model: str) -> list[str]:
-    """Up to three names that look like `model`: with another provider before the slash, or another name without one."""
+    """Up to three names similar to `model`, also with another provider before the slash."""
     prefix, slash, name = model.partition("/")
     if slash:
         return [f"{each}/{name}" for each in difflib.get_close_matches(prefix, sorted(provider_names()), n=3)]
@@ -63,7 +63,7 @@ def similar_names(model: str) -> list[str]:
 
 
 def is_family(model: str) -> bool:
-    """Whether a known model or provider begins with the same word: `gpt` in `gpt-77`, `petals` in `petals-team/x`."""
+    """Whether a known model or provider starts with the same word: `gpt` in `gpt-77`, `petals` in `petals-team/x`."""
     word = _first_word(model)
     return not word or word in _families()
 
@@ -84,13 +84,13 @@ def _owners() -> Mapping[str, str]:
 
 
 def _table() -> Mapping[str, Mapping[str, Any]]:
-    """Litellm's table of models, as it was installed; empty where there is none."""
+    """The table of models in the installed litellm; empty if there is none."""
     table: dict[str, dict[str, Any]] = json.loads(_text(_TABLE) or "{}")
     return table
 
 
 def _text(name: str) -> str:
-    """A file of litellm's package; "" where there is none."""
+    """A file of litellm's package; "" if there is none."""
     package = importlib.util.find_spec("litellm")
     for folder in (package and package.submodule_search_locations) or ():
         path = Path(folder) / name

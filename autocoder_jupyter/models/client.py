@@ -1,4 +1,4 @@
-"""The language model, asked through litellm: streamed, retried, continued when it was cut off, counted."""
+"""The client of language models through litellm: streams, retries, continues answers that were cut off, counts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from autocoder_jupyter.models.sent import Announcer, OnSend
 from autocoder_jupyter.types import Exchange, Usage
 
 DECIDED_SECONDS = 1.0
-"""What was not found out by then is left to the call itself: the name of a machine may take long to be looked up."""
+"""The maximum seconds of the preflight check, because looking up a host name may take long."""
 
 CONTINUATIONS = 3
-"""How often a cut-off answer is continued."""
+"""How often an answer that was cut off is continued."""
 
 _ROOM = ("max_completion_tokens", "max_tokens")
 """Parameters that limit the length of an answer."""
@@ -47,7 +47,7 @@ class _Reply:
 
 @dataclass(frozen=True)
 class _Session:
-    """What one `ask` needs throughout."""
+    """The objects that one call of `ask` needs."""
 
     litellm: ModuleType
     dialect: Dialect
@@ -60,14 +60,14 @@ class _Session:
 
 
 class LiteLLMModel:
-    """A `LanguageModel` of any provider that litellm knows, or of any service with OpenAI's protocol.
+    """A `LanguageModel` for all providers of litellm, and for any service with OpenAI's protocol.
 
     Args:
-        config: which model, and how it is reached. `config.params` go to litellm and win over the question's own.
-        patience: how passing faults are waited out.
-        limited: whether money is limited. Then nothing is asked of a model whose price is not known.
-        on_loading: is told when litellm's import begins and when it is over, where that takes seconds.
-        on_send: is told of each request, before it goes out.
+        config: the model, its key and its address. `config.params` go to litellm and override the question's own.
+        patience: how transient faults are retried.
+        limited: whether the cost is limited. Then a model with an unknown price is not asked.
+        on_loading: called with True when the import of litellm begins, and with False when it ends.
+        on_send: called with each request before it is sent.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LiteLLMModel:
 
     @property
     def config(self) -> ModelConfig:
-        """Which model, and how it is reached."""
+        """The model, its key and its address."""
         return self._config
 
     async def ask(
@@ -99,20 +99,20 @@ class LiteLLMModel:
         on_retry: Callable[[str, float], None] | None = None,
         meter: Meter | None = None,
     ) -> Exchange:
-        """One whole answer. Cancelling closes the connection at once.
+        """One complete answer. A cancel closes the connection at once.
 
         Args:
-            question: what to ask.
-            on_text: gets the answer in pieces; after `on_retry` they start anew.
-            on_retry: gets the reason of a pause and its seconds.
-            meter: allows each request before it goes out; everything is allowed without one.
+            question: the question.
+            on_text: called with pieces of the answer; after `on_retry` they start from the beginning.
+            on_retry: called with the reason for a pause and its seconds.
+            meter: checks each request before it is sent; without one, every request is allowed.
 
         Raises:
-            AuthenticationFailed: no key, a refused one, or no credit. Without a single retry, as the next two.
-            UnknownModel: the hint has names that look alike.
-            UnusableAnswer: too long a question, a filter, or an answer that never came to its end.
-            ModelUnavailable: passing faults outlasted the patience, or the first question met a dead address.
-            ModelError: the service refused for another reason, or money is limited and the price not known.
+            AuthenticationFailed: no key, a refused key, or no credit. Not retried.
+            UnknownModel: the hint has similar names. Not retried.
+            UnusableAnswer: the question is too long, a filter stopped the answer, or it never ended. Not retried.
+            ModelUnavailable: transient faults lasted too long, or nothing answers at the address.
+            ModelError: the service refused for another reason, or the cost is limited and the price unknown.
             InvalidRequest: a parameter cannot be sent.
             BudgetSpent: the meter does not allow a request.
         """
@@ -137,10 +137,10 @@ class LiteLLMModel:
         )
 
     async def preflight(self) -> None:
-        """Look once whether the model can be asked at all; comes before the seconds of an import.
+        """Check once whether the model can be asked, before the slow import of litellm.
 
-        The first question does it, so that a service that goes away later is waited for. Who knows that there will be
-        a question calls it earlier.
+        The first question does this; a caller that knows that there will be a question can do it earlier. Later
+        failures of the service are retried.
 
         Raises:
             ModelError: see `preflight.check`.
@@ -162,7 +162,7 @@ class LiteLLMModel:
             self._on_loading(False)
 
     def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
-        """All that must be in order, and imported, before anything is sent."""
+        """Check and import everything that is needed before a request."""
         if self._limited:
             require_price(self._config, litellm)
         library.load_client(self._config.model)
@@ -182,16 +182,16 @@ class LiteLLMModel:
             if answer.strip():
                 continuation = [{"role": "assistant", "content": answer}, {"role": "user", "content": CONTINUE}]
                 messages = asked + continuation
-            else:  # a reasoning model thought all its tokens away
+            else:  # a reasoning model used all tokens for reasoning
                 room *= 2
         raise UnusableAnswer(
             f"The answer of {self._config.model} was still cut off after {CONTINUATIONS} continuations.",
             why=f"Each part may have {room} tokens.",
-            hint="Ask for less at once, or raise max_tokens in litellm_params.",
+            hint="Split the request, or raise max_tokens in litellm_params.",
         )
 
     async def _patiently(self, session: _Session, messages: Messages, room: int) -> _Reply:
-        """One response; passing faults are waited out, refused options left out."""
+        """One response. Transient faults are retried, refused options are left out."""
         failures, started = 0, time.monotonic()
         while True:
             offered = self._offered(session, messages, room)
@@ -218,8 +218,8 @@ class LiteLLMModel:
             await asyncio.sleep(seconds)
 
     def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
-        """Our options: those that the model takes and that the user has not set."""
-        # A continuation under a schema would begin a new object instead of ending the old one.
+        """The optional parameters that the model supports and the user has not set."""
+        # With a schema, a continuation would begin a new object instead of completing the old one.
         whole = len(messages) == len(session.question.messages)
         optional = session.dialect.optional(session.question, room, structured=whole)
         if "max_completion_tokens" in self._config.params:
@@ -255,7 +255,7 @@ class LiteLLMModel:
         stream = await self._sent(session, arguments)
         try:
             await _read(stream, pieces, session.on_text)
-        except Exception:  # the text before the stream broke off is paid for, although no usage is reported
+        except Exception:  # the text before the error is paid for, although no usage is reported
             if pieces:
                 guessed = _usage(stream, "".join(pieces), arguments["messages"]).model_copy(update={"cost": 0.0})
                 grant.spend(await self._priced(guessed, session.litellm))
@@ -263,7 +263,7 @@ class LiteLLMModel:
         text = "".join(pieces)
         usage = await self._priced(_usage(stream, text, arguments["messages"]), session.litellm)
         grant.spend(usage)
-        # litellm makes up "stop" for a stream that just ended; these two hold what the service said.
+        # litellm reports "stop" even if a stream just ended; these two have the service's own value.
         finish_reason = stream.received_finish_reason or stream.intermittent_finish_reason
         if finish_reason is None:
             raise faults.EndedEarly
@@ -312,15 +312,15 @@ async def _read(stream: Any, pieces: list[str], on_text: Callable[[str], None] |
 
 
 def _usage(stream: Any, text: str, messages: Messages) -> Usage:
-    """What the service counted. litellm fills gaps with guesses, so only what came over the wire is believed.
+    """The usage that the service counted. litellm also reports guesses, so only counts in the stream are used.
 
-    Without a count, tokens are estimated at four characters each and the cost is None: unknown.
+    Without a count, tokens are estimated as four characters each, and the cost is None: unknown.
     """
     counts = [chunk.usage for chunk in stream.chunks if getattr(chunk, "usage", None) is not None]
     if not counts:
         asked = sum(len(str(message.get("content") or "")) for message in messages)
         return Usage(input_tokens=asked // 4 + 1, output_tokens=len(text) // 4 + 1, cost=None)
-    # Anthropic's wire counts the question at the start and the answer at the end.
+    # Anthropic's stream has the count of the question at its start and that of the answer at its end.
     details = [getattr(count, "prompt_tokens_details", None) for count in counts]
     return Usage(
         input_tokens=max(count.prompt_tokens or 0 for count in counts),

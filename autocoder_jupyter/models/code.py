@@ -1,4 +1,4 @@
-"""Python source in an answer, whatever text or fences surround it."""
+"""Extracts Python source from an answer, whatever text or fences surround it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _OTHER_TAGS = frozenset(
     | {"json", "yaml", "yml", "toml", "ini", "csv", "sql", "html"}
 )
 _LONGEST_ANSWER = 500_000
-"""Characters of an answer that are looked through, prose included."""
+"""The maximum number of characters of an answer that are searched, including text."""
 
 _LONGEST_SEARCH = 40
-"""How many places are tried where unfenced code may end; fewer in an answer that is longer than modules are."""
+"""The maximum number of possible ends of unfenced code that are tried; fewer in a very long answer."""
 
 
 class NotCode(Unreadable):
-    """There is no Python in an answer that can be parsed; the message is written for the model."""
+    """An answer has no valid Python; the message is text for the model."""
 
 
 async def ask_code(
@@ -36,18 +36,21 @@ async def ask_code(
     on_text: Callable[[str], None] | None = None,
     on_retry: Callable[[str, float], None] | None = None,
 ) -> tuple[str, tuple[Exchange, ...]]:
-    """Python source that parses, and the exchanges that it took.
+    """Ask for Python source that parses.
 
     Args:
-        model: who is asked.
-        question: what is asked.
+        model: the model to ask.
+        question: the question.
         must_define: name that the module must define at its top level.
-        on_text: gets the answer in pieces.
+        on_text: called with pieces of the answer.
         on_retry: see `LanguageModel.ask`.
 
+    Returns:
+        The source, and the exchanges that were needed.
+
     Raises:
-        UnusableAnswer: no answer holds such source, also after the repair rounds.
-        ModelError: as `LanguageModel.ask`.
+        UnusableAnswer: no answer has such source, also after the repairs.
+        ModelError: see `LanguageModel.ask`.
     """
 
     def read(answer: str) -> str:
@@ -62,12 +65,12 @@ async def ask_code(
 def extract_code(text: str, *, must_define: str | None = None) -> str:
     """The Python source in an answer, with one line break at its end.
 
-    It may stand in fences of any kind, in the `code` field of a JSON object, between prose, or alone. Of several
-    blocks the one that defines `must_define` is taken, then the largest, then the last; of their kinds, those
-    tagged as Python, then untagged ones.
+    It may be in fences of any kind, in the `code` field of a JSON object, between text, or alone. Blocks tagged as
+    Python are preferred to untagged ones. Of several, the block that defines `must_define` is used, then the largest,
+    then the last.
 
     Raises:
-        NotCode: nothing in it parses; the message shows the first bad line.
+        NotCode: nothing in it parses; the message shows the first wrong line.
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
     for candidates in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
@@ -119,7 +122,7 @@ def _whole(text: str) -> Iterator[str]:
 
 
 def _between_prose(text: str) -> Iterator[str]:
-    """Unfenced code: from the first line that looks like code, to the last blank line where all of it parses."""
+    """Unfenced code: from the first line that looks like code to the last blank line up to which it parses."""
     tries = max(_LONGEST_SEARCH * 5_000 // (len(text) + 1), 2)
     lines = textwrap.dedent(text).splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith(_CODE_STARTS)][:3]
@@ -136,7 +139,7 @@ _CODE_STARTS = ("import ", "from ", "def ", "class ", "async def ", "@", "#", '"
 
 
 def _parses(code: str) -> bool:
-    """Whether it is Python that does something: a lone word parses too, but is prose."""
+    """Whether it is Python code. A single word parses too, but is text."""
     if len(code) > LONGEST_CODE:
         return False
     try:
@@ -167,6 +170,6 @@ def _complaint(text: str) -> str:
         parse(code)
     except SyntaxError as error:
         line = (error.text or "").rstrip()
-        where = f", line {error.lineno}: {line}" if error.lineno else ""  # a null byte stands in no line
+        where = f", line {error.lineno}: {line}" if error.lineno else ""  # an error because of a null byte has no line
         return f"It is not valid Python: {error.msg}{where}"
     return "There is no Python code in it."

@@ -1,4 +1,4 @@
-"""Putting an answer together that was cut off at the token limit."""
+"""Joins the parts of an answer that was cut off at the token limit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FENCE_LINE = re.compile(r"[ \t]*(```|~~~)[^\n]*\n")
 
 
 def join(partial: str, continuation: str) -> str:
-    """`partial` and what followed, as one text.
+    """`partial` and its continuation as one text.
 
-    Models do not always do as `CONTINUE` says: a repeated end, a fence opened a second time, and an answer that
-    starts all over are recognised. Short repetitions are kept, because they are more likely meant.
+    Models do not always follow `CONTINUE`: a repeated end, a second opening fence, and an answer that starts from the
+    beginning are detected. Short repetitions are kept, because they are more likely part of the answer.
     """
     if not partial:
         return continuation
@@ -31,7 +31,7 @@ def join(partial: str, continuation: str) -> str:
 
 
 def _overlap(partial: str, continuation: str) -> int:
-    """Length of the longest end of `partial` that `continuation` begins with, if it is not there by chance."""
+    """Length of the longest end of `partial` with which `continuation` begins; 0 if it may be a coincidence."""
     for length in range(min(len(partial), len(continuation), 4000), _OVERLAP - 1, -1):
         if partial.endswith(continuation[:length]):
             return length if continuation[:length].strip() else 0

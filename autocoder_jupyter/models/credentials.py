@@ -1,4 +1,4 @@
-"""Which key a call carries. Keys are read when a call is made, passed with it, and stored nowhere."""
+"""Finds the key for a call. Keys are read when a call is made, passed with it, and not stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
 
 _UNNEEDED = "not-needed"
-"""For services of one's own that ask for no key; the client library insists on one."""
+"""A placeholder for services that need no key, because the client library requires one."""
 
 _FURTHER_PROVIDERS = (
     "aleph_alpha",
@@ -24,16 +24,16 @@ _FURTHER_PROVIDERS = (
     "palm",
     "perplexityai",
 )
-"""As their variables call them, where the table of models does not."""
+"""Names of providers in their variables, if the table of models has other names."""
 
 _CLOUDS = frozenset({"cloudflare", "databricks", "heroku", "oci", "ovhcloud", "sagemaker", "scaleway", "snowflake"})
-"""Their keys open more than a model."""
+"""Providers whose keys give access to more than models."""
 
 _OTHER_KEYS = frozenset({"ANTHROPIC_AUTH_TOKEN", "HF_TOKEN", "REPLICATE_API_TOKEN"})
 
 
 def belongs_to_provider(variable: str) -> bool:
-    """Whether an environment variable is, by its name, the key of a provider of models: `OPENAI_API_KEY`."""
+    """Whether the name of an environment variable is that of a model provider's key, such as `OPENAI_API_KEY`."""
     owner = variable.removesuffix("_API_KEY")
     if owner == variable:
         return variable in _OTHER_KEYS
@@ -46,7 +46,7 @@ def _letters(name: str) -> str:
 
 
 def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
-    """The key to pass, or None when litellm finds it by itself or the parameters hold one.
+    """The key to pass; None if litellm finds it itself or the parameters contain one.
 
     Raises:
         AuthenticationFailed: the variable that should hold the key is not set.
@@ -67,7 +67,7 @@ def named_key(config: ModelConfig) -> str:
     """The key in the variable that `config.api_key` names.
 
     Raises:
-        AuthenticationFailed: it is not set.
+        AuthenticationFailed: the variable is not set.
     """
     key = os.environ.get(config.api_key or "", "").strip()
     if not key:
@@ -80,7 +80,7 @@ def named_key(config: ModelConfig) -> str:
 
 
 def no_key(config: ModelConfig, missing: Sequence[str]) -> AuthenticationFailed:
-    """The error for a provider whose usual variables are not set; any one of `missing` would do."""
+    """The error for a provider whose usual variables are not set. One of `missing` is enough."""
     return AuthenticationFailed(
         f"There is no key for {config.model}.",
         why=f"The environment variable {' or '.join(missing)} is not set.",
@@ -90,10 +90,10 @@ def no_key(config: ModelConfig, missing: Sequence[str]) -> AuthenticationFailed:
 
 
 def missing_variables(config: ModelConfig, litellm: ModuleType) -> tuple[str, ...]:
-    """Key variables of the provider that are not set; any one of them would do.
+    """The provider's key variables that are not set. One of them is enough.
 
-    Empty for providers that take their credentials from elsewhere too (cloud roles, tokens, login files), because
-    a missing variable proves nothing there.
+    Empty for providers that also accept other credentials (cloud roles, tokens, login files), because then a missing
+    variable is not an error.
     """
     if litellm.api_key:
         return ()
@@ -102,7 +102,7 @@ def missing_variables(config: ModelConfig, litellm: ModuleType) -> tuple[str, ..
 
 
 def key_variable(config: ModelConfig, litellm: ModuleType) -> str:
-    """Name of the variable that holds the key, set or not; "" when the provider needs none."""
+    """Name of the variable for the key, even if it is not set; "" if the provider needs no key."""
     if config.api_key:
         return config.api_key
     missing = missing_variables(config, litellm)
@@ -113,7 +113,7 @@ def key_variable(config: ModelConfig, litellm: ModuleType) -> str:
 
 
 def provider(model: str, litellm: ModuleType) -> str:
-    """The provider as litellm names it, or "" when the model's name does not tell."""
+    """The provider as litellm names it; "" if the model's name does not say it."""
     prefix, _, name = model.partition("/")
     if name and prefix in {str(getattr(known, "value", known)) for known in litellm.provider_list}:
         return prefix

@@ -1,4 +1,4 @@
-"""The request parameters that a model supports: from litellm's tables first, then from its refusals."""
+"""The request parameters that a model supports: first from litellm's tables, then from its refusals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _learned: dict[tuple[str, str | None], Dialect] = {}
 
 
 class Dialect:
-    """The optional parts of a request that a model takes.
+    """The optional parts of a request that a model supports.
 
     Args:
-        format: the strongest way to ask for JSON. The words of the prompt ask for it anyway, so that the question,
-            and with it its key, is the same for every model.
-        marks: whether what is shared with other questions is marked, for the provider's cache.
+        format: the strictest supported way to request JSON. The prompt requests it too, so that the question and its
+            key are the same for every model.
+        marks: whether the part that other questions share is marked for the provider's cache.
     """
 
     def __init__(self, format: Format, *, marks: bool = False) -> None:
@@ -47,9 +47,9 @@ class Dialect:
         return {name: value for name, value in arguments.items() if name not in self._refused}
 
     def learn(self, error: Exception, offered: dict[str, Any]) -> bool:
-        """Whether `error` refuses one of the `offered` options; then it is left out from now on.
+        """Whether `error` refuses one of the `offered` options. Then the option is left out from now on.
 
-        Calls run side by side, so another may have learned the same in the meantime.
+        Calls are concurrent, so another call may have learned the same.
         """
         if getattr(error, "status_code", None) not in (400, 422):
             return False
@@ -69,7 +69,7 @@ class Dialect:
 
 
 def dialect_of(config: ModelConfig, litellm: ModuleType) -> Dialect:
-    """The dialect of a model at an address; what was learned lasts as long as the process. Blocks."""
+    """The dialect of a model at an address. It is kept as long as the process runs. Blocks."""
     place = (config.model, config.api_base)
     if place not in _learned:
         _learned[place] = Dialect(_best_format(config.model, litellm), marks=wants_marks(config.model, litellm))
@@ -87,7 +87,7 @@ def _best_format(model: str, litellm: ModuleType) -> Format:
 
 
 def response_format(format: Format, answer_type: type[BaseModel]) -> dict[str, Any]:
-    """How a record is asked for beside the words of the prompt, where the model takes that."""
+    """The `response_format` argument for a record, in addition to the prompt."""
     if format == "json_object":
         return {"type": "json_object"}
     strict = strict_schema(answer_type)

@@ -1,4 +1,4 @@
-"""What an error of the service means: something to wait out, or something to tell the user."""
+"""The meaning of a service's error: a transient fault, or an error for the user."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Excep
 
 @dataclass(frozen=True)
 class Passing:
-    """A fault that may be gone soon. `retry_after` is what the service asks for, in seconds."""
+    """A transient fault. `retry_after` is the pause that the service asks for, in seconds."""
 
     reason: str
     retry_after: float | None = None
 
 
 class EndedEarly(Exception):
-    """The stream ended without saying why it ended."""
+    """The stream ended without a finish reason."""
 
 
 def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
-    """Sort an exception of a call."""
+    """Classify an exception of a call."""
     if isinstance(error, EndedEarly):
         return Passing("the answer broke off")
     status = getattr(error, "status_code", None)
@@ -63,9 +63,9 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
             why=said,
             hint="Share less of the data (--share stats or --share schema), or choose a model with a larger window.",
         )
-    if _REPEATING.search(said):  # litellm's own guard, told as a 500; the next try would cost as much again
+    if _REPEATING.search(said):  # litellm's own check, reported as a 500; a retry would cost the same again
         return UnusableAnswer(
-            f"{config.model} went on repeating itself and was stopped.",
+            f"{config.model} repeated itself and was stopped.",
             hint="Try again (%autocode retry), or choose a stronger model with -m.",
         )
     if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, said):
@@ -74,7 +74,7 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
         return _unknown_model(said, config, litellm)
     if isinstance(error, litellm.exceptions.Timeout):
         return Passing(f"no answer within {config.seconds:g} s")
-    if _NOT_SENT.search(said):  # litellm calls that a 500, too
+    if _NOT_SENT.search(said):  # litellm reports this as a 500, too
         return ModelError(f"{config.model} cannot be asked from here.", why=said)
     if status in _PASSING_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):
         return Passing(_reason(status, said), _retry_after(error))
@@ -82,11 +82,11 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
 
 
 def filtered(config: ModelConfig, why: str = "") -> UnusableAnswer:
-    """The provider's filter stopped the answer."""
+    """The error if the provider's filter stopped the answer."""
     return UnusableAnswer(
         f"The content filter of {config.model}'s provider stopped the answer.",
         why=why,
-        hint="Put the request in other words, share less of the data (--share schema), or choose another model.",
+        hint="Reword the request, share less of the data (--share schema), or choose another model.",
     )
 
 
@@ -114,7 +114,7 @@ def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> Unkno
 
 
 def similar_models(model: str, litellm: ModuleType) -> list[str]:
-    """Up to three known names that look like `model`, as litellm wants them written."""
+    """Up to three known names similar to `model`, in litellm's spelling."""
     provider = credentials.provider(model, litellm)
     if provider:
         name = model.removeprefix(f"{provider}/")
@@ -124,7 +124,7 @@ def similar_models(model: str, litellm: ModuleType) -> list[str]:
 
 
 def _said(error: Exception) -> str:
-    """The service's own words: litellm's class names and the repeated cause are taken off."""
+    """The service's own message, without litellm's class names and the repeated cause."""
     text = str(error)[:4_000].split(" Original exception:")[0].split(". Handle with `")[0]
     text = _ADDRESSES.sub("", text.split("Traceback (most")[0])
     return " ".join(_PREFIXES.sub("", text.strip()).split())[:400]

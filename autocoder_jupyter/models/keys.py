@@ -1,4 +1,4 @@
-"""The content key of a question, by which the journal finds its answer."""
+"""The content key of a question, with which the journal finds its answer."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CARRIAGE = frozenset(
         "user",
     }
 )
-"""Parameters of litellm that say how a question travels; they do not shape the answer."""
+"""Parameters of litellm for the transport. They do not shape the answer."""
 
 
 def question_key(question: Question, config: ModelConfig) -> str:
-    """SHA-256, in hex, of all that shapes the answer: equal on every machine and in every process.
+    """SHA-256, in hex, of all that shapes the answer; the same on every machine and in every process.
 
-    Where the model is reached, with which key, and what the question is for are left out.
+    The address and the key of the model, and the purpose of the question, are left out.
 
     Raises:
         InvalidRequest: a parameter has no JSON form.
@@ -61,7 +61,7 @@ def question_key(question: Question, config: ModelConfig) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON lacks, without an address or the order of a set."""
+    """The JSON form of a value that JSON does not support, without memory addresses and the order of sets."""
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if hasattr(value, "items"):

@@ -1,7 +1,7 @@
-"""The only place that imports litellm: late, off the event loop, and without leaving traces in the process.
+"""The only place that imports litellm: late, off the event loop, and without side effects on the process.
 
-Left alone, the import fetches a price list over the network, loads a `.env` file of the working folder into
-`os.environ`, points tiktoken elsewhere, and later prints advertisements on errors.
+By default, the import downloads a price list, loads a `.env` file of the working folder into `os.environ`, redirects
+tiktoken's cache, and later prints advertisements on errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 _NEW_OBJECTS = 100_000
-"""New objects between two garbage collections while a large library is imported; 700 or 2,000 otherwise."""
+"""The threshold of the garbage collector during the import of a large library; the default is 700 or 2,000 objects."""
 
 _lock = threading.Lock()
 _litellm: Any = None
@@ -36,7 +36,7 @@ def load() -> ModuleType:
         if _litellm is None:
             with _environment_restored(), _collecting_rarely():
                 _litellm = importlib.import_module("litellm")
-                # Every stream ends in this module, which sets TIKTOKEN_CACHE_DIR; here that is undone.
+                # Every stream imports this module in the end. It sets TIKTOKEN_CACHE_DIR, which is undone here.
                 importlib.import_module("litellm.litellm_core_utils.default_encoding")
             _litellm.suppress_debug_info = True
             for name in _LOGGERS:
@@ -45,12 +45,12 @@ def load() -> ModuleType:
 
 
 def load_client(model: str) -> None:
-    """Import what litellm's first request to a model would import on the event loop. Blocks for seconds.
+    """Import the modules that litellm's first request to a model would import on the event loop. Blocks for seconds.
 
-    openai's client, by which many providers are reached, brings more than 400 modules then.
+    Many providers are reached with openai's client, which has more than 400 modules.
 
     Args:
-        model: as litellm writes it. For an unknown model nothing is imported; its call reports the error.
+        model: the model's name for litellm. For an unknown model nothing is imported; its call reports the error.
     """
     litellm = load()
     try:
@@ -68,7 +68,7 @@ def is_loaded() -> bool:
 
 
 async def preload() -> ModuleType:
-    """`load` for an event loop: start it early to hide the import behind other work."""
+    """`load` for an event loop. Start it early, so that the import runs during other work."""
     if is_loaded():
         return cast(ModuleType, _litellm)
     return await background.call_blocking(load)
@@ -90,7 +90,7 @@ def _environment_restored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Nearly all that an import makes stays, and looking through it again and again takes a quarter of the time."""
+    """Collect garbage rarely: an import leaves almost no garbage, and collections would take a quarter of its time."""
     before = gc.get_threshold()
     rarely = (max(before[0], _NEW_OBJECTS), *before[1:])
     if before[0]:
@@ -98,5 +98,5 @@ def _collecting_rarely() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_threshold() == rarely:  # no other code has changed it meanwhile
+        if gc.get_threshold() == rarely:  # no other code has changed it
             gc.set_threshold(*before)

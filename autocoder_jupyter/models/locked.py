@@ -1,4 +1,4 @@
-"""A model that is never asked: a question without a recorded answer is refused, with its name."""
+"""A model that is never asked: every question without a recorded answer is refused."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _WORDS = {
     "code": "to write the code",
     "tests": "to write the tests",
     "diagnose": "why tests fail",
-    "fix": "to mend what fails",
+    "fix": "to fix failures",
     "second": "for a second opinion",
 }
 
 
 class LockedModel:
-    """A `ConfiguredModel` that refuses every question. Where answers are recorded, `ReplayingModel` stands before it.
+    """A `ConfiguredModel` that refuses every question. `ReplayingModel` answers recorded questions before it.
 
     Args:
-        config: which model would be asked; the keys of questions depend on it.
+        config: the model that would be asked. The keys of questions depend on it.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -37,12 +37,12 @@ class LockedModel:
         on_retry: Callable[[str, float], None] | None = None,
         meter: Meter | None = None,
     ) -> Exchange:
-        """Refuse.
+        """Refuse the question.
 
         Raises:
             Locked: always.
         """
         raise Locked(
-            f"{self.config.model} would be asked {_WORDS.get(question.stage, question.stage)}, and it is locked.",
+            f"{self.config.model} must be asked {_WORDS.get(question.stage, question.stage)}, but the run is locked.",
             hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
         )

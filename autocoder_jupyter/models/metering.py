@@ -1,4 +1,4 @@
-"""What a request to a model may cost at most, and who allows it: asked before each request that goes out."""
+"""The maximum cost of a request to a model, and the interface that allows requests before they are sent."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
 
 MARGIN = 1.4
-"""An estimate may be ten percent too low, and what a provider writes into its cache costs a quarter more."""
+"""A safety factor: an estimate may be ten percent too low, and writing input to a cache costs a quarter more."""
 
 _AROUND_A_MESSAGE = 8
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The most that one request can use: its question, and an answer of full length. Costs in US dollars."""
+    """The maximum usage of one request: its question, and an answer of full length. Costs in US dollars."""
 
     question: Usage
     answer: Usage
@@ -30,11 +30,11 @@ class Worst:
 
 @dataclass(frozen=True)
 class Grant:
-    """Leave for one request.
+    """Permission for one request.
 
     Args:
-        room: tokens that its answer may have.
-        spend: is told what the request used, once that is known.
+        room: the maximum number of tokens of its answer.
+        spend: called with the usage of the request, once it is known.
     """
 
     room: int
@@ -42,36 +42,36 @@ class Grant:
 
 
 class Meter(Protocol):
-    """Allows requests; the engine's budget is one."""
+    """Allows requests. The engine's budget is a meter."""
 
     def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
-        """Leave for one request, for as long as the context lasts; entering it may wait.
+        """Permission for one request, as long as the context lasts. Entering it may wait.
 
         Raises:
-            BudgetSpent: there is not enough left.
+            BudgetSpent: too little is left.
         """
         ...
 
 
 class Unmetered:
-    """Allows everything."""
+    """A meter that allows every request."""
 
     def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
-        """Leave at once."""
+        """Permission without a wait."""
         return nullcontext(Grant(worst.answer.output_tokens, lambda usage: None))
 
 
 def worst_case(
     messages: Iterable[Mapping[str, Any]], schema: object, room: int, config: ModelConfig, litellm: ModuleType
 ) -> Worst:
-    """What one request can use at most. Blocks like `cost_of`.
+    """The maximum usage of one request. Blocks like `cost_of`.
 
     Args:
-        messages: what is sent.
-        schema: that goes with them, if any.
-        room: tokens that the answer may have.
-        config: which model.
-        litellm: knows its price.
+        messages: the messages of the request.
+        schema: the schema that is sent with them, if any.
+        room: the maximum number of tokens of the answer.
+        config: the model.
+        litellm: the litellm module, for the price.
     """
     texts = [str(message.get("content") or "") for message in messages]
     texts += [json.dumps(schema, default=str)] if schema is not None else []

@@ -1,7 +1,7 @@
 """Checks for failures that can be found before litellm is imported, which takes seconds.
 
-Only what is certain is refused here. Wherever litellm may find another way (a key among the parameters, a provider of
-one's own, a proxy), it decides.
+Only certain failures are refused here. If litellm may find another way (a key in the parameters, a custom provider, a
+proxy), litellm decides.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ KEYS = {
     "openrouter": ("OPENROUTER_API_KEY",),
     "xai": ("XAI_API_KEY",),
 }
-"""By provider, the variables that can hold its key; only of those that take a key from nowhere else."""
+"""For each provider the variables for its key; only providers that accept no other credentials."""
 
 _OLLAMA = ("OLLAMA_API_BASE", "http://localhost:11434", "Start it in a terminal: ollama serve")
 _LOCAL = {"ollama": _OLLAMA, "ollama_chat": _OLLAMA}
-"""By provider on one's own machine: the variable of its address, its usual address, and how it is started."""
+"""For each local provider: the variable for its address, its default address, and how to start it."""
 
 _ADDRESSES = ("base_url", "api_base")
 _OTHER_WAYS = ("api_key", "custom_llm_provider", "headers", "extra_headers", "default_headers", *_ADDRESSES)
-"""Parameters that litellm may find a key or a provider in."""
+"""Parameters in which litellm may find a key or a provider."""
 
 _VARIABLES = ("api_key", "api_base", "custom_provider_map", "use_litellm_proxy")
-"""The same of litellm itself."""
+"""Variables of the litellm module in which it may find a key or a provider."""
 
 _CONNECT_SECONDS = 0.5
 _NO_WAY = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH})
@@ -49,11 +49,11 @@ _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 
 def check(config: ModelConfig) -> None:
-    """Refuse what cannot work. Blocks: it opens a connection to an address that the user named, and closes it.
+    """Refuse a model that certainly cannot be asked. Blocks: it opens and closes a connection to the user's address.
 
     Raises:
-        AuthenticationFailed: the variable that must hold the key is not set.
-        UnknownModel: no provider of a model of this name is known.
+        AuthenticationFailed: the variable for the key is not set.
+        UnknownModel: no provider of such a model is known.
         ModelUnavailable: nothing answers at the address.
     """
     require_provider(config)
@@ -62,10 +62,10 @@ def check(config: ModelConfig) -> None:
 
 
 def require_key(config: ModelConfig) -> None:
-    """See to it that there is a key.
+    """Check that there may be a key.
 
     Raises:
-        AuthenticationFailed: there is none for certain.
+        AuthenticationFailed: there is certainly no key.
     """
     if "api_key" in config.params:
         return
@@ -83,7 +83,7 @@ def require_provider(config: ModelConfig) -> None:
     """Check that some provider may serve the model.
 
     Raises:
-        UnknownModel: certainly none does; the hint has similar names.
+        UnknownModel: certainly no provider serves it; the hint has similar names.
     """
     model = config.model
     if not catalogue.provider_names() or ":" in model or _may_have_another_way(config):
@@ -104,10 +104,10 @@ HOW_TO_NAME = "Models are named provider/model: -m openai/gpt-4.1, or %config Au
 
 
 def require_address(config: ModelConfig) -> None:
-    """See to it that something listens where the model is to be reached, as far as the user's own words tell where.
+    """Check that something listens at the model's address, if the user's settings name one.
 
     Raises:
-        ModelUnavailable: the connection is refused, or there is no machine of this name.
+        ModelUnavailable: the connection is refused, or there is no host of this name.
     """
     address, advice = _address(config)
     place = urlsplit(address)
@@ -118,7 +118,7 @@ def require_address(config: ModelConfig) -> None:
         raise ModelUnavailable(
             f"{config.model} cannot be asked: nothing answers at {address}.",
             why=why,
-            hint=f"{advice}, then run the cell again. Is it elsewhere? Say it with api_base=….",
+            hint=f"{advice}, then run the cell again. If it has another address, set api_base=….",
         )
 
 
@@ -134,7 +134,7 @@ def _told_to_litellm() -> bool:
 
 
 def _address(config: ModelConfig) -> tuple[str, str]:
-    """Where the model is reached, as far as that is known, and what to do when nothing answers there."""
+    """The address of the model, if known, and the advice if nothing answers there."""
     if _told_to_litellm():
         return "", ""
     variable, usual, advice = _LOCAL.get(catalogue.provider_of(config.model), ("", "", "Start the service"))
@@ -151,18 +151,18 @@ def _port(place: SplitResult) -> int:
 
 
 def _behind_proxy(place: SplitResult) -> bool:
-    """Whether somebody else makes the connection, who may know more names and ways than this machine."""
+    """Whether a proxy makes the connection. It may know more hosts than this machine."""
     proxies = urllib.request.getproxies()
     return bool(proxies.keys() & {place.scheme, "all"}) and not urllib.request.proxy_bypass(place.hostname or "")
 
 
 def _obstacle(host: str, port: int) -> str:
-    """Why no connection can be made; "" when one can, or when that is not certain."""
+    """Why no connection can be made; "" if one can, or if that is not certain."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS, all_errors=True).close()
     except socket.gaierror as error:
-        return f"There is no machine called {host}." if error.errno in _NO_SUCH_NAME else ""
-    except ExceptionGroup as refused:  # one of each address that the name stands for
+        return f"There is no host {host}." if error.errno in _NO_SUCH_NAME else ""
+    except ExceptionGroup as refused:  # one error for each address of the host
         numbers = {getattr(error, "errno", None) for error in refused.exceptions}
         return "The connection is refused." if errno.ECONNREFUSED in numbers and numbers <= _NO_WAY else ""
     except OSError:

@@ -14,17 +14,17 @@ from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
 
 _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
-"""Providers that run on one's own machine."""
+"""Providers that run locally."""
 
 
 OWN_PRICES = ("input_cost_per_token", "output_cost_per_token")
-"""Parameters in which the user says what a token costs, in US dollars; named as litellm names them. Never sent."""
+"""Parameters with the user's price of a token in US dollars, with litellm's names. They are never sent."""
 
 
 def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | None:
-    """US dollars of `usage`, or None when the price of the model is not known. The user's own prices come first.
+    """The cost of `usage` in US dollars; None if the price of the model is unknown. The user's own prices come first.
 
-    Blocks: litellm looks some models up over HTTP (Ollama).
+    Blocks: litellm looks up some models over HTTP (Ollama).
     """
     if own := _own_prices(config):
         return usage.input_tokens * own[0] + usage.output_tokens * own[1]
@@ -36,7 +36,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
             cache_read_input_tokens=usage.cached_tokens,
             cache_creation_input_tokens=usage.written_tokens,
         )
-    except Exception:  # of many kinds, and always for one reason: the model is not in the table
+    except Exception:  # of many types, but always because the model is not in the table
         return None
     cost = float(asked + said)
     if cost == 0 and credentials.provider(config.model, litellm) not in _FREE:
@@ -45,17 +45,17 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
 
 
 def require_price(config: ModelConfig, litellm: ModuleType) -> None:
-    """See to it that what a question costs can be counted. Blocks like `cost_of`.
+    """Check that the cost of a question can be computed. Blocks like `cost_of`.
 
     Raises:
-        ModelError: the price of the model is not known.
+        ModelError: the price of the model is unknown.
     """
     if cost_of(Usage(input_tokens=1000, output_tokens=1000), config, litellm) is None:
         raise ModelError(
             f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
             why="litellm's table does not have it.",
-            hint='Say it in litellm_params={"input_cost_per_token": …, "output_cost_per_token": …} (US dollars, 0 for '
-            "a model of your own), or drop max_cost (max_tokens limits too), or take another model.",
+            hint='Set it in litellm_params={"input_cost_per_token": …, "output_cost_per_token": …} (US dollars, 0 for '
+            "a local model), or use max_tokens instead of max_cost, or use another model.",
         )
 
 
@@ -69,16 +69,16 @@ def _is_price(value: Any) -> TypeGuard[float]:
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:
-    """Facts about a model for the user: never the key itself. Loads litellm, so it blocks for seconds at first.
+    """Facts about a model for the user, never the key itself. Imports litellm, so the first call blocks for seconds.
 
     Returns:
         `model`, `provider`, `api_base`, `key_variable`, `key_set`, `context_window` and `max_output` (tokens),
-        `input_price` and `output_price` (US dollars a million tokens), `structured_output`. None: not known.
+        `input_price` and `output_price` (US dollars per million tokens), `structured_output`. None means unknown.
     """
     litellm = library.load()
     variable = credentials.key_variable(config, litellm)
     info: dict[str, Any] = {}
-    with contextlib.suppress(Exception):  # "not mapped", by whatever name
+    with contextlib.suppress(Exception):  # "not mapped", with various exception types
         info = dict(litellm.get_model_info(config.model))
     if own := _own_prices(config):
         info |= dict(zip(OWN_PRICES, own, strict=True))

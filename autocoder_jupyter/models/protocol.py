@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Which model, and how to reach it. See `AgentConfig` for the fields."""
+    """The model, its key and its address. See `AgentConfig` for the fields."""
 
     model: str
     api_key: str | None = None
     api_base: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict, repr=False)  # a key may be among them
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)  # may contain a key
     seconds: float = 180.0
 
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to ask.
+    """One question to a model.
 
     Args:
-        stage: what it is for; part of what is shown, not of the key.
-        messages: OpenAI-style messages. Their bytes, with the model's name, the parameters and `answer_type`, make
-            the key.
+        stage: its purpose; it is shown, but is not part of the key.
+        messages: OpenAI-style messages. The key is made from them, the model's name, the parameters and
+            `answer_type`.
         answer_type: pydantic model of a structured answer; None for text.
         max_tokens: the maximum number of tokens of the answer.
         temperature: sampling temperature.
-        variant: distinguishes an intentional second asking of the same question.
+        variant: distinguishes intentional repetitions of the same question.
     """
 
     stage: str
@@ -48,14 +48,14 @@ class Question:
 
 
 class ExchangeStore(Protocol):
-    """Where exchanges are remembered; the engine's journal is one."""
+    """Stores exchanges. The engine's journal is an exchange store."""
 
     def find(self, key: str) -> Exchange | None:
         """The exchange recorded under a key, if any."""
         ...
 
     def add(self, exchange: Exchange) -> None:
-        """Record one, durably."""
+        """Record an exchange durably."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class ExchangeStore(Protocol):
 
 
 class LanguageModel(Protocol):
-    """Asks. Transient faults are retried inside; what is raised is final."""
+    """A model that can be asked. It retries transient faults; its errors are final."""
 
     async def ask(
         self,
@@ -75,21 +75,21 @@ class LanguageModel(Protocol):
         on_retry: Callable[[str, float], None] | None = None,
         meter: Meter | None = None,
     ) -> Exchange:
-        """One whole answer: truncated ones are continued, streamed pieces go to `on_text`.
+        """One complete answer: truncated answers are continued, streamed pieces go to `on_text`.
 
-        Each request that goes out, continuations and repeated tries too, is allowed by `meter` before, and told to it.
+        `meter` must allow each request before it is sent, also continuations and retries, and gets its usage.
 
         Raises:
-            ModelError: one of its kinds.
-            BudgetSpent: the meter does not allow it.
+            ModelError: the model gave no usable answer; also its subclasses.
+            BudgetSpent: the meter does not allow a request.
         """
         ...
 
 
 class ConfiguredModel(LanguageModel, Protocol):
-    """A `LanguageModel` that says which model it asks; the key of a question depends on it."""
+    """A `LanguageModel` with a known configuration, on which the keys of questions depend."""
 
     @property
     def config(self) -> ModelConfig:
-        """Which model, and how it is reached."""
+        """The model, its key and its address."""
         ...

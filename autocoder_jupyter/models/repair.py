@@ -1,4 +1,4 @@
-"""Asking until the answer can be read: the model sees its answer and what is wrong with it."""
+"""Asks until the answer can be read: in a repair, the model sees its answer and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autocoder_jupyter.models.protocol import LanguageModel, Question
 from autocoder_jupyter.types import Exchange
 
 REPAIRS = 2
-"""Repair rounds at most, after the first answer."""
+"""The maximum number of repairs after the first answer."""
 
 _SHOWN = 160
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """An answer cannot be used; the message is written for the model."""
+    """An answer cannot be used; the message is text for the model."""
 
 
 async def ask_until_readable(
@@ -30,18 +30,21 @@ async def ask_until_readable(
     on_text: Callable[[str], None] | None = None,
     on_retry: Callable[[str, float], None] | None = None,
 ) -> tuple[T, tuple[Exchange, ...]]:
-    """What `read` makes of the answer, and every exchange that it took.
+    """Ask until `read` accepts an answer.
 
     Args:
-        model: who is asked.
-        question: what is asked first.
-        read: raises `Unreadable` when the answer will not do.
-        on_text: gets pieces of all answers.
+        model: the model to ask.
+        question: the first question.
+        read: reads an answer; it raises `Unreadable` if the answer cannot be used.
+        on_text: called with pieces of all answers.
         on_retry: see `LanguageModel.ask`.
 
+    Returns:
+        The result of `read`, and all exchanges.
+
     Raises:
-        UnusableAnswer: after `REPAIRS` repair rounds.
-        ModelError: as `LanguageModel.ask`.
+        UnusableAnswer: no answer can be used after `REPAIRS` repairs.
+        ModelError: see `LanguageModel.ask`.
     """
     exchanges: list[Exchange] = []
     asked = question
@@ -57,12 +60,12 @@ async def ask_until_readable(
                     why=f"{error}\nIt begins: {_beginning(exchange.answer)}",
                     hint="Try again (%autocode retry), or choose a stronger model with -m.",
                 ) from None
-            # From the first question on: only the last failure is shown, so the prompt does not grow.
+            # Only the last failure is appended to the first question, so that the prompt does not grow.
             asked = _with_complaint(question, exchange.answer, str(error), len(exchanges))
 
 
 def _beginning(answer: str) -> str:
-    """The first words of an answer: a refusal in prose explains itself."""
+    """The beginning of an answer. It shows the reason if the model refused."""
     words = " ".join(answer[:1000].split())
     return (words[:_SHOWN] + "…" if len(words) > _SHOWN else words) or "(nothing)"
 
@@ -70,6 +73,6 @@ def _beginning(answer: str) -> str:
 def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:
     said = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
     reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
-    # The same bad answer twice gives the same messages; the second repair must not be answered from the first.
+    # Two equal bad answers make equal messages; the variant makes the second repair a different question.
     variant = question.variant * (REPAIRS + 1) + repair
     return dataclasses.replace(question, messages=(*question.messages, said, reply), variant=variant)

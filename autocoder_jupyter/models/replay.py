@@ -1,4 +1,4 @@
-"""A model with a store of answers: a question whose answer is stored is not sent again."""
+"""A model with a store of answers: a question with a stored answer is not sent again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from autocoder_jupyter.types import Exchange, Usage
 
 
 class ReplayingModel:
-    """A `LanguageModel` in front of another.
+    """A `LanguageModel` that replays stored answers, else asks another model.
 
     Args:
-        inner: asked when the store has no answer.
-        store: where exchanges are looked up and recorded.
-        policy: `auto` looks first and records; `override` asks anew and records; `disable` does neither.
+        inner: asked if the store has no answer.
+        store: looks up and records exchanges.
+        policy: `auto` looks up and records; `override` only records; `disable` does neither.
     """
 
     def __init__(self, inner: ConfiguredModel, store: ExchangeStore, policy: CachePolicy = "auto") -> None:
@@ -28,7 +28,7 @@ class ReplayingModel:
 
     @property
     def config(self) -> ModelConfig:
-        """The inner model's."""
+        """The configuration of the inner model."""
         return self._inner.config
 
     async def ask(
@@ -39,17 +39,17 @@ class ReplayingModel:
         on_retry: Callable[[str, float], None] | None = None,
         meter: Meter | None = None,
     ) -> Exchange:
-        """The recorded exchange, marked `replayed` and free of cost, or a new one.
+        """The recorded exchange, marked as `replayed` and without cost, or a new one.
 
         Raises:
-            ModelError: as the inner model; when it cannot be reached although something was recorded, the hint says
-                that it was not this.
-            BudgetSpent: the meter does not allow a new one.
+            ModelError: see the inner model. If it cannot be asked and the store has only other answers, the hint says
+                so.
+            BudgetSpent: the meter does not allow a new request.
         """
         if self._policy == "auto" and (recorded := self._store.find(question_key(question, self.config))):
             if on_text is not None:
                 on_text(recorded.answer)
-            # Nothing is spent now; `seconds` stays, because it tells the latency of the real call.
+            # The replay costs nothing; `seconds` remains the latency of the original call.
             return recorded.model_copy(update={"stage": question.stage, "replayed": True, "usage": Usage()})
         try:
             exchange = await self._inner.ask(question, on_text=on_text, on_retry=on_retry, meter=meter)

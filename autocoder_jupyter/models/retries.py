@@ -1,4 +1,4 @@
-"""How long to wait for a service that fails now and may answer soon."""
+"""How long to wait before a request to a failing service is retried."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 _jitter = random.Random()
-"""Our own: the user's seeded sequence of random numbers must not depend on how often a service was busy."""
+"""A separate generator: retries must not change the user's seeded sequence of random numbers."""
 
 
 @dataclass(frozen=True)
@@ -14,10 +14,10 @@ class Patience:
     """Exponential backoff with jitter.
 
     Args:
-        tries: calls at most, the first included.
-        first: seconds before the second call; doubled from call to call.
-        longest: seconds of one pause at most, whatever the service asks for.
-        total: seconds from the start of the first call; no call begins later.
+        tries: the maximum number of calls, including the first.
+        first: seconds before the second call; doubled for each further call.
+        longest: the maximum seconds of one pause, even if the service asks for more.
+        total: seconds after the start of the first call in which calls may begin.
     """
 
     tries: int = 6
@@ -28,7 +28,7 @@ class Patience:
     def pause(self, failures: int, elapsed: float, retry_after: float | None) -> float | None:
         """Seconds to wait after this many failures and `elapsed` seconds; None to give up.
 
-        `retry_after` is the time that the service asks for; it is respected up to `longest`.
+        `retry_after` is the pause that the service asks for; it is respected up to `longest`.
         """
         if failures >= self.tries:
             return None

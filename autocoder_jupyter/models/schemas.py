@@ -1,4 +1,4 @@
-"""The JSON schema of an answer, in the three forms that are needed: for the prompt, for the wire, and strict."""
+"""The schema of an answer: as text for the prompt, and as a strict JSON schema for the request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 
 def schema_in_words(answer_type: type[BaseModel]) -> str:
-    """The instruction that is appended to a prompt, the same for every model: the record as TypeScript writes a type.
+    """The instruction at the end of a prompt, the same for every model: the record as a TypeScript type.
 
-    A third of the length of the same as JSON Schema. Descriptions of fields come as comments.
+    It has a third of the length of a JSON schema. Descriptions of fields are comments.
     """
     schema = answer_type.model_json_schema()
     return f"Answer with one JSON object of this type, and nothing else:\n{_typed(schema, schema.get('$defs', {}))}"
@@ -51,9 +51,9 @@ def _typed_object(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> st
 
 
 def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
-    """The schema as OpenAI's strict mode wants it, or None where it cannot be: a value of any type, a free mapping.
+    """The schema for OpenAI's strict mode; None if it has a value of any type or a free mapping.
 
-    Strict means: every object is closed and all its properties are required. Defaults are left out.
+    Strict means that every object is closed and all its properties are required. Defaults are left out.
     """
     try:
         closed = _closed(answer_type.model_json_schema())
@@ -64,7 +64,7 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
 
 
 class _Open(Exception):
-    """The schema leaves something open."""
+    """The schema cannot be strict."""
 
 
 def _closed(node: Any) -> Any:

@@ -1,8 +1,7 @@
-"""What goes over the wire to a model's service: the body of each request, reported before it is sent.
+"""Reports the body of each request to a model's service before it is sent.
 
-litellm says for every provider what it is about to send (`logger_fn`), in that provider's own form. To some it then
-adds a flag; what was told is put right when the service has answered. Continuations, repairs and repeated tries are
-requests like the first.
+litellm calls `logger_fn` with the request, in the form of each provider. For some providers it adds a flag afterwards;
+then the report is corrected when the service has answered. Continuations, repairs and retries are reported too.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ class SentRequest:
     """One request.
 
     Args:
-        stage: what it is for.
+        stage: its purpose.
         key: content key of the question.
-        to: address of the service, without what may stand in it of a password or a key.
-        body: the JSON that is sent. Headers, where keys are, are no part of it.
-        number: names the request; who is told the same number again is told better.
+        to: address of the service, without passwords and keys.
+        body: the JSON that is sent, without headers, because these contain keys.
+        number: the id of the request. A second report with the same number corrects the first.
     """
 
     stage: str
@@ -40,15 +39,15 @@ _numbers = itertools.count(1)
 
 
 OnSend = Callable[[SentRequest], None]
-"""Is told of each request before it is sent."""
+"""Called with each request before it is sent."""
 
 
 class Announcer:
-    """A `logger_fn` for one request, which litellm calls also after the answer.
+    """A `logger_fn` for one request. litellm calls it after the answer, too.
 
     Args:
-        stage, key: of the question.
-        on_send: is told.
+        stage, key: stage and key of the question.
+        on_send: called with the request.
     """
 
     def __init__(self, stage: str, key: str, on_send: OnSend) -> None:
@@ -62,7 +61,7 @@ class Announcer:
         self._fault: Exception | None = None
 
     def __call__(self, details: Mapping[str, Any]) -> None:
-        """What litellm says."""
+        """Take litellm's details of the request, and report it."""
         known = details.get("additional_args") or {}
         body = known.get("complete_input_dict")
         if self._told is not None or details.get("log_event_type") != "pre_api_call" or not isinstance(body, Mapping):
@@ -71,15 +70,15 @@ class Announcer:
         self._tell(_whole(body))
 
     def put_right(self) -> None:
-        """Now that the service has answered, or refused: tell what litellm had added before it sent."""
+        """After the answer: report the request again if litellm changed it before it was sent."""
         if self._told is not None and _whole(self._announced) != self._told:
             self._tell(_whole(self._announced))
 
     def require_told(self, arguments: Mapping[str, Any]) -> None:
-        """Where litellm said nothing, tell what was handed to it.
+        """If litellm did not report the request, report the arguments instead.
 
         Raises:
-            Exception: what telling raised; litellm does not pass it on.
+            Exception: the error of `on_send`, which litellm suppresses.
         """
         if self._told is None:
             self._address = str(arguments.get("api_base") or "")

@@ -1,4 +1,4 @@
-"""Answers that are records: requested by schema, parsed tolerantly, checked with pydantic."""
+"""Structured answers: requested with a schema, parsed tolerantly, checked with pydantic."""
 
 from __future__ import annotations
 
@@ -28,22 +28,25 @@ async def ask_structured(
     on_text: Callable[[str], None] | None = None,
     on_retry: Callable[[str, float], None] | None = None,
 ) -> tuple[T, tuple[Exchange, ...]]:
-    """A record of `answer_type`, and the exchanges that it took.
+    """Ask for a record of `answer_type`.
 
-    The schema is always put into the prompt in words, so that the question and its key are the same for every model.
-    Where the model supports it, the client sends the schema as `response_format` besides.
+    The prompt always contains the schema as text, so that the question and its key are the same for every model. If the
+    model supports it, the client also sends the schema as `response_format`.
 
     Args:
-        model: who is asked.
-        question: what is asked.
-        answer_type: the record.
-        require: raises `Unreadable` for a record that fits the schema and will not do all the same.
-        on_text: gets pieces of all answers.
+        model: the model to ask.
+        question: the question.
+        answer_type: the type of the record.
+        require: raises `Unreadable` for a record that fits the schema but cannot be used.
+        on_text: called with pieces of all answers.
         on_retry: see `LanguageModel.ask`.
 
+    Returns:
+        The record, and the exchanges that were needed.
+
     Raises:
-        UnusableAnswer: no answer fits, also after the repair rounds.
-        ModelError: as `LanguageModel.ask`.
+        UnusableAnswer: no answer fits, also after the repairs.
+        ModelError: see `LanguageModel.ask`.
     """
     messages = with_schema(question.messages, answer_type)
     asked = dataclasses.replace(question, messages=messages, answer_type=answer_type)
@@ -58,15 +61,15 @@ async def ask_structured(
 
 
 def read_record(answer: str, answer_type: type[T]) -> T:
-    """The record in an answer: the first of its JSON objects that fits, the largest tried first.
+    """The record in an answer: the largest JSON object that fits.
 
     Raises:
-        Unreadable: none fits; the message says what is wrong with the largest.
+        Unreadable: no object fits; the message says what is wrong with the largest.
     """
     complaints = []
     for candidate in objects_in(answer):
         given = _without_nulls(_unwrapped(candidate, answer_type), answer_type)
-        if not given:  # a part of a broken answer must not pass as a record in which everything is a default
+        if not given:  # else a part of a broken answer would pass as a record with only defaults
             complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
             continue
         try:
@@ -77,7 +80,7 @@ def read_record(answer: str, answer_type: type[T]) -> T:
 
 
 def _unwrapped(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> Mapping[str, Any]:
-    """The record itself, where a model put it under a name: `{"plan": {…}}`."""
+    """The record without a wrapper such as `{"plan": {…}}`."""
     if any(name in candidate for name in answer_type.model_fields):
         return candidate
     inner = [value for value in candidate.values() if isinstance(value, dict)]
@@ -85,7 +88,7 @@ def _unwrapped(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> Ma
 
 
 def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> dict[str, Any]:
-    """The fields that the record knows; models write null where they mean the default."""
+    """The known fields without nulls, because models write null for a default."""
     fields = answer_type.model_fields
     return {
         name: value
@@ -95,7 +98,7 @@ def _without_nulls(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -
 
 
 def with_schema(messages: Sequence[Mapping[str, Any]], answer_type: type[BaseModel]) -> tuple[Mapping[str, Any], ...]:
-    """The messages as they are sent for a record: the last one ends with its schema in words."""
+    """The messages of a request for a record: the last one ends with the schema as text."""
     *before, message = messages
     words, content = schema_in_words(answer_type), message["content"]
     if isinstance(content, str):
