@@ -1,1 +1,1 @@
-"""What a person sees: the card, the control strip, the static forms."""
+"""What the user sees: the card, the strip with buttons, the inspector."""

@@ -1,4 +1,4 @@
-"""The card's row about an agent: its newest tool calls while it works, a summary at the end."""
+"""The row *Agent* of the card: the newest tool calls while the agent works, a summary at the end."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from autocoder_jupyter.display.html import EMPTY, Html, join
 from autocoder_jupyter.display.state import CardState
 
 NEWEST = 5
-"""Calls in the row while it works; earlier ones fold."""
+"""Calls in the row while the agent works; earlier calls are in a collapsible part."""
 
 MOST_FOLDED = 60
 
 
 def agent_html(state: CardState) -> Html:
-    """The content of its row; "" where no agent writes, or before its first turn."""
+    """The content of the row; "" without an agent, or before its first turn."""
     agent = state.agent
     if agent is None or not agent.trace.turns:
         return EMPTY
@@ -24,22 +24,22 @@ def agent_html(state: CardState) -> Html:
         return _summary_html(state)
     newest, earlier = agent.trace.calls[-NEWEST:], len(agent.trace.calls) - NEWEST
     listed = tool_calls.calls_html(newest, (use for _, use in agent.under_way)) or markup.muted("no tool call yet")
-    return join(_before(earlier, "; they are below, under Tool calls"), listed)
+    return join(_before(earlier, ", see Tool calls below"), listed)
 
 
 def folded_calls(state: CardState, most: int = MOST_FOLDED) -> Html:
-    """All calls in order, or the newest of them; while it works those that do not stand in the row."""
+    """The calls in order, at most the newest `most`; while the agent works, without those in the row."""
     calls = state.trace.calls if state.trace else ()
     shown = calls if state.finished else calls[:-NEWEST]
     return join(_before(len(shown) - most), tool_calls.calls_html(shown[-most:]))
 
 
 def _before(count: int, where: str = "") -> Html:
-    return markup.muted_line(f"{counted(count, 'call')} before{where}") if count > 0 else EMPTY
+    return markup.muted_line(f"{counted(count, 'earlier call')}{where}") if count > 0 else EMPTY
 
 
 def agent_lines(state: CardState) -> Iterator[str]:
-    """The summary of the calls as text, when it has ended."""
+    """The summary of the calls as text, after the end."""
     if not state.finished or state.trace is None or not state.trace.turns:
         return
     calls, *rest = _summary(state)
@@ -55,9 +55,9 @@ def _summary_html(state: CardState) -> Html:
 
 
 def _summary(state: CardState) -> Iterator[str]:
-    """The calls by tool and class; the packages that the code needs, and the image that all of it ran in."""
+    """The calls by tool and class; the packages that the code needs, and the image of the sandbox."""
     assert state.trace is not None
     yield tool_calls.distribution(state.trace.calls)
     if state.environment:
-        packages = ", ".join(state.packages) or "only those that are always there"
+        packages = ", ".join(state.packages) or "only the preinstalled ones"
         yield f"packages: {markup.clipped(packages)}; image: {state.environment}"

@@ -1,4 +1,4 @@
-"""What an agent has done so far, folded from its events. Pure, like the card's state."""
+"""The state of an agent, computed from its events. Pure, like the state of the card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autocoder_jupyter.engine.events import AgentSaid, SuiteChanged, ToolCalled,
 from autocoder_jupyter.types import ToolUse, Trace
 
 SAID_CHARACTERS = 2000
-"""Characters kept of what it says: the last ones."""
+"""Characters kept of its text: the last ones."""
 
 ARGUMENT_CHARACTERS = 500
 """Characters kept of a call's argument; the whole call is in the report."""
@@ -16,12 +16,12 @@ ARGUMENT_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class AgentState:
-    """How far it is.
+    """The state of an agent.
 
     Args:
         trace: the calls that have ended, and the turns.
-        under_way: the calls that have not, each with its id.
-        said: the last of what it says between its calls.
+        under_way: the calls that are running, each with its id.
+        said: the last text of the agent between its calls.
     """
 
     trace: Trace = Trace()
@@ -34,11 +34,11 @@ class AgentState:
         return replace(self._with(turns=event.turn, max_turns=event.of), said=said)
 
     def spoke(self, event: AgentSaid) -> AgentState:
-        """It said something."""
+        """The agent wrote text."""
         return replace(self, said=(self.said + event.text)[-SAID_CHARACTERS:])
 
     def called(self, event: ToolCalled) -> AgentState:
-        """It calls a tool."""
+        """The agent calls a tool."""
         use = ToolUse(
             turn=event.turn,
             tool=event.tool,
@@ -59,7 +59,7 @@ class AgentState:
         return replace(self._with(calls=calls), under_way=others)
 
     def changed_suite(self, event: SuiteChanged) -> AgentState:
-        """It changed tests after a failure."""
+        """The agent changed tests after a failure."""
         return self._with(suite_changed=event.tests)
 
     def stopped(self) -> AgentState:

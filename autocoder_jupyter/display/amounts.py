@@ -1,4 +1,4 @@
-"""Numbers as a person reads them."""
+"""Formats counts, costs and durations for reading."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def dollars(cost: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """`00:41`, `1:02:03`: for what runs, because it keeps its width."""
+    """`00:41`, `1:02:03`: for a running clock, because the width stays the same."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 def duration(seconds: float) -> str:
-    """`0.8 s`, `41 s`, `3 min 20 s`, `1 h 2 min`: for what is over."""
+    """`0.8 s`, `41 s`, `3 min 20 s`, `1 h 2 min`: for a finished run."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     return so_far(round(seconds))
 
 
 def so_far(seconds: float) -> str:
-    """`12 s`, `3 min 20 s`, `1 h 2 min`: whole seconds, for what still runs."""
+    """`12 s`, `3 min 20 s`, `1 h 2 min`: in whole seconds, for a run that is active."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -51,7 +51,7 @@ def so_far(seconds: float) -> str:
 
 
 def spending(usage: Usage, max_cost: float | None) -> str:
-    """`12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50`; empty as long as nothing was spent."""
+    """`12.3K tokens in (8.1K cached), 1.9K out · $0.031 of $0.50`; empty if no tokens were used."""
     if not usage.input_tokens and not usage.output_tokens:
         return ""
     cached = f" ({amount(usage.cached_tokens)} cached)" if usage.cached_tokens else ""

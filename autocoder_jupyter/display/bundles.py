@@ -1,4 +1,4 @@
-"""What goes into an output, by mime type. Our lab extension renders two types of its own; others take what they know.
+"""Outputs by mime type. Our lab extension renders two types of its own; other front ends use the standard types.
 
 An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
 ends. So a card names its run and its progress, and our page can then show what became of the run.
@@ -13,10 +13,10 @@ from autocoder_jupyter.display.html import html_output
 from autocoder_jupyter.display.shown import Shown, card_html, card_text
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
-"""An output that our lab extension keeps up to date: its run, and the progress that it shows."""
+"""An output that our lab extension keeps up to date: the run and the progress shown."""
 
 OUR_WIDGET = "application/vnd.autocoder-jupyter.widget+json"
-"""A widget that our lab extension shows while it lives, and else the HTML of the same output."""
+"""A widget that our lab extension shows while its model exists; otherwise it shows the HTML of the same output."""
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -25,20 +25,20 @@ def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, An
     """A card.
 
     Args:
-        state: what it shows.
-        started: when its run began, in seconds since 1970; with the name, it tells runs of a kernel apart.
-        for_page: whether our lab extension is there.
+        state: the state to show.
+        started: start of the run in seconds since 1970; name and start identify a run of a kernel.
+        for_page: whether our lab extension is present.
     """
     own = _followed("card", state.name, started, step(state), finished=state.finished)
     return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
 
 
-def result_to_come(name: str, started: float) -> dict[str, Any]:
-    """What our page needs to show a result in the place of an output when its run has ended.
+def pending_result(name: str, started: float) -> dict[str, Any]:
+    """The data that our lab extension needs to replace an output by the result when the run has ended.
 
     Args:
-        name: of the result.
-        started: when its run began, in seconds since 1970.
+        name: the name of the result.
+        started: start of the run in seconds since 1970.
     """
     return _followed("result", name, started)
 
@@ -50,11 +50,11 @@ def _followed(
 
 
 def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
-    """A widget, without what stands in for it.
+    """A widget, without the HTML that replaces it later.
 
     Args:
-        model_id: of the widget.
-        for_page: whether our lab extension is there.
+        model_id: the model id of the widget.
+        for_page: whether our lab extension is present.
     """
     if for_page:
         return {OUR_WIDGET: {"model_id": model_id}}
@@ -62,7 +62,7 @@ def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
 
 
 def step(state: Shown) -> str:
-    """How far a run has come, to be compared: cards of two states show the same when this is the same."""
+    """The progress of a run as a key: the cards of two states with the same key look the same."""
     if isinstance(state, CodeState):
         return _code_step(state)
     last = f"{state.log[-1].at:.3f}" if state.log else ""

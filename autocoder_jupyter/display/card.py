@@ -1,8 +1,8 @@
 """The card of a running or finished generation: one block of HTML, and the same as text for a terminal.
 
-From top to bottom: name and state, the stages in their fixed places, how the function is called, what it assumes, the
-evidence; then the parts that fold. The card has no running clock (the strip below it has one): an update closes the
-parts that a person has opened, so the card is updated only after an event.
+From top to bottom: name and state, the stages in fixed places, the rows with a label, then the parts that fold. The
+card has no running clock; the strip below it has one. An update closes the parts that the user has opened, so the card
+is updated only after an event.
 """
 
 from __future__ import annotations
@@ -55,33 +55,38 @@ ENDS = {"waiting": "Waiting for approval", "failed": "Failed", "cancelled": "Can
 
 SLOW_SECONDS = 30.0
 
+REASON_CHARACTERS = 2_000
+
+_UNSOLVED = ("failed", "over_budget")
+
 MAX_CHARACTERS = 19_100
 """Of HTML: with its outline a card stays under 20 KB in a saved notebook."""
 
 
 def render_html(state: CardState) -> Html:
-    """The card. Text of the model or a program is cut to a length; the parts that fold take the room that is left."""
-    plan = state.plan
+    """The card as HTML. Untrusted text is cut; the parts that fold take the characters that are left."""
+    plan, reason = state.plan, _reason(state)
+    failed = _failures_html(state, reason)
     view = (
-        markup.head(state.name, title(state), colour(state), (*_facts(state), *_last_step(state))),
+        markup.head(state.name, title(state), colour(state), (*_facts(state, reason), *_last_step(state))),
         _stages_html(state),
         markup.row("Note", markup.text_lines(state.notice)),
-        markup.row("Refine", escape(markup.clipped(state.wish, 600))),
-        markup.row("Asks", join(_approval_html(state), _questions_html(state))),
-        markup.row("Answered", markup.items(escape(markup.clipped(line)) for line in state.replies)),
-        markup.row("Now", escape("; ".join(_held_up(state)))),
+        markup.row("Refine", escape(markup.clipped(state.refinement, 600))),
+        markup.row("Questions", join(_approval_html(state), _questions_html(state))),
+        markup.row("Answers", markup.items(escape(markup.clipped(line)) for line in state.replies)),
+        markup.row("Status", escape("; ".join(_waits_for(state)))),
         markup.row("Agent", agent_part.agent_html(state)),
-        markup.row("Reason", escape(markup.clipped(_reason(state), 1_000))),
-        markup.row("Before", escape(_before(state))),
-        markup.row("Because", join(escape(markup.clipped(state.why, 600)), _offer_html(state))),
-        markup.row("Fails", _failures_html(state)),
-        markup.row("Does", escape(markup.clipped(plan.description, 600)) if plan else EMPTY),
+        markup.row("Reason", join(markup.paragraphs(reason, REASON_CHARACTERS), EMPTY if failed else _best(state))),
+        markup.row("Last good", escape(_last_good(state))),
+        markup.row("New version", join(escape(markup.clipped(state.why, 600)), _offer_html(state))),
+        markup.row("Failed", join(failed, _best(state) if failed else EMPTY)),
+        markup.row("Description", escape(markup.clipped(plan.description, 600)) if plan else EMPTY),
         markup.row("Call", markup.inline_code(markup.clipped(_signature(state), 600)) if plan else EMPTY),
-        markup.row("Gives", outputs_html(state.outputs, state.name)),
-        markup.row("Assumes", parts.assumptions(plan, _refinable(state))),
-        markup.row("Readings", readings.opinion_html(_refinable(state), state.opinion)),
+        markup.row("Outputs", outputs_html(state.outputs, state.name)),
+        markup.row("Assumptions", parts.assumptions(plan, _refinable(state))),
+        markup.row("Second opinion", readings.opinion_html(_refinable(state), state.opinion)),
         markup.row("Changes", changes_html(state.changes, plan, state.outcomes) if plan and state.changes else EMPTY),
-        markup.row("Your tests", parts.own(state.evidence)),
+        markup.row("Your tests", parts.own(state.evidence, messages=state.phase not in _UNSOLVED)),
         _evidence_html(state),
         markup.row("Sandbox", markup.muted(state.sandbox) if state.sandbox else EMPTY),
         parts.refining(state.name) if _refinable(state) else EMPTY,
@@ -93,22 +98,23 @@ def render_html(state: CardState) -> Html:
 
 def render_text(state: CardState) -> str:
     """The card in a few lines of text."""
-    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state), *_last_step(state)))]
-    lines.extend(f"  {words}" for words in _held_up(state))
-    if _reason(state):
-        lines.append(f"  {_reason(state)}")
-    if _before(state):
-        lines.append(f"  {_before(state)}")
+    reason = _reason(state)
+    lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state, reason), *_last_step(state)))]
+    lines.extend(f"  {words}" for words in _waits_for(state))
+    if reason:
+        lines.append(f"  {reason}")
+    if _last_good(state):
+        lines.append(f"  {_last_good(state)}")
     if state.why:
-        lines.append(f"  because: {state.why}")
+        lines.append(f"  new version: {state.why}")
     if state.is_new_request:
         lines.append(f"  {_FROM_SCRATCH} {_FROM_EARLIER}")
     lines.extend(f"  {line}" for line in state.notice)
     lines.extend(f"  {line}" for line in question_lines(state.questions, state.name))
     lines.extend(f"  answered: {line}" for line in state.replies)
-    lines.extend([f"  refine: {state.wish}"] if state.wish else [])
+    lines.extend([f"  refine: {state.refinement}"] if state.refinement else [])
     if state.approval:
-        lines.append(f"  {_question(state)} {_how_to_answer(state)}")
+        lines.append(f"  {_approval_question(state)} {_how_to_answer(state)}")
     if state.finished and state.plan:
         lines.append(f"  {_signature(state)}")
         lines.extend(f"  {line}" for line in outputs_lines(state.outputs, state.name))
@@ -118,9 +124,9 @@ def render_text(state: CardState) -> str:
     if state.finished:
         lines.extend(f"  {line}" for line in readings.opinion_lines(_refinable(state), state.opinion))
     if state.finished and state.evidence:
-        lines.extend(f"  your tests: {line}" for line in parts.own_lines(state.evidence))
-        label = "rests on" if state.phase == "ready" else "holds"
-        lines.append(f"  {label}: {parts.evidence_text(state.evidence)}")
+        lines.extend(f"  your tests: {line}" for line in parts.own_lines(state.evidence, reason))
+        if passed := parts.evidence_text(state.evidence):
+            lines.append(f"  passed: {passed}")
         lines.extend(f"  {line}" for line in parts.warning_lines(state.evidence, state.trace))
     if state.finished and state.sandbox:
         lines.append(f"  sandbox: {state.sandbox}")
@@ -131,10 +137,9 @@ def render_text(state: CardState) -> str:
 
 
 def status_line(state: CardState) -> str:
-    """One line of text: what it is doing."""
+    """The current step in one line of text."""
     took = "" if state.finished else clock(state.seconds)
-    said = (f"{state.name}  {title(state)}", took, *_held_up(state), *_facts(state))
-    return markup.line(*said)
+    return markup.line(f"{state.name}  {title(state)}", took, *_waits_for(state), *_facts(state))
 
 
 def title(state: CardState) -> str:
@@ -151,8 +156,8 @@ def title(state: CardState) -> str:
 
 def ready(tests_changed: bool, overspent: bool) -> str:
     """The title of a result that can be used, with warnings."""
-    known = ("with changed tests" if tests_changed else "", "over its budget" if overspent else "")
-    return ", ".join(("Ready", *filter(None, known)))
+    warnings = ("with changed tests" if tests_changed else "", "over its budget" if overspent else "")
+    return ", ".join(("Ready", *filter(None, warnings)))
 
 
 def colour(state: CardState) -> str:
@@ -160,10 +165,11 @@ def colour(state: CardState) -> str:
     return markup.WARN if state.phase == "ready" and state.reason else COLOURS[state.phase]
 
 
-def _facts(state: CardState) -> list[str]:
+def _facts(state: CardState, reason: str = "") -> list[str]:
+    """The facts beside the title. `reason` is shown below them, so it is not repeated."""
     slow = state.phase == "running" and state.seconds >= SLOW_SECONDS and state.attempt <= 1
     facts = (
-        _what_failed(state),
+        _first_failure(state, reason),
         "edited by you" if state.author == "you" else "",
         f"backend: {state.backend}" if state.backend else "",
         tool_calls.turns(state.trace, finished=state.finished) if state.trace else "",
@@ -171,43 +177,41 @@ def _facts(state: CardState) -> list[str]:
         _attempts(state),
         duration(state.seconds) if state.finished else "",
         spending(state.usage, state.max_cost),
-        _without_a_question(state),
+        _from_a_record(state),
         "slower than usual" if slow else "",
     )
     return [fact for fact in facts if fact]
 
 
-def _without_a_question(state: CardState) -> str:
-    """Why no model was asked, when none was."""
+def _from_a_record(state: CardState) -> str:
+    """Where the function came from when the model was not asked."""
     if state.is_kept:
         return f"kept: verified on {state.kept}" if state.kept else "kept"
     return "replayed from the journal" if state.replayed else ""
 
 
-def _before(state: CardState) -> str:
-    """What `run` calls meanwhile: the last good function of the name. Empty when it is kept, or was replaced."""
+def _last_good(state: CardState) -> str:
+    """Which function `run` calls until this one is ready; "" if it is kept or was replaced."""
     if not state.has_before or state.is_kept or state.phase == "ready":
         return ""
     if state.finished:
-        return f"{state.name}.run(…) still calls the function from before; {state.name}.last_good is its result."
-    return f"{state.name}.last_good is the function from before, until this one is ready."
+        return f"{state.name}.run(…) still calls the last good version, {state.name}.last_good."
+    return f"Until this version is ready, {state.name}.last_good is the last good one."
 
 
-def _what_failed(state: CardState) -> str:
-    """The first test or check that failed, when the run ended by that."""
-    if state.phase not in ("failed", "over_budget"):
-        return ""
-    return parts.first_failure(state.outcomes, state.evidence)
+def _first_failure(state: CardState, reason: str) -> str:
+    """The first test or check that failed, if the run ended without a good function."""
+    return parts.first_failure(state.outcomes, state.evidence, reason) if state.phase in _UNSOLVED else ""
 
 
-def _held_up(state: CardState) -> list[str]:
+def _waits_for(state: CardState) -> list[str]:
     """What it waits for: the import of the model client, or the model's service."""
-    loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
+    loading = ["Loading the model client; this takes some seconds, once per kernel"] if state.loading else []
     return [*loading, *(f"{fault[:1].upper()}{fault[1:]}" for fault in state.faults)]
 
 
 def _last_step(state: CardState) -> list[str]:
-    """When the last event was. It changes only with the card, for readers without the strip."""
+    """The time of the last event, for readers without the strip."""
     return [f"last step at {clock(state.log[-1].at)}"] if state.log and not state.finished else []
 
 
@@ -218,12 +222,12 @@ def _attempts(state: CardState) -> str:
 
 
 def _reason(state: CardState) -> str:
-    """The reason, unless it is the title already."""
+    """The reason; "" if it only repeats the title."""
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
 
 
 def _refinable(state: CardState) -> str:
-    """The name by which it can be refined; "" as long as that cannot be."""
+    """The name of a function that can be refined; "" if it is not ready."""
     return state.name if state.phase == "ready" else ""
 
 
@@ -232,7 +236,7 @@ def _signature(state: CardState) -> str:
 
 
 def _stages_html(state: CardState) -> Html:
-    """Every stage in its place from the start; those of `SELDOM` only when they are needed."""
+    """Every stage in its place from the start; a stage of `SELDOM` only when it is reached."""
     shown = []
     for stage, label in LABELS.items():
         how = state.stage_state(stage)
@@ -247,7 +251,7 @@ def _stages_html(state: CardState) -> Html:
 def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple[str, str]:
     if how is None:
         return "○", markup.QUIET
-    if how.status == "done" and _showed_a_fault(state, stage):
+    if how.status == "done" and _found_a_failure(state, stage):
         return "✗", markup.BAD
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), markup.GOOD
@@ -256,56 +260,58 @@ def _stage_mark(state: CardState, stage: Stage, how: StageState | None) -> tuple
     return ("✗", markup.BAD) if how.status == "failed" or state.finished else ("◐", markup.BUSY)
 
 
-def _showed_a_fault(state: CardState, stage: Stage) -> bool:
-    """Whether the stage itself succeeded and found a failure."""
+def _found_a_failure(state: CardState, stage: Stage) -> bool:
+    """Whether the stage finished and found a failure of the function."""
     if stage == "run":
         return any(outcome.outcome != "passed" for outcome in state.outcomes)
     return stage == "verify" and state.evidence is not None and not all(c.passed for c in state.evidence.conditions)
 
 
 def _approval_html(state: CardState) -> Html:
-    return markup.marked(_question(state), markup.WARN, _how_to_answer(state)) if state.approval else EMPTY
+    return markup.marked(_approval_question(state), markup.WARN, _how_to_answer(state)) if state.approval else EMPTY
 
 
-def _question(state: CardState) -> str:
+def _approval_question(state: CardState) -> str:
     return f"May it install {', '.join(state.approval)}?"
 
 
 def _how_to_answer(state: CardState) -> str:
     return (
-        "The code imports it, and it is not among the packages that are known here. Allow it with "
+        "The code imports it, and it is not in the list of known packages. Allow it with "
         f"%autocode approve {state.name}, refuse it with %autocode decline {state.name}."
     )
 
 
 def _questions_html(state: CardState) -> Html:
-    """What the plan asks, with the options by number."""
+    """The questions of the plan, with numbered options."""
     lines = question_lines(state.questions, state.name)
     return join(*(element("div", escape(line), style="white-space:pre-wrap") for line in lines))
 
 
 def _offer_html(state: CardState) -> Html:
-    """After an edit of the request: to refine the existing function keeps its tests and costs less."""
+    """After an edit of the request: a hint that refining the existing function keeps its tests and costs less."""
     if not state.is_new_request:
         return EMPTY
-    told = markup.muted(f"{_FROM_SCRATCH} {_FROM_EARLIER}")
-    return element("div", join(told, parts.wish_button("Refine it instead", "autocode-refine-cell"), between=" "))
+    hint = markup.muted(f"{_FROM_SCRATCH} {_FROM_EARLIER}")
+    return element("div", join(hint, parts.wish_button("Refine it instead", "autocode-refine-cell"), between=" "))
 
 
 _FROM_SCRATCH = "It is written from scratch."
-_FROM_EARLIER = "With --refine in the first line it starts from the existing function and keeps its tests."
+_FROM_EARLIER = "Add --refine to the first line to start from the existing function and keep its tests."
 
 
 def _evidence_html(state: CardState) -> Html:
     if state.evidence is None:
         return EMPTY
-    label = "Rests on" if state.phase == "ready" else "Holds"
-    return markup.row(label, join(parts.evidence_line(state.evidence), parts.warnings(state.evidence, state.trace)))
+    return markup.row("Passed", join(parts.evidence_line(state.evidence), parts.warnings(state.evidence, state.trace)))
 
 
-def _failures_html(state: CardState) -> Html:
-    if state.phase not in ("failed", "over_budget"):
+def _failures_html(state: CardState, reason: str) -> Html:
+    return parts.failures(state.outcomes, state.evidence, reason=reason) if state.phase in _UNSOLVED else EMPTY
+
+
+def _best(state: CardState) -> Html:
+    """Where the code of a failed run is."""
+    if state.phase not in _UNSOLVED or not state.solution or not parts.first_failure(state.outcomes, state.evidence):
         return EMPTY
-    failed = parts.failures(state.outcomes, state.evidence)
-    kept = markup.muted("The best attempt is kept below, under Code.") if failed and state.solution else EMPTY
-    return join(failed, kept)
+    return markup.muted_line("The best attempt is kept below, under Code.")

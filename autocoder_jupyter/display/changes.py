@@ -1,6 +1,6 @@
-"""What changed from the earlier version: interface, assumptions, outputs and tests.
+"""Changes since the earlier version: interface, assumptions, outputs on the sample and tests.
 
-Card and inspector show the same few lines with the signs of a diff; the code has a diff of its own.
+Card and inspector show them as lines with the signs of a diff. The code has a separate diff.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Changes, CodePlan, InputSpec, OutputSpec, TestOutcome
 
 MOST = 12
-"""Lines of one kind that are shown; the rest is counted."""
+"""Lines of one kind that are shown; the others are counted."""
 
 COLOURS = {"+": markup.GOOD, "−": markup.BAD, "→": markup.BUSY, "=": markup.QUIET}
-"""Of the signs: added, removed, changed, unchanged."""
+"""The colours of the signs: added, removed, changed, unchanged."""
 
 Line = tuple[str, str]
-"""A sign, and what it says."""
+"""A sign and its text."""
 
 
 def changes_html(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Html:
-    """All of it, a line each under its kind.
+    """The changes as HTML, grouped by kind.
 
     Args:
-        changes: since the earlier version.
-        plan: of this one.
-        tests: of this one, as they went.
+        changes: the changes since the earlier version.
+        plan: the plan of this version.
+        tests: the outcomes of this version's tests.
     """
     kinds = change_lines(changes, plan, tests).items()
     return join(*(element("div", markup.muted(kind), _lines_html(lines)) for kind, lines in kinds))
@@ -44,19 +44,19 @@ def _lines_html(lines: Sequence[Line]) -> Html:
 
 
 def _line_html(sign: str, words: str) -> Html:
-    said = markup.marked(sign, COLOURS[sign], markup.clipped(words))
-    return element("div", said, style="padding-left:1.2em;text-indent:-1.2em")
+    text = markup.marked(sign, COLOURS[sign], markup.clipped(words))
+    return element("div", text, style="padding-left:1.2em;text-indent:-1.2em")
 
 
 def changes_text(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Iterator[str]:
-    """The same as text, a line each."""
+    """The same as lines of text."""
     for kind, lines in change_lines(changes, plan, tests).items():
         for sign, words in lines[:MOST]:
             yield f"{kind.casefold()}: {sign} {words}"
 
 
 def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> Mapping[str, Sequence[Line]]:
-    """The lines by kind, in the order in which they are shown; a kind without any is left out."""
+    """The lines by kind, in the order in which they are shown; kinds without lines are left out."""
     found = {
         "Interface": [*_inputs(changes.plan.inputs, plan.inputs), *_outputs(changes.plan.outputs, plan.outputs)],
         "Assumptions": _texts(changes.plan.assumptions, plan.assumptions),
@@ -110,14 +110,16 @@ def _on_the_sample(changes: Changes, plan: CodePlan) -> list[Line]:
 
 
 def _tests(changes: Changes, now: Sequence[str]) -> list[Line]:
-    by_fate = {fate: [test for test in changes.tests if test.fate == fate] for fate in ("kept", "changed", "dropped")}
-    kept = by_fate["kept"]
+    by_choice = {
+        choice: [test for test in changes.tests if test.fate == choice] for choice in ("kept", "changed", "dropped")
+    }
+    kept = by_choice["kept"]
     known = {test.id for test in changes.tests}
     names = dict.fromkeys(test.partition("[")[0] for test in now)
     new = [name for name in names if name not in known] if changes.tests else []
     return [
-        *([("=", f"{counted(len(kept), 'test')} of before kept")] if kept else []),
-        *(("→", f"{test.id}: {test.reason}") for test in by_fate["changed"]),
-        *(("−", f"{test.id}: {test.reason or test.sentence}") for test in by_fate["dropped"]),
+        *([("=", f"{counted(len(kept), 'earlier test')} kept")] if kept else []),
+        *(("→", f"{test.id}: {test.reason}") for test in by_choice["changed"]),
+        *(("−", f"{test.id}: {test.reason or test.sentence}") for test in by_choice["dropped"]),
         *([("+", f"{counted(len(new), 'new test')}: {', '.join(new)}")] if new else []),
     ]

@@ -1,4 +1,4 @@
-"""A strip under a running card: what happens now, and buttons. It is removed at the end and never saved."""
+"""The strip below a running card: the current step and buttons. It is removed at the end and never saved."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from autocoder_jupyter.display.widgets import html_widget
 from autocoder_jupyter.display.window import LAST_HTML
 
 FOLDED_SECONDS = 0.3
-"""How long the strip stays at the end, without height, so that the browser keeps in place what a person reads."""
+"""Seconds that the strip stays at the end, without height, so that the page does not scroll."""
 
 
 class Controllable(Protocol):
-    """What the buttons need of a job. Each only sets a flag, because a click may come on any thread."""
+    """The methods of a job that the buttons call. Each only sets a flag, because a click may come on any thread."""
 
     def cancel(self) -> None:
-        """Stop."""
+        """Cancel the job."""
         ...
 
     def approve(self) -> bool:
-        """Allow what it waits for."""
+        """Allow the action that the job waits for."""
         ...
 
     def decline(self) -> bool:
-        """Refuse it."""
+        """Refuse that action."""
         ...
 
     def answer(self, answers: Sequence[str]) -> bool:
-        """Answer the questions of the plan, one for each."""
+        """Answer the questions of the plan, one answer for each."""
         ...
 
 
 class Controls:
-    """The strip. A view like the card's.
+    """The strip. It is called with each state, like the view of the card.
 
     Args:
-        job: what the buttons act upon.
-        state: the first state; from the start the strip is as high as it stays.
-        for_page: whether our lab extension is there: it leaves nothing where the widgets are no more.
+        job: the job that the buttons control.
+        state: the first state.
+        for_page: whether our lab extension is present, which shows nothing in place of a closed widget.
 
     Raises:
         ImportError: ipywidgets is not installed; everything works without the strip.
@@ -70,11 +70,11 @@ class Controls:
         display_module: Any = importlib.import_module("IPython.display")
         self._place: Any = display_module.DisplayHandle()
         live = widget_bundle(self._strip.model_id, for_page=for_page)
-        gone = html_output(EMPTY, _INSTEAD) if for_page else {"text/plain": _INSTEAD}
+        gone = html_output(EMPTY, _NO_WIDGETS) if for_page else {"text/plain": _NO_WIDGETS}
         self._place.display({**live, **gone}, raw=True)
 
     def __call__(self, state: Shown) -> None:
-        """Follow `state`; close when it is a last one. One message, but when buttons come or go."""
+        """Show `state`; close if it is the last one."""
         if not self._open:
             return
         if state.finished:
@@ -102,8 +102,8 @@ class Controls:
             form.close()
 
     def close(self) -> None:
-        """Take the strip out of the notebook; what stays in the output is empty, or a saved notebook would look for
-        a widget that is no more.
+        """Remove the strip from the notebook. The output becomes empty; otherwise a saved notebook would refer to a
+        closed widget.
         """
         self._open = False
         self._place.update({}, raw=True)
@@ -113,7 +113,7 @@ class Controls:
             widget.close()
 
 
-_INSTEAD = "%autocode status tells how far it is; %autocode cancel, approve, decline and answer do what buttons would."
+_NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autocode cancel, approve, decline, answer."
 
 
 def _button(ipywidgets: Any, label: str, style: str, act: Any, above: str = "0") -> Any:

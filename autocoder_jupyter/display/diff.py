@@ -1,4 +1,4 @@
-"""What changed between two sources, as a unified diff; `inspector.side_by_side` shows it in two columns."""
+"""Unified diffs of two sources; `inspector.side_by_side` shows a diff in two columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MOST_LINES = 5_000
 
 
 def too_long(before: str, after: str, before_name: str, after_name: str) -> str:
-    """The sentence in place of a comparison that would take too long; "" for all others."""
+    """A sentence if the sources are too long to compare; "" otherwise."""
     if max(len(before.splitlines()), len(after.splitlines())) <= MOST_LINES:
         return ""
-    return f"{before_name} and {after_name} are too long to be compared."
+    return f"{before_name} and {after_name} are too long to compare."
 
 
 def unified(before: str, after: str, before_name: str, after_name: str) -> str:
-    """A unified diff, or the sentence that there is none; empty when both are equal."""
+    """A unified diff, or the sentence of `too_long`; empty if both are equal."""
     if told := too_long(before, after, before_name, after_name):
         return told
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
@@ -27,12 +27,12 @@ def unified(before: str, after: str, before_name: str, after_name: str) -> str:
 
 
 def render_text(before: str, after: str, before_name: str, after_name: str) -> str:
-    """The diff for a terminal, or a sentence when there is nothing to show."""
+    """The diff as text, or a sentence if there is none."""
     return markup.plain(unified(before, after, before_name, after_name)) or f"{before_name} and {after_name} are equal."
 
 
 def colour_diff(before: str, after: str, before_name: str, after_name: str) -> Html:
-    """A block with added and removed lines in colour; the signs say the same. Empty when both are equal."""
+    """A block with added and removed lines in colour and with signs. Empty if both are equal."""
     lines = [_line(line) for line in unified(before, after, before_name, after_name).splitlines()]
     return element("pre", join(*lines, between="\n"), style=markup.CODE) if lines else EMPTY
 

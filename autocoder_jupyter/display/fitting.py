@@ -1,4 +1,4 @@
-"""Keeps saved HTML below a size: parts are replaced by shorter forms, the least important first."""
+"""Keeps saved HTML below a size: replaces parts by shorter forms, the least important first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from autocoder_jupyter.display.html import Html
 
 
 def fit(parts: Mapping[str, Html], shorter: Iterable[tuple[str, Html]], room: int) -> dict[str, Html]:
-    """The parts, as many of them in their full form as there is room for.
+    """The parts, as many as possible in their full form.
 
     Args:
         parts: by title.
-        shorter: (title, shorter form) in the order in which they give way; a title may come again.
-        room: characters for all of them; more only where even the shortest forms need more.
+        shorter: (title, shorter form) in the order of replacement; a title may occur several times.
+        room: characters for all parts; the result is longer only if the shortest forms are.
     """
     shown = dict(parts)
     for title, form in shorter:

@@ -1,4 +1,4 @@
-"""The parts of the card that fold: code, tests, plan, log, what was sent. Shorter forms keep a saved notebook small."""
+"""The collapsible parts of the card: code, tests, plan, log, the text sent. Long parts are shortened."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from autocoder_jupyter.display.html import EMPTY, Html, join
 from autocoder_jupyter.display.state import CardState, LogLine
 
 LAST_LINES = 12
-"""Of the log, where all of it is too long."""
+"""Lines of the log that are shown if the whole log is too long."""
 
 LAST_CALLS = 12
-"""Of an agent's tool calls, likewise."""
+"""Tool calls of an agent that are shown if all of them are too long."""
 
 CALLS = "Tool calls"
-WISHED = "What changed in the code"
+CODE_CHANGES = "What changed in the code"
 SENT = "What was sent to the model"
 
 
 def folds(state: CardState, room: int) -> Html:
-    """All of them, one below the other.
+    """All parts, one below the other.
 
     Args:
-        state: of the run.
-        room: characters of HTML.
+        state: the state of the run.
+        room: the most characters of HTML.
     """
     code = "Code, and what the last fix changed" if state.previous_solution else "Code"
     tests = "Tests and checks" if state.evidence and state.evidence.checks else "Tests"
     coloured, reported = markup.python(state.solution), _reported(state)
     full = {
         CALLS: folded_calls(state),
-        WISHED: _wished(state),
+        CODE_CHANGES: _code_changes(state),
         code: join(_change(state), coloured),
         tests: join(reported, markup.python(state.tests)),
         "Plan": parts.plan_parts(state.plan) if state.plan else EMPTY,
@@ -45,7 +45,7 @@ def folds(state: CardState, room: int) -> Html:
     elsewhere = markup.muted_line(f"Too long for a saved notebook: {state.name} as the last line of a cell shows it.")
     facts = markup.code(markup.clipped(state.sent.partition("\n")[0]))
     shorter = (
-        (WISHED, markup.muted_line(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
+        (CODE_CHANGES, markup.muted_line(f"Too long for a saved notebook: %autocode show {state.name} compares them.")),
         (SENT, join(facts, markup.muted_line(f"%autocode preview {state.name} shows all of it."))),
         ("Log", markup.code(_log(_last(state.log)))),
         (CALLS, folded_calls(state, LAST_CALLS)),
@@ -66,7 +66,7 @@ def _log(lines: Sequence[LogLine]) -> str:
 
 
 def _last(log: Sequence[LogLine]) -> list[LogLine]:
-    """The last lines, and of those before what a person decided."""
+    """The last lines, and the decisions of the user in the lines before."""
     return [*[line for line in log[:-LAST_LINES] if line.is_decision][-LAST_LINES:], *log[-LAST_LINES:]]
 
 
@@ -76,12 +76,12 @@ def _change(state: CardState) -> Html:
     return colour_diff(state.previous_solution, state.solution, "before", "now")
 
 
-def _wished(state: CardState) -> Html:
-    """The code beside that of the version that it was made from; nothing when there was none."""
+def _code_changes(state: CardState) -> Html:
+    """The changes from the code of the version that this one was made from; empty if there is none."""
     if state.changes is None:
         return EMPTY
     changed = colour_diff(state.changes.code, state.solution, "before", "now")
-    return changed or markup.muted_line("The code is as it was.")
+    return changed or markup.muted_line("The code did not change.")
 
 
 def _reported(state: CardState) -> Html:

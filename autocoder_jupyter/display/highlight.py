@@ -19,9 +19,9 @@ _COLOURS = {
     "Literal.Number": ("n", "number", "#2e7d32"),
     "Comment": ("c", "comment", "#6b8a8a"),
 }
-"""By Pygments' token, the more special first: short name of the colour, the editor's, and one for light and dark.
+"""By Pygments token, special tokens first: short name of the colour, name in the editor, and a colour for any theme.
 
-Operators stay as they are: they are every second word, and each span is five times as long as the sign in it.
+Operators have no colour: they are frequent, and a span is five times as long as the operator.
 """
 
 VARIABLES = ";".join(

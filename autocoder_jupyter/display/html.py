@@ -1,7 +1,7 @@
-"""HTML as a type of its own, so that mypy refuses text that was not escaped.
+"""HTML as a type of its own, so that mypy rejects text that was not escaped.
 
-Only this module makes `Html`: by `escape` from any text, by `element` from a tag, attributes and other HTML, by `join`
-from parts. What shows HTML (`html_output`, `widgets.html_widget`) takes `Html` and no `str`.
+Only this module creates `Html`: `escape` from any text, `element` from a tag, attributes and other HTML, `join` from
+parts. `html_output` and `widgets.html_widget`, which show HTML, take `Html` and no `str`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ EMPTY = Html("")
 
 
 def escape(value: object, *, quotes: bool = True) -> Html:
-    """Any text as HTML. Control and invisible characters are spelled out.
+    """Any text as HTML. Control and invisible characters are shown as escapes.
 
     Args:
-        value: its `str` is the text.
-        quotes: whether quotation marks are escaped too; source is full of them, and between tags they need no escape.
+        value: an object; its `str` is the text.
+        quotes: whether quotation marks are escaped too. Between tags they need no escape, and source has many.
     """
     return Html(html.escape(visible_block(value), quote=quotes))
 
@@ -37,9 +37,9 @@ def element(tag: Tag, /, *content: Html, **attributes: str | bool | None) -> Htm
 
     Args:
         tag: its name.
-        content: what stands inside of it.
-        attributes: in their order. `class_` is written `class`, `aria_label` is written `aria-label`. A text is escaped
-            here; True gives the name without a value; False and None give nothing.
+        content: the HTML inside the element.
+        attributes: in order. `class_` is written `class`, `aria_label` is written `aria-label`. A string is escaped
+            here; True gives the name without a value; False and None leave the attribute out.
     """
     named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
     start = "".join(_attribute(name, value) for name, value in named if value is not None and value is not False)
@@ -53,10 +53,10 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def join(*parts: Html, between: str = "") -> Html:
-    """The parts in order, with the text `between` after each but the last."""
+    """The parts in order, separated by the text `between`."""
     return Html(escape(between).join(parts))
 
 
-def html_output(shown: Html, words: str) -> dict[str, str]:
-    """A notebook's output by mime type: `shown`, and `words` for terminals."""
-    return {"text/html": shown, "text/plain": words}
+def html_output(shown: Html, text: str) -> dict[str, str]:
+    """An output by mime type: HTML, and text for terminals."""
+    return {"text/html": shown, "text/plain": text}

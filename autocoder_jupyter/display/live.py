@@ -1,4 +1,4 @@
-"""Keeps a card up to date while a job runs: on its own thread, at most four times a second."""
+"""Updates a card while a job runs: on its own thread, at most four times a second."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ HEARTBEAT_SECONDS = 1.0
 
 
 class LiveState(Protocol):
-    """What is shown at one moment, folded from events: a frozen dataclass, such as `CardState`."""
+    """A state computed from events: a frozen dataclass, such as `CardState`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def seconds(self) -> float:
-        """Time since the start."""
+        """Seconds since the start."""
         ...
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the run has ended."""
         ...
 
     def apply(self, event: Any, at: float | None = None) -> Self:
-        """The state after an event that happened `at` seconds since the start."""
+        """The state after an event, `at` seconds after the start."""
         ...
 
 
 S = TypeVar("S", bound=LiveState)
 
 View = Callable[[S], None]
-"""Shows a state; called from the painter thread, one call at a time."""
+"""Shows a state; called from the thread of the card, one call at a time."""
 
 
 class LiveCard(Generic[S]):
@@ -55,8 +55,8 @@ class LiveCard(Generic[S]):
 
     Args:
         state: the first state.
-        views: shown each state that is due.
-        complete: adds to the last state what no event says, such as what was sent to the model; called once.
+        views: called with each state that is shown.
+        complete: adds to the last state what is in no event, such as the text sent to the model; called once.
         now: a clock in seconds.
     """
 
@@ -94,15 +94,15 @@ class LiveCard(Generic[S]):
         self._changed.set()
 
     def add_view(self, view: View[S]) -> None:
-        """Show the states to `view` as well; before `start`."""
+        """Add a view; call this before `start`."""
         self._views = (*self._views, view)
 
     def start(self) -> None:
-        """Begin to show."""
+        """Start the thread."""
         self._thread.start()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the last state is shown; whether it is."""
+        """Wait until the last state is shown; returns whether it is."""
         return self._ended.wait(timeout)
 
     def _paint(self) -> None:

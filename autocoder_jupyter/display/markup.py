@@ -1,7 +1,7 @@
-"""Small pieces of HTML that cards and results are made of.
+"""Small pieces of HTML for cards and results.
 
-The markup has no script and no outside resource, and says the same without its colours: GitHub and an untrusted
-notebook strip styles. Colours are JupyterLab's variables with a fallback that reads on light and on dark.
+The markup has no scripts and no external resources, and is readable without colours: GitHub and untrusted notebooks
+remove styles. Colours are JupyterLab variables with a fallback for light and dark themes.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ CODE = (
 )
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
-"""Classes that keep MathJax, in JupyterLab and in exports, from making a formula of what is between two dollars."""
+"""Classes that stop MathJax, in JupyterLab and in exports, from rendering text between two dollar signs."""
 
 
 def plain(value: object) -> str:
-    """Text with its escape sequences, control characters and turns of direction spelled out: safe for a terminal."""
+    """Text with escape sequences, control characters and direction changes shown as escapes: safe for a terminal."""
     return visible_block(value)
 
 
 def line(*entries: str) -> str:
-    """One line for a terminal; a line break in an entry is spelled out."""
+    """One line for a terminal; a line break in an entry is shown as an escape."""
     return visible(" · ".join(filter(None, entries)))
 
 
 def lines(entries: Iterable[str]) -> str:
-    """Lines for a terminal. Further lines of an entry are indented, so that they cannot look like lines of ours."""
+    """Lines for a terminal. Further lines of an entry are indented, so they cannot imitate a line of the card."""
     return "\n".join(plain(entry).replace("\n", "\n      ") for entry in entries)
 
 
 def clipped(value: object, most: int = 300) -> str:
-    """At most `most` characters of a text, and how many more there are."""
+    """At most `most` characters of a text, and the number of the others."""
     shown = plain(value)
     return shown if len(shown) <= most else f"{shown[:most]}… (+{len(shown) - most:,})"
 
@@ -66,7 +66,7 @@ def frame(kind: str, colour: str, *parts: Html) -> Html:
 
 
 def head(name: str, state: str, colour: str, facts: Iterable[str]) -> Html:
-    """The first line: the name, the state, and what it took."""
+    """The first line: the name, the state, and facts such as time and cost."""
     shown = (
         element("strong", escape(name), style="font-size:1.1em"),
         coloured(f"● {state}", colour),
@@ -77,18 +77,18 @@ def head(name: str, state: str, colour: str, facts: Iterable[str]) -> Html:
 
 
 def row(label: str, content: Html) -> Html:
-    """A labelled line of the card. Nothing when there is no content."""
+    """A row with a label; empty if there is no content."""
     if not content:
         return EMPTY
     shown = (
-        element("div", escape(label), style=f"flex:0 0 5.5em;{MUTED}"),
+        element("div", escape(label), style=f"flex:0 0 6.5em;{MUTED}"),
         element("div", content, style="flex:1 1 0;min-width:0"),
     )
     return element("div", join(*shown, between=" "), style="display:flex;column-gap:12px;margin-top:6px")
 
 
 def details(summary: str, content: Html, *, opened: bool = False) -> Html:
-    """A part that folds; `summary` is text. Nothing when there is no content."""
+    """A collapsible part; `summary` is text. Empty if there is no content."""
     if not content:
         return EMPTY
     title = element("summary", escape(summary), style="cursor:pointer")
@@ -96,7 +96,7 @@ def details(summary: str, content: Html, *, opened: bool = False) -> Html:
 
 
 def code(source: str) -> Html:
-    """A block of text as it is; long lines wrap, which Python's must not."""
+    """A block of preformatted text; long lines wrap."""
     return element("pre", escape(source, quotes=False), style=f"{CODE};white-space:pre-wrap") if source else EMPTY
 
 
@@ -122,18 +122,18 @@ def items(entries: Iterable[Html]) -> Html:
 
 
 def line_up(entries: Iterable[Html]) -> Html:
-    """Entries side by side, as many in a line as there is room for; each stays in one piece."""
+    """Entries side by side; a line breaks only between entries."""
     style = "display:inline-block;margin-right:18px"
     return join(*(element("span", entry, style=style) for entry in entries), between=" ")
 
 
 def muted(value: object) -> Html:
-    """Text of second rank."""
+    """Less important text."""
     return element("span", escape(value), style=MUTED)
 
 
 def muted_line(value: object) -> Html:
-    """The same as a line of its own."""
+    """Less important text on its own line."""
     return element("div", muted(value))
 
 
@@ -142,18 +142,23 @@ def text_lines(values: Iterable[object]) -> Html:
     return join(*(element("div", escape(value)) for value in values))
 
 
+def paragraphs(text: str, most: int) -> Html:
+    """Text of several lines, cut after `most` characters; each line is a block, so line breaks stay."""
+    return text_lines(line for line in clipped(text, most).splitlines() if line.strip())
+
+
 def coloured(value: object, colour: str) -> Html:
-    """Text in one of the colours above; the text itself must say it as well."""
+    """Text in one of the colours above; it must be clear without the colour."""
     return element("strong", escape(value), style=f"color:{colour}")
 
 
 def marked(sign: str, colour: str, value: object) -> Html:
-    """Text behind a sign that is coloured."""
+    """Text after a coloured sign."""
     return join(coloured(sign, colour), escape(value), between=" ")
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Html:
-    """A table of text, every column to the left; a last column may be long and wraps."""
+    """A table of text, aligned left; only the last column wraps."""
     lines = [_row("th", headings), *(_row("td", row) for row in rows)]
     return element("table", *lines, class_=NO_FORMULAS, style=f"{FONT};border-collapse:collapse;margin:0")
 
@@ -162,25 +167,25 @@ def _row(tag: Literal["th", "td"], values: Iterable[object]) -> Html:
     shown = [escape(value) for value in values]
     if not any(shown):
         return EMPTY
-    # A heading without words would be read as an empty one.
+    # A screen reader would read an empty heading.
     cells = (_cell(tag if value else "td", value, last=number == len(shown)) for number, value in enumerate(shown, 1))
     return element("tr", *cells, style="background:none")
 
 
 def _cell(tag: Literal["th", "td"], value: Html, *, last: bool) -> Html:
-    # pre-wrap keeps the blanks that indent a row under the one above it.
+    # pre-wrap keeps the spaces that indent a row.
     wrapping = "pre-wrap" if last else "pre"
     style = f"text-align:left;vertical-align:top;padding:2px 16px 2px 0;white-space:{wrapping}"
     return element(tag, value, style=f"{style}{f';{MUTED}' if tag == 'th' else ''}")
 
 
 def scrolled(content: Html) -> Html:
-    """What may be wider than the page, with a scroll bar of its own."""
+    """Content that may be wider than the page, with its own scroll bar."""
     return element("div", content, style="overflow-x:auto")
 
 
 def columns(rows: Iterable[Iterable[object]]) -> str:
-    """The same for a terminal: words in columns, as wide as they must be."""
+    """A table for a terminal."""
     lines = [[visible(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -14,13 +14,13 @@ CLASS = "autocode-words"
 
 
 def next_steps_html(state: CardState) -> Html:
-    """A row of what can be typed; nothing while it runs."""
+    """The row with the commands; empty while the run is active."""
     steps = [join(markup.inline_code(typed), markup.muted(does), between=" ") for typed, does in _steps(state)]
     return element("div", markup.row("Next", markup.line_up(steps)), class_=CLASS) if steps else EMPTY
 
 
 def next_steps_line(state: CardState) -> str:
-    """The same as text; "" while it runs."""
+    """The same as text; "" while the run is active."""
     steps = ", ".join(f"{typed} {does}" for typed, does in _steps(state))
     return f"next: {steps}" if steps else ""
 
@@ -30,8 +30,8 @@ def _steps(state: CardState) -> Iterator[tuple[str, str]]:
     if state.phase == "ready":
         if plan:
             yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
-        yield f"%autocode insert {name}", "puts its code into a cell"
-        yield name, "shows all of it"
+        yield f"%autocode insert {name}", "copies its code into a new cell"
+        yield name, "shows the whole result"
     elif state.finished:
         if state.trace and state.phase in ("cancelled", "over_budget"):
             yield f"%%autocode {name} …", "run again, continues where it stopped"

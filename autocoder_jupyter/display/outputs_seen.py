@@ -1,4 +1,4 @@
-"""*Gives* on the card: the first rows of the function's outputs on the sample. They come from a program: text only."""
+"""The row *Outputs* of the card: the first rows of each output on the sample. They are untrusted: text only."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from autocoder_jupyter.engine.events import SampleOutputs
 from autocoder_jupyter.types.overview import Excerpt, Glimpse
 
 MOST = 6
-"""Outputs that are shown; the others are named."""
+"""Outputs that are shown; of the others only the names."""
 
 LINE = 100
 """Characters of a line in a terminal."""
 
 
 def outputs_html(seen: SampleOutputs | None, name: str) -> Html:
-    """Every output under its name; where rows are withheld, how to see them.
+    """Every output with its name; if rows are withheld, how to see them.
 
     Args:
-        seen: what it put out; None until it has.
-        name: of the result.
+        seen: the outputs; None before the function ran.
+        name: the name of the result.
     """
     if seen is None:
         return EMPTY
@@ -31,7 +31,7 @@ def outputs_html(seen: SampleOutputs | None, name: str) -> Html:
 
 
 def outputs_lines(seen: SampleOutputs | None, name: str) -> Iterator[str]:
-    """The same for a terminal."""
+    """The same as text."""
     if seen is None:
         return
     for glimpse in seen.glimpses[:MOST]:
@@ -41,21 +41,21 @@ def outputs_lines(seen: SampleOutputs | None, name: str) -> Iterator[str]:
 
 def _rest(seen: SampleOutputs, name: str) -> Iterator[str]:
     if seen.withheld:
-        yield f"No rows are kept here, because they are not shared. {name}.run() shows them."
+        yield f"Rows are not saved here because share forbids it. {name}.run() shows them."
     if len(seen.glimpses) > MOST:
         yield f"and {', '.join(glimpse.name for glimpse in seen.glimpses[MOST:])}"
 
 
 def glimpse_lines(glimpse: Glimpse) -> Iterator[str]:
-    """One output for a terminal."""
-    yield f"gives {glimpse.name}: {glimpse.table.size if glimpse.table else glimpse.text}"
+    """One output as text."""
+    yield f"output {glimpse.name}: {glimpse.table.size if glimpse.table else glimpse.text}"
     if glimpse.table is not None and glimpse.table.headings:
         rows = (glimpse.table.headings, *glimpse.table.rows)
         yield from (f"  {line[:LINE]}" for line in markup.columns(rows).splitlines())
 
 
 def glimpse_html(glimpse: Glimpse) -> Html:
-    """One output."""
+    """One output as HTML."""
     name = element("strong", escape(glimpse.name))
     if glimpse.table is None:
         return join(name, markup.inline_code(glimpse.text), between=" ")
@@ -63,7 +63,7 @@ def glimpse_html(glimpse: Glimpse) -> Html:
 
 
 def _table(table: Excerpt) -> Html:
-    """Plain and short: a notebook keeps it. What is wide is scrolled, by the keyboard too."""
+    """A short table, because the notebook saves it. A wide table scrolls, with the keyboard too."""
     if not table.headings:
         return EMPTY
     sides = ["right" if numeric else "left" for numeric in table.numeric]

@@ -1,4 +1,4 @@
-"""The live part of the strip: what happens now. A pure function from a state to HTML."""
+"""The live part of the strip: the current step. A pure function from a state to HTML."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ HEADINGS: dict[Stage, str] = {
 
 
 def render_html(state: CardState) -> Html:
-    """The clock and the window. The height is the same in every state, and what does not fit is cut."""
+    """The clock and the window. The height is the same in every state; content that does not fit is cut."""
     is_waiting = state.phase == "waiting"
     return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
 def _columns(state: CardState) -> list[Column]:
     if state.questions:
-        words = "The plan asks before any code is written. Questions without an answer are decided by the plan."
+        words = "The plan has questions before code is written. Without an answer, the plan decides."
         return [Column("Waiting for you", lines((line(words, markup.MUTED),)))]
     if state.phase == "waiting":
         question = f"May it install {', '.join(state.approval)}?"
-        why = "The code imports it, and it is not among the packages that are known here."
+        why = "The code imports it, and it is not in the list of known packages."
         return [Column("Waiting for you", lines((line(question), line(why, markup.MUTED))))]
     running = [stage for stage, how in state.stages if how.status == "running"]
     columns = [_column(state, stage) for stage in running]
@@ -52,20 +52,20 @@ def _column(state: CardState, stage: Stage) -> Column:
 
 
 def _agent(state: CardState, agent: AgentState, stage: Stage) -> Column:
-    """What an agent says, and below it the call that runs, or the last one that ended."""
+    """The text of an agent, and below it the running tool call, or the last one."""
     answer = _answer_in(state, stage)
     calls = [row(tool_calls.short_html(use, runs=True)) for _, use in agent.under_way]
     calls = calls or [row(tool_calls.short_html(use)) for use in agent.trace.calls[-1:]]
     heading = f"The agent · {tool_calls.turns(agent.trace, finished=False)}"
     if answer.fault or not (calls or agent.said):
-        return Column(heading, lines((_why_nothing(state, answer), *calls)))
+        return Column(heading, lines((_no_text_yet(state, answer), *calls)))
     return Column(heading, window(newest(agent.said), element("div", *calls, style="flex:none")))
 
 
 def _answer(state: CardState, stage: Stage) -> Column:
     answer = _answer_in(state, stage)
     if not answer.tail:
-        return Column(HEADINGS[stage], lines((_why_nothing(state, answer),)))
+        return Column(HEADINGS[stage], lines((_no_text_yet(state, answer),)))
     return Column(f"{HEADINGS[stage]} · {answer.written:,} characters", window(newest(answer.tail)))
 
 
@@ -73,10 +73,10 @@ def _answer_in(state: CardState, stage: Stage) -> Answer:
     return next((answer for answer in state.answers if answer.stage == stage), Answer(stage))
 
 
-def _why_nothing(state: CardState, answer: Answer) -> Html:
+def _no_text_yet(state: CardState, answer: Answer) -> Html:
     if answer.fault:
-        return line(f"The service of the model: {answer.fault}.", f"color:{markup.WARN}")
-    words = "The model client is being loaded, once in a kernel." if state.loading else "Nothing has arrived yet."
+        return line(f"Model service: {answer.fault}.", f"color:{markup.WARN}")
+    words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
     return line(words, markup.MUTED)
 
 
@@ -86,24 +86,24 @@ def _tests(state: CardState, stage: Stage) -> Column:
         waiting[0] = line(f"◐ {state.pending[0]}", f"color:{markup.BUSY}")
     reported = [_reported(outcome) for outcome in state.outcomes]
     first = max(min(len(reported) - LINES + 2, len(reported) + len(waiting) - LINES), 0)
-    told = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else "The tests"
-    return Column(told, lines([*reported, *waiting][first : first + LINES]))
+    heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else "The tests"
+    return Column(heading, lines([*reported, *waiting][first : first + LINES]))
 
 
 def _reported(outcome: TestOutcome) -> Html:
     good = outcome.outcome == "passed"
     mark = markup.coloured(parts.MARKS[outcome.outcome], markup.GOOD if good else markup.BAD)
-    words = outcome.sentence if good else parts.complaint(outcome)
+    words = outcome.sentence if good else parts.error_line(outcome)
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
 def _verification(state: CardState, stage: Stage) -> Column:
-    return Column(HEADINGS[stage], lines((line("Running it once more on the sample, then the checks."),)))
+    return Column(HEADINGS[stage], lines((line("Running the function on the sample again, then the checks."),)))
 
 
 def _environment(state: CardState, stage: Stage) -> Column:
-    told = state.building or ("Looking for the packages that the code imports.",)
-    return Column(HEADINGS[stage], lines(line(text) for text in told[-LINES:]))
+    log = state.building or ("Looking for the packages that the code imports.",)
+    return Column(HEADINGS[stage], lines(line(text) for text in log[-LINES:]))
 
 
 _COLUMNS: dict[Stage, Callable[[CardState, Stage], Column]] = {
@@ -111,4 +111,4 @@ _COLUMNS: dict[Stage, Callable[[CardState, Stage], Column]] = {
     "run": _tests,
     "verify": _verification,
 }
-"""What is shown of a stage; of the others, the model's answer."""
+"""The column of a stage; of every other stage, the model's answer."""

@@ -1,4 +1,4 @@
-"""The questions of a plan before any code is written: as numbered lines, and as a form below the card."""
+"""The questions of a plan, asked before code is written: as numbered lines and as a form below the card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT_OPEN = "Let the plan decide"
 
 
 def question_lines(questions: Sequence[PlanQuestion], name: str) -> Iterator[str]:
-    """Each question with its options by number, and how it is answered."""
+    """Each question with its numbered options, and how to answer."""
     for number, question in enumerate(questions, 1):
         yield f"{number}. {question.text}"
         for place, option in enumerate(question.options, 1):
@@ -28,11 +28,11 @@ def question_lines(questions: Sequence[PlanQuestion], name: str) -> Iterator[str
 
 
 class QuestionForm:
-    """The questions as radio buttons, each with a line for other words. `widget` is what to show.
+    """The questions as radio buttons, each with a text field for another answer. `widget` is the form.
 
     Args:
-        questions: of the plan.
-        answer: takes an answer for each, "" for what is left to the plan; it only sets a flag.
+        questions: the questions of the plan.
+        answer: called with one answer for each question, "" to keep the plan's choice. It must not block.
 
     Raises:
         ImportError: ipywidgets is not installed.
@@ -58,7 +58,7 @@ class QuestionForm:
         self.widget.add_class("autocode-questions")
 
     def send(self) -> None:
-        """Answer with what is chosen; own words go before a choice."""
+        """Send the answers; text that the user typed wins over a selected option."""
         self._answer(
             [
                 words.value.strip() or (question.options[choice.index] if choice.index is not None else "")

@@ -1,4 +1,4 @@
-"""What the second opinion showed, on cards and in the inspector: where it differs, in numbers, and how it reads it."""
+"""The row *Second opinion* on cards and in the inspector: the differences in numbers, and other readings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, Reading, SecondOpinion
 
 LONGEST = 400
-"""Characters of a sentence that are shown."""
+"""Characters of a sentence."""
 
 MOST = 3
-"""Differences that are told where no reading explains them."""
+"""Differences that are shown without a reading that explains them."""
 
 
 def opinion_html(name: str, opinion: SecondOpinion | None) -> Html:
-    """A row's content; nothing when no opinion was sought.
+    """The content of the row; empty without a second opinion.
 
     Args:
-        name: of the result, when it is ready, so that a reading can be taken; else "".
-        opinion: what there is of it.
+        name: the name of the result if it is ready, so that a reading can be applied; otherwise "".
+        opinion: the second opinion.
     """
     if opinion is None:
         return EMPTY
@@ -53,7 +53,7 @@ def _html_lines(name: str, opinion: SecondOpinion) -> Iterator[Html]:
 
 
 def _use(name: str, number: int, reading: Reading) -> Html:
-    """The button of our extension, which puts a cell below that says it; elsewhere what can be typed."""
+    """The button of our lab extension, which adds a cell that applies a reading; elsewhere the command for it."""
     cell = f"%%autocode {name} --refine\n{reading.line}"
     source = element("span", escape(cell), data_autocode_source="", style="display:none")
     typed = element("span", markup.inline_code(f"%autocode reading {name} {number}"), class_="autocode-words")
@@ -66,8 +66,8 @@ def opinion_lines(name: str, opinion: SecondOpinion | None) -> list[str]:
     """The same as text, with the command that applies a reading.
 
     Args:
-        name: of the result, when it is ready, so that a reading can be taken; else "".
-        opinion: what there is of it.
+        name: the name of the result if it is ready, so that a reading can be applied; otherwise "".
+        opinion: the second opinion.
     """
     if opinion is None:
         return []

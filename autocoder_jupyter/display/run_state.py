@@ -1,4 +1,4 @@
-"""What every card shows of its run, whatever it makes."""
+"""The part of a run's state that the cards of both kinds share."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class RunState(ABC, Generic[E]):
-    """A run, folded from its events.
+    """The state of a run, computed from its events.
 
     Args:
-        name: what the person calls it.
+        name: the name of the result.
         max_cost: the budget in US dollars.
-        notice: what the person should know of the run: of its folder, or of what went wrong here and was put right.
-        phase: where it stands.
-        reason: why it ended so.
-        seconds: time since the start.
-        heard: when something last happened, in seconds since the start.
-        usage: tokens and money so far.
-        loading: whether the model's client is imported at this moment.
-        limit: the setting that ended it, such as `max_cost`; "" when none did.
-        sent: what was sent to the model.
+        notice: messages for the user, for example about the folder or about an error that was repaired.
+        phase: running, waiting for the user, or how it ended.
+        reason: why it ended.
+        seconds: seconds since the start.
+        last_event: time of the last event, in seconds since the start.
+        usage: tokens and cost so far.
+        loading: whether the model's client is being imported.
+        limit: the setting that ended the run, such as `max_cost`; "" if none did.
+        sent: the text that was sent to the model.
     """
 
     name: str
@@ -38,7 +38,7 @@ class RunState(ABC, Generic[E]):
     phase: Phase = "running"
     reason: str = ""
     seconds: float = 0.0
-    heard: float = 0.0
+    last_event: float = 0.0
     usage: Usage = Usage()
     loading: bool = False
     limit: str = ""
@@ -48,26 +48,26 @@ class RunState(ABC, Generic[E]):
         """The state after an event.
 
         Args:
-            event: what happened.
-            at: seconds since the start when it happened; the last known time by default.
+            event: the event.
+            at: its time in seconds since the start; the last known time by default.
         """
         now = self.seconds if at is None else at
-        return replace(self, seconds=now, heard=now).after(event)
+        return replace(self, seconds=now, last_event=now).after(event)
 
     @abstractmethod
     def after(self, event: E) -> Self:
-        """The state after an event that happened now."""
+        """The state after an event at the current time."""
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the run has ended."""
         return self.phase not in ("running", "waiting")
 
     @property
     def quiet(self) -> float:
-        """Seconds since something happened."""
-        return max(self.seconds - self.heard, 0.0)
+        """Seconds since the last event."""
+        return max(self.seconds - self.last_event, 0.0)
 
     def noticed(self, text: str) -> Self:
-        """The state with one more notice; the same one twice is said once."""
+        """The state with one more notice; a notice that is there already is not added."""
         return replace(self, notice=tuple(dict.fromkeys((*self.notice, text))))

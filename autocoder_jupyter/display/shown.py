@@ -1,4 +1,4 @@
-"""Cards of both kinds: of a function that is made, and of a run of code mode. The state says which."""
+"""Cards of both kinds, of a generation and of a run of code mode; the type of the state selects one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def card_text(state: Shown) -> str:
 
 
 def status_line(state: Shown) -> str:
-    """One line of text: what it is doing."""
+    """The current step in one line of text."""
     return code_card.status_line(state) if isinstance(state, CodeState) else card.status_line(state)
 
 

@@ -1,4 +1,4 @@
-"""What the card shows, folded from the engine's events. Pure: no clock, no output, no lock."""
+"""The state of the card, computed from the events of the engine. Pure: no clock, no output, no lock."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SELDOM: tuple[Stage, ...] = ("second", "diagnose", "fix")
 """Stages that many generations do not need."""
 
 AGENT_STAGES: tuple[Stage, ...] = ("code", "fix")
-"""Stages in which an agent works, where one writes."""
+"""Stages in which an agent works, if an agent writes the code."""
 
 LOG_LINES = 200
 
 TAIL_CHARACTERS = 2000
-"""How much of an answer is kept while it is written; the whole of it comes with the source."""
+"""Characters kept of an answer while it is written; the source comes in an event of its own."""
 
 BUILD_LINES = 8
 """Lines kept of the log of the environment's build."""
@@ -43,7 +43,7 @@ BUILD_LINES = 8
 
 @dataclass(frozen=True)
 class StageState:
-    """How far a stage is; `replayed` when its answer came from the journal."""
+    """The status of a stage; `replayed` is True if its answer came from the journal."""
 
     status: Literal["running", "done", "failed"]
     detail: str = ""
@@ -52,7 +52,7 @@ class StageState:
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line of the log, when it happened, in seconds since the start, and whether a person decided it."""
+    """One line of the log, its time in seconds since the start, and whether it is a decision of the user."""
 
     at: float
     text: str
@@ -61,9 +61,9 @@ class LogLine:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says in a stage: how many characters, and the last of them; `whole` when it has ended.
+    """An answer of the model in a stage: the number of characters, and the last of them; `whole` when it is complete.
 
-    `fault` is why it says nothing yet, after a call that failed and is tried again.
+    `fault` is why a request failed that is retried now.
     """
 
     stage: Stage
@@ -73,7 +73,7 @@ class Answer:
     fault: str = ""
 
     def and_then(self, text: str) -> Answer:
-        """The answer with another piece; after a whole one it is the next, to another question of the same stage."""
+        """The answer with more text; after a complete answer, the next answer of the same stage."""
         if self.whole:
             return Answer(self.stage).and_then(text)
         return Answer(self.stage, self.written + len(text), (self.tail + text)[-TAIL_CHARACTERS:])
@@ -81,26 +81,26 @@ class Answer:
 
 @dataclass(frozen=True)
 class CardState(RunState[Event]):
-    """All that the card shows, and the strip below it.
+    """The state of the card and of the strip below it.
 
     Args:
-        answers: what the model says in each stage that runs, the first to begin first.
-        building: the last lines of what is done to the environment; empty when it stands.
-        questions: what the plan asks the person at this moment.
-        replies: what the person answered, a line each.
+        answers: the answer of the model in each running stage, the oldest first.
+        building: the last log lines while the environment is built; empty when it is ready.
+        questions: the open questions of the plan.
+        replies: the answers of the user, one line each.
         author: who wrote the code or the tests last.
-        wish: what `--refine` asks to change in the earlier version.
-        changes: what changed from that version.
-        why: the reason for this version; empty for the first.
-        is_kept: whether the function was there already, and is only verified anew.
-        kept: what it was verified on, when it held.
+        refinement: the change that `--refine` asks for.
+        changes: the changes since the earlier version.
+        why: the reason for this version; empty for the first one.
+        is_kept: whether an existing function is only verified again.
+        kept: the data on which it was verified.
         is_new_request: whether it is written from scratch although there is a version that could be refined.
         has_before: whether the name had a good function before this run.
-        outputs: the first rows of the function's outputs on the sample; None until it ran.
-        backend: its name where it is not the default; else "".
-        agent: what an agent that writes on its own has done; None where none does.
-        packages: distributions in the sandbox beside those that are always there.
-        sandbox: where code runs, and by what it is held, in one line; "" until that is known.
+        outputs: the first rows of the outputs on the sample; None before the function ran.
+        backend: the name of the backend if it is not the default; otherwise "".
+        agent: the state of the agent; None without an agent.
+        packages: distributions in the sandbox besides the preinstalled ones.
+        sandbox: the sandbox and its tier in one line; "" until it is known.
     """
 
     stage: Stage | None = None
@@ -123,7 +123,7 @@ class CardState(RunState[Event]):
     questions: tuple[PlanQuestion, ...] = ()
     replies: tuple[str, ...] = ()
     author: Author = "model"
-    wish: str = ""
+    refinement: str = ""
     changes: Changes | None = None
     why: str = ""
     is_kept: bool = False
@@ -138,12 +138,12 @@ class CardState(RunState[Event]):
     log: tuple[LogLine, ...] = ()
 
     def after(self, event: Event) -> CardState:
-        """The state after an event that happened now."""
+        """The state after an event at the current time."""
         return _after(event, self)
 
     @property
     def replayed(self) -> bool:
-        """Whether every answer that the model was asked for came from the journal."""
+        """Whether every answer of the model came from the journal."""
         asked = [
             state for stage, state in self.stages if stage in ("plan", "code", "tests", "diagnose", "fix", "second")
         ]
@@ -151,45 +151,45 @@ class CardState(RunState[Event]):
 
     @property
     def trace(self) -> Trace | None:
-        """What an agent has done, call by call; None where none writes on its own."""
+        """The calls of the agent; None without an agent."""
         return self.agent.trace if self.agent else None
 
     @property
     def passed(self) -> int:
-        """How many tests passed."""
+        """The number of tests that passed."""
         return sum(outcome.outcome == "passed" for outcome in self.outcomes)
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """The ids of tests that were not reported yet, in order; a test with cases counts from its first one on."""
+        """The ids of tests without an outcome, in order; a parametrized test has one after its first case."""
         reported = {outcome.id.partition("[")[0] for outcome in self.outcomes}
         return tuple(test for test in self.expected if test not in reported)
 
     @property
     def test_count(self) -> int:
-        """How many tests there are; those that are not reported yet included."""
+        """The number of tests, including those without an outcome."""
         return len(self.outcomes) + len(self.pending)
 
     @property
     def written(self) -> int:
-        """How many characters the model has said in the answers that it gives at this moment."""
+        """Characters of the answers that the model is writing."""
         return sum(answer.written for answer in self.answers)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Why the model says nothing at this moment, in the stages that wait for its service; each reason once."""
+        """Why requests to the model failed that are retried now; each reason once."""
         return tuple(dict.fromkeys(answer.fault for answer in self.answers if answer.fault))
 
     @property
     def progress(self) -> float:
-        """A guess between 0 and 1 of how much of a first attempt is done."""
+        """An estimate of the progress of the first attempt, between 0 and 1."""
         if self.finished:
             return 1.0
         done = sum(state.status == "done" for stage, state in self.stages if stage not in SELDOM)
         return min(done / (len(STAGES) - len(SELDOM)), 0.95)
 
     def stage_state(self, stage: Stage) -> StageState | None:
-        """How far a stage is; None when it was not reached."""
+        """The status of a stage; None if it was not reached."""
         return dict(self.stages).get(stage)
 
 
@@ -396,7 +396,7 @@ def _agent(state: CardState) -> AgentState:
 
 
 def _with_agent(state: CardState, agent: AgentState) -> CardState:
-    """The state after a sign of life of the agent, so its service answers again."""
+    """The state after an event of the agent, which shows that the model service answers again."""
     answers = (replace(answer, fault="") if answer.stage in AGENT_STAGES else answer for answer in state.answers)
     return replace(state, agent=agent, answers=tuple(answers))
 

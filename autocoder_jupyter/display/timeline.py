@@ -1,4 +1,4 @@
-"""What took how long in a generation: as text, and as a small chart that needs no script."""
+"""The steps of a generation and their durations: as text, and as a small chart without scripts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from autocoder_jupyter.display.html import Html, element, escape, join
 from autocoder_jupyter.types import Step
 
 SHOWN = 120
-"""Steps that are drawn; the longest of them, where there are more."""
+"""Steps that are shown; if there are more, the longest ones."""
 
 _WIDTH = 40
 _COLOURS = {"stage": markup.BUSY, "model": markup.WARN, "sandbox": markup.GOOD, "tool": markup.QUIET}
 
 
 def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
-    """A line a step: when it began, a bar, what it is, how long it took."""
+    """One line per step: start, bar, kind, name, duration."""
     shown, whole = _shown(steps), _whole(steps, seconds)
     rows = [
         (f"{step.begin:.1f} s", _bar(step, whole), step.kind, _label(step), _took(step), step.detail) for step in shown
@@ -26,7 +26,7 @@ def render_text(name: str, steps: Sequence[Step], seconds: float) -> str:
 
 
 def render_html(name: str, steps: Sequence[Step], seconds: float) -> Html:
-    """The same, with bars that are drawn."""
+    """The same as HTML, with drawn bars."""
     shown, whole = _shown(steps), _whole(steps, seconds)
     drawn = (_drawn(step, whole) for step in shown)
     legend = (
@@ -43,7 +43,7 @@ def render_html(name: str, steps: Sequence[Step], seconds: float) -> Html:
 
 
 def summary(name: str, steps: Sequence[Step], seconds: float) -> str:
-    """One sentence: the whole, the model's part, the environment's."""
+    """One sentence: the total time, and the time of the model and of building environments."""
     asked = [step for step in steps if step.kind == "model" and not step.replayed]
     built = sum(step.seconds for step in steps if step.name == "environment" and step.kind == "sandbox")
     model = f"{counted(len(asked), 'question')} to the model {duration(sum(step.seconds for step in asked))}"

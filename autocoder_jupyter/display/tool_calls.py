@@ -1,4 +1,4 @@
-"""Tool calls of an agent, on cards and in the inspector: each with its class and outcome, and a summary."""
+"""Tool calls of an agent on cards and in the inspector: each with its class and outcome, and a summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS: dict[ToolOutcome, tuple[str, str]] = {
     "denied": ("⊘", markup.BAD),
     "cancelled": ("–", markup.QUIET),
 }
-"""By outcome its sign and its colour."""
+"""Sign and colour of each outcome."""
 
 RUNS = ("◐", markup.BUSY)
 
@@ -31,11 +31,11 @@ LONGEST_REASON = 160
 NOTEWORTHY_SECONDS = 0.05
 MOST_TOOLS = 8
 MOST_DENIED = 3
-"""So many denied calls stand beside the summary."""
+"""Denied calls that are shown with the summary."""
 
 
 def turns(trace: Trace, *, finished: bool) -> str:
-    """`turn 4 of 50` while it works, `14 of 50 turns` afterwards; "" before its first turn."""
+    """`turn 4 of 50` while it works, `14 of 50 turns` afterwards; "" before the first turn."""
     if not trace.turns:
         return ""
     if finished:
@@ -65,18 +65,18 @@ def denied(calls: Iterable[ToolUse]) -> list[ToolUse]:
 
 
 def calls_html(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> Html:
-    """The calls as a list, a line each where there is room; then those that have not ended."""
+    """The calls as a list, then the calls that are running."""
     entries = [*(call_html(call) for call in calls), *(call_html(call, runs=True) for call in under_way)]
     return element("div", *entries, role="list") if entries else EMPTY
 
 
 def call_html(call: ToolUse, below: Html = EMPTY, *, runs: bool = False) -> Html:
-    """One of them, for an element with the role of a list.
+    """One call, as an item of a list.
 
     Args:
-        call: what to show.
-        below: what belongs to it.
-        runs: whether it has not ended.
+        call: the call.
+        below: HTML shown below it.
+        runs: whether it is still running.
     """
     about = markup.muted(" · ".join(filter(None, (judged(call), "" if runs else _took(call)))))
     edge = MARKS["denied"][1] if call.outcome == "denied" else ""
@@ -84,7 +84,7 @@ def call_html(call: ToolUse, below: Html = EMPTY, *, runs: bool = False) -> Html
 
 
 def call_row(outcome: Html, content: Html, edge: str = "") -> Html:
-    """How any card lists a call of a tool; a colour at the edge makes it stand out."""
+    """The layout of a tool call on cards; `edge` is the colour of the left border."""
     shape = (
         f"display:flex;flex-wrap:wrap;column-gap:12px;border-left:3px solid {edge or 'transparent'};padding-left:6px"
     )
@@ -116,14 +116,14 @@ def call_line(call: ToolUse) -> str:
 
 
 def argument(call: ToolUse) -> str:
-    """The first line of what was asked, and whether there is more of it."""
+    """The first line of the argument, and the number of further lines."""
     first, *more = call.argument.strip().splitlines() or [""]
     shown = markup.clipped(first, LONGEST_ARGUMENT)
     return f"{shown} … (+{counted(len(more), 'line')})" if more else shown
 
 
 def judged(call: ToolUse) -> str:
-    """`safe`, `intercepted: runs in our own runner`; of a denied one, which says so already, the reason alone."""
+    """The class of a call and its reason, as `intercepted: runs in our own runner`; if denied, the reason only."""
     reason = markup.clipped(call.reason, LONGEST_REASON)
     if call.outcome == "denied":
         return reason or call.kind

@@ -14,9 +14,9 @@ class NotebookView:
     """Shows states in the output of the cell that made it. Make it in the cell; call it from any thread.
 
     Args:
-        state: the first one.
-        started: when its run began, in seconds since 1970.
-        has_page: whether our lab extension is there; it may come later.
+        state: the first state.
+        started: start of the run, in seconds since 1970.
+        has_page: whether our lab extension is present; that may change.
     """
 
     def __init__(self, state: Shown, started: float, has_page: Callable[[], bool]) -> None:
@@ -28,8 +28,8 @@ class NotebookView:
         self._handle.display(self._shown, raw=True)
 
     def __call__(self, state: Shown) -> None:
-        """Put `state` in the place of what is shown. What would look the same is not sent: an update folds what a
-        person has opened.
+        """Show `state`. Nothing is sent if the output would be the same, because an update closes the parts that the
+        user has opened.
         """
         bundle = self._bundle(state)
         if bundle != self._shown:

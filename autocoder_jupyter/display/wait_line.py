@@ -1,4 +1,4 @@
-"""A line under a cell that waits: what for, how long, and what an interrupt does. It is removed at the end."""
+"""The line below a cell that waits: for what, how long, and what an interrupt does. It is removed at the end."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 logger = redacting_logger(__name__)
 
 PATIENCE_SECONDS = 1.5
-"""A wait that is shorter shows nothing."""
+"""A shorter wait shows no line."""
 
 UPDATE_SECONDS = 1.0
 """Least time between two updates."""
 
 
-def watch_in_notebook(somebody_looks: Callable[[], bool]) -> Watch:
-    """Waits are shown by a line in the output of the cell that waits.
+def watch_in_notebook(is_interactive: Callable[[], bool]) -> Watch:
+    """A watch that shows each wait as a line in the output of the cell that waits.
 
     Args:
-        somebody_looks: whether there is a page with a person in front of it; otherwise obstacles are printed, as in a
-            script. So it is in another thread than the main one, whose output belongs to no cell for certain.
+        is_interactive: whether a user looks at the notebook. If not, or in another thread than the main one, problems
+            are printed, as in a script.
     """
 
     @contextmanager
     def watch(wait: Wait) -> Iterator[Callable[[], None]]:
-        if threading.current_thread() is not threading.main_thread() or not somebody_looks():
+        if threading.current_thread() is not threading.main_thread() or not is_interactive():
             with print_obstacles(wait) as look:
                 yield look
             return
@@ -51,7 +51,7 @@ class WaitLine:
     """The line.
 
     Args:
-        wait: what it tells.
+        wait: the wait that it describes.
         now: a clock in seconds.
         display: makes a display with `display` and `update`; IPython's by default.
     """
@@ -67,7 +67,7 @@ class WaitLine:
         self._place: Any = None
 
     def look(self) -> None:
-        """Show or update the line when that is due. Never raises but an interrupt: what is waited for goes first."""
+        """Show or update the line when it is due. Raises nothing but an interrupt, because the wait must go on."""
         now = self._now()
         due = self._began + PATIENCE_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
         if self._wait.awaited is None or now < due:
@@ -76,10 +76,10 @@ class WaitLine:
         try:
             self._show(_bundle(self._wait.awaited, now))
         except Exception:
-            logger.exception("what is waited for could not be shown")
+            logger.exception("the line of a wait could not be shown")
 
     def close(self) -> None:
-        """Take it out of the notebook."""
+        """Remove the line from the notebook."""
         if self._place is not None:
             self._place.update({}, raw=True)
 
@@ -91,15 +91,15 @@ class WaitLine:
             self._place.update(bundle, raw=True)
 
 
-def words(awaited: Awaited, now: float) -> str:
-    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; the last two are replaced by an obstacle."""
+def wait_text(awaited: Awaited, now: float) -> str:
+    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; a problem replaces the last two."""
     obstacle = awaited.obstacle()
-    what = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
-    return markup.line(awaited.name, so_far(now - awaited.since), *what)
+    rest = (obstacle,) if obstacle else (awaited.doing(), awaited.interrupt)
+    return markup.line(awaited.name, so_far(now - awaited.since), *rest)
 
 
 def _bundle(awaited: Awaited, now: float) -> dict[str, str]:
-    text = words(awaited, now)
+    text = wait_text(awaited, now)
     style = f"{markup.FONT};{markup.MUTED};font-variant-numeric:tabular-nums"
     return html_output(element("div", escape(text), class_="autocode-wait", style=style), text)
 

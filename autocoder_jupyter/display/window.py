@@ -1,7 +1,7 @@
-"""The frame of the live part below a card: a clock, and a window of fixed height.
+"""The live part below a card: a clock and a window of fixed height.
 
-It is replaced as a whole on every update, so what moves (the beat) finds its place by the clock, and what grows (an
-answer, a list) is shown from its end without any scrolling.
+Each update replaces all of it. So the animation of the pulse is positioned by the clock, and text that grows is shown
+from its end, without scrolling.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from autocoder_jupyter.display.amounts import clock, so_far
 from autocoder_jupyter.display.html import Html, element, escape
 
 LINES = 6
-"""How many lines of text the window holds."""
+"""Lines of text in the window."""
 
 LINE_EM = 1.35
 
 QUIET_SECONDS = 3.0
-"""After so many seconds without an event, the strip shows the time since the last one."""
+"""Seconds without an event after which the strip shows the time since the last one."""
 
 SHOWN_CHARACTERS = 1200
-"""The most that is sent of an answer; more does not fit into the window."""
+"""Characters of an answer that are shown; more do not fit into the window."""
 
 _STYLE = element(
     "style",
@@ -35,7 +35,7 @@ _STYLE = element(
 )
 
 LAST_HTML = element("div", _STYLE, class_="autocode-live")
-"""What is shown at the end for a moment. It has no height, so nothing on the page moves when it is removed."""
+"""The last content. It has no height, so nothing on the page moves when the strip is removed."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Column:
 
 
 def frame(columns: Sequence[Column], progress: float, seconds: float, quiet: float, *, is_waiting: bool) -> Html:
-    """The clock and the window. The height is the same in every state, and what does not fit is cut.
+    """The clock and the window. The height is the same in every state; content that does not fit is cut.
 
     Args:
-        columns: side by side; one or two.
+        columns: one or two columns.
         progress: between 0 and 1.
-        seconds: since the start.
-        quiet: seconds since something happened.
-        is_waiting: whether it waits for the person.
+        seconds: seconds since the start.
+        quiet: seconds since the last event.
+        is_waiting: whether the run waits for the user.
     """
     cells = (
         element("div", element("div", escape(column.heading), style=_HEADING), column.content, style="min-width:0")
@@ -78,14 +78,14 @@ def frame(columns: Sequence[Column], progress: float, seconds: float, quiet: flo
 
 def newest(text: str) -> Html:
     """The end of a text that grows."""
-    said = "\n".join(text[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
+    shown = "\n".join(text[-SHOWN_CHARACTERS:].rstrip().split("\n")[-LINES:])
     # Auto margins take what room is left, so a short text stands at the top; a long one overflows upwards.
     shape = f"{_CODE};white-space:pre-wrap;overflow-wrap:anywhere;margin-bottom:auto"
-    return element("div", escape(said), style=shape)
+    return element("div", escape(shown), style=shape)
 
 
 def window(*content: Html) -> Html:
-    """The window; what overflows is cut at the top."""
+    """The window; content that does not fit is cut at the top."""
     shape = f"{_CODE};height:{LINES * LINE_EM:g}em;overflow:hidden"
     return element("div", *content, style=f"{shape};display:flex;flex-direction:column;justify-content:flex-end")
 
@@ -116,10 +116,10 @@ def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Htm
     """The pulse and the clock. The pulse stops soon after the last update, so it shows that the kernel is alive."""
     colour = markup.WARN if is_waiting else markup.BUSY
     beat = f"color:{colour};animation:autocode-beat 2s ease-in-out 2;animation-delay:-{seconds % 2:.2f}s"
-    told = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
+    text = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
-        told = f"waiting for you for {so_far(quiet)}"
-    words = " · ".join(filter(None, (clock(seconds), told)))
+        text = f"waiting for you for {so_far(quiet)}"
+    words = " · ".join(filter(None, (clock(seconds), text)))
     return (
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", style=beat),
         element("span", escape(words), style=f"{_ONE_LINE};{markup.MUTED};font-variant-numeric:tabular-nums"),

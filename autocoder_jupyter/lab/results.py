@@ -169,7 +169,7 @@ def _of_function(state: CardState) -> Progress:
         "tests": state.test_count,
         "tests_changed": evidence is not None and parts.has_changed_tests(evidence, state.trace),
         "signature": parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else "",
-        "held": list(parts.held(evidence)) if evidence else [],
+        "held": list(parts.passed(evidence)) if evidence else [],
         "warnings": list(parts.warning_lines(evidence, state.trace)) if evidence else [],
         "agent": _agent(state),
     }

@@ -146,7 +146,7 @@ def launch(
     wish = request.wishes[-1] if request.wishes and draft is None else ""
     backend = "" if config.backend == AgentConfig.backend else config.backend
     state = CardState(
-        request.name, config.max_cost, notice=() if notebook.is_terminal else notices, wish=wish, backend=backend
+        request.name, config.max_cost, notice=() if notebook.is_terminal else notices, refinement=wish, backend=backend
     )
     card = LiveCard(
         state, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))

@@ -55,12 +55,12 @@ class PendingDisplay:
 
     def _for_page(self, result: CodeGenEvalResult | CodeModeResult) -> dict[str, Any]:
         """A mime type for pages with the extension: they update outputs themselves after the page was reloaded."""
-        from autocoder_jupyter.display.bundles import result_to_come
+        from autocoder_jupyter.display.bundles import pending_result
 
         launch = self._notebook.launched.get(result.name)
         if launch is None or launch.job.result is not result or not self._notebook.front_end.has_page():
             return {}
-        return result_to_come(result.name, launch.started)
+        return pending_result(result.name, launch.started)
 
     def _show_soon(self, result: CodeGenEvalResult | CodeModeResult, handle: Any) -> None:
         # The thread that ends a job must not wait for a display. Without a new context, the update would be sent as

@@ -37,10 +37,5 @@ def visible_block(text: object) -> str:
     return _IN_BLOCK.sub(_escape, shown.replace("\r\n", "\n"))
 
 
-def is_visible(text: str) -> bool:
-    """Whether `visible_block` would change nothing but the kind of line ends."""
-    return _IN_BLOCK.search(text.replace("\r\n", "\n")) is None
-
-
 def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]

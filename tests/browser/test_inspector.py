@@ -159,7 +159,7 @@ def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook:
     output = inspect(page, 4)
     open_tab(output, "Run")
     expect(output.get_by_label("sales")).not_to_contain_text("customers", use_inner_text=True)
-    output.get_by_text("1 does not fit").click()
+    output.get_by_text("1 does not match").click()
     output.get_by_text(re.compile("customers lacks 'order_date'")).wait_for()
     output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
     count = output.get_by_label("min_orders")

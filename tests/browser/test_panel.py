@@ -139,7 +139,7 @@ def test_a_job_is_followed_from_its_cell_to_the_exported_script(notebook: Open, 
     release.set()
     ready = wait_for(page, "growth", "Ready")
     assert "6 of 6 tests passed" in ready.inner_text() and "cost unknown" in ready.inner_text()
-    ready.get_by_text("Rests on").click()
+    ready.get_by_text("checks passed").click()
     expect(ready).to_contain_text("two runs agree", use_inner_text=True)
     status(page, "1 result · cost unknown")
     picture(page, "ready")

@@ -89,7 +89,7 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
     refined.get_by_text("● Ready").wait_for(timeout=PATIENCE)
     shown = refined.inner_text()
     assert f'Instead of "{ASSUMPTION}": {INSTEAD}' in shown
-    assert "6 tests of before kept" in shown and "monthly, best_month: as before" in shown
+    assert "6 earlier tests kept" in shown and "monthly, best_month: as before" in shown
     page.output(2).screenshot(path=ARTIFACTS / "second-day-refined.png")
 
     page.run(3)
@@ -144,5 +144,5 @@ def test_an_edited_request_starts_from_the_function_that_is_there_by_a_button(no
     page.page.keyboard.press("Control+Enter")
     page.card(1).get_by_role("button", name="Refine it instead").click(timeout=PATIENCE)
     page.cell(1).locator(".cm-content").get_by_text("--refine").wait_for(timeout=PATIENCE)
-    page.card(1).get_by_text("6 tests of before kept").wait_for(timeout=PATIENCE)
+    page.card(1).get_by_text("6 earlier tests kept").wait_for(timeout=PATIENCE)
     page.output(1).screenshot(path=ARTIFACTS / "second-day-edited-request.png")

@@ -72,7 +72,7 @@ def test_a_long_trace_shows_the_newest_and_folds_the_others(read: Any) -> None:
     ]
     view, _, folded = render_html(fold(*many)).partition("<details")
     assert re.findall(r"echo (\d+)", view) == ["25", "26", "27", "28", "29"]
-    assert "25 calls before; they are below, under Tool calls" in view
+    assert "25 earlier calls, see Tool calls below" in view
     assert re.findall(r"echo (\d+)", folded.partition("</details>")[0]) == [str(number) for number in range(25)]
 
 
@@ -145,7 +145,7 @@ def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
 
 def test_the_strip_says_why_an_agent_is_silent_until_it_speaks_again(read: Any) -> None:
     silent = fold(Retrying("code", "overloaded", 4.0))
-    assert "The service of the model: overloaded; next try after 4 s." in read(pane.render_html(silent)).text
+    assert "Model service: overloaded; next try after 4 s." in read(pane.render_html(silent)).text
     assert "overloaded" not in read(pane.render_html(silent.apply(AgentSaid(4, "So")))).text
 
 

@@ -109,7 +109,7 @@ def hostile_state() -> CardState:
         building=(HOSTILE,),
         questions=(PlanQuestion(text=HOSTILE, options=(HOSTILE, "b"), assumed=HOSTILE),),
         replies=(HOSTILE,),
-        wish=HOSTILE,
+        refinement=HOSTILE,
         changes=Changes(
             plan=plan.model_copy(update={"assumptions": (f"{HOSTILE}2",)}),
             code=f"{HOSTILE}2",
@@ -189,7 +189,7 @@ def test_a_stage_that_was_stopped_did_not_fail(read: Any) -> None:
 
 
 def test_time_passing_and_words_arriving_change_nothing_on_the_card() -> None:
-    wrote = replace(RUNNING, seconds=42, heard=42, answers=(Answer("fix", 900, "import"),))
+    wrote = replace(RUNNING, seconds=42, last_event=42, answers=(Answer("fix", 900, "import"),))
     assert render_html(wrote) == render_html(RUNNING)
 
 
@@ -222,7 +222,7 @@ PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order 
         pytest.param({"phase": "ready"}, ["Ready", "assumes: month of the order date"], id="ready"),
         pytest.param(
             {"phase": "ready", "evidence": Evidence(tests_changed=("test_sum",))},
-            ["Ready, with changed tests", "Tests changed on the way: test_sum"],
+            ["Ready, with changed tests", "Tests changed since they were first written: test_sum"],
             id="ready with changed tests",
         ),
         pytest.param(
@@ -290,13 +290,13 @@ def test_assumptions_are_in_view_and_never_folded(phase: Any, read: Any) -> None
     assert "month of the order date" in page.partition("<details")[0]
 
 
-def test_a_ready_card_says_how_to_call_and_what_it_rests_on(read: Any) -> None:
+def test_a_ready_card_says_how_to_call_and_what_passed(read: Any) -> None:
     evidence = Evidence(tests=(PASSED,), checks=(CheckOutcome(name="two runs agree", passed=True),))
     plan = PLAN.model_copy(update={"outputs": (OutputSpec(name="total", type="float"),)})
     state = replace(RUNNING, phase="ready", plan=plan, evidence=evidence)
     text = read(render_html(state)).text
-    assert "growth.run() -> total: float" in text and "Rests on ✓ 1 test" in text and "✓ two runs agree" in text
-    assert "rests on: 1 test, two runs agree" in render_text(state)
+    assert "growth.run() -> total: float" in text and "Passed ✓ 1 test" in text and "✓ two runs agree" in text
+    assert "passed: 1 test, two runs agree" in render_text(state)
 
 
 def test_what_the_person_demands_is_shown_apart_and_fails_first(read: Any) -> None:
@@ -305,9 +305,9 @@ def test_what_the_person_demands_is_shown_apart_and_fails_first(read: Any) -> No
     state = replace(RUNNING, phase="failed", outcomes=(FAILED,), evidence=Evidence(acceptance=(mine, held)))
     text = read(render_html(state)).text
     shown = text[text.index("Your tests") :]
-    assert 0 < shown.index("does not hold") < shown.index("your test test_mine") < shown.index("total >= 0")
+    assert 0 < shown.index("failed") < shown.index("your test test_mine") < shown.index("total >= 0")
     assert text.index("your test test_mine") < text.index("test_sum")
-    assert "your test test_mine: assert 3 == 4" in text.split("Fails")[0]
+    assert "your test test_mine: assert 3 == 4" in text.partition("Failed ✗ your test")[0]
     assert "1 of your 2 tests" in text and "  your tests: ✗ your test test_mine  assert 3 == 4" in render_text(state)
     assert "Your tests" not in read(render_html(replace(state, evidence=Evidence()))).text
 
@@ -338,15 +338,15 @@ def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
         "monthly 12 rows × 2 columns" in page.text and "2024-02-01" in page.text and "best_month 2024-12" in page.text
     )
     lines = render_text(state).splitlines()
-    place = lines.index("  gives monthly: 12 rows × 2 columns")
+    place = lines.index("  output monthly: 12 rows × 2 columns")
     assert [line.split() for line in lines[place + 1 : place + 3]] == [["month", "revenue"], ["2024-01-01", "21"]]
-    assert "  gives best_month: 2024-12" in lines
+    assert "  output best_month: 2024-12" in lines
 
 
 @pytest.mark.parametrize(
     ("changes", "typed"),
     [
-        ({"phase": "ready"}, ["growth.run(sales) runs it", "%autocode insert growth", "growth shows all of it"]),
+        ({"phase": "ready"}, ["growth.run(sales) runs it", "%autocode insert growth", "growth shows the whole result"]),
         ({"phase": "failed", "limit": "max_iterations", "of": 4}, ["%autocode retry growth", "--max-iterations 8"]),
         ({"phase": "over_budget", "limit": "max_cost"}, ["--max-cost 1 in its cell raises the limit"]),
         ({"phase": "failed", "solution": "x"}, ["%autocode show growth --code"]),
@@ -366,7 +366,7 @@ def test_where_there_are_no_buttons_it_says_what_can_be_typed(
 def test_rows_that_are_not_shared_are_not_kept_on_the_card(read: Any) -> None:
     state = replace(RUNNING, phase="ready", plan=PLAN, outputs=SampleOutputs(withheld=True))
     for shown in (read(render_html(state)).text, render_text(state)):
-        assert "No rows are kept here, because they are not shared. growth.run() shows them." in shown
+        assert "Rows are not saved here because share forbids it. growth.run() shows them." in shown
 
 
 @pytest.mark.parametrize("checks", [(), (CheckOutcome(name="revenue >= 0", passed=False, message="row 3 is -1"),)])
@@ -433,17 +433,17 @@ def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_m
     assert kept.replayed and "replayed" not in render_text(kept)
     why = "version 1 does not hold on this data: <b>2 of 5 tests fail</b>"
     anew = folded(VersionBegun("a1", kept=True), VersionBegun("a1-2", why), Finished("failed", "Not solved."))
-    assert f"because: {why}" in render_text(anew) and "kept" not in render_text(anew)
+    assert f"new version: {why}" in render_text(anew) and "kept" not in render_text(anew)
     assert "&lt;b&gt;2 of 5" in render_html(anew)
 
 
 def test_a_good_function_from_before_is_spoken_of_until_there_is_a_newer_one() -> None:
     begun = VersionBegun("b2", "new wording", has_before=True)
-    assert "growth.last_good is the function from before, until" in render_text(folded(begun))
+    assert "Until this version is ready, growth.last_good is the last good one" in render_text(folded(begun))
     failed = folded(begun, Finished("failed", "Not solved."))
-    assert "growth.run(…) still calls the function from before" in render_html(failed)
-    assert "before" not in render_text(folded(begun, Finished("ready")))
-    assert "before" not in render_text(folded(VersionBegun("b2", kept=True, has_before=True)))
+    assert "growth.run(…) still calls the last good version" in render_html(failed)
+    assert "last good" not in render_text(folded(begun, Finished("ready")))
+    assert "last good" not in render_text(folded(VersionBegun("b2", kept=True, has_before=True)))
 
 
 def folded(*events: Event) -> CardState:
@@ -459,3 +459,41 @@ def test_a_shortened_log_keeps_what_a_person_decided() -> None:
     html = folds(replace(large_state(1), log=log), room=12_000)
     assert "approved: fiscalmonths" in html and "step 29" in html
     assert "step 3<" not in html and "planned" not in html
+
+
+BROKEN = (
+    "revenue: less_than(max_value=20000): 5 of 12 rows (row 3: 21000, row 4: 22000)\n"
+    "growth: not_nullable: 1 of 12 rows (row 0: missing)"
+)
+
+
+def broken_contract(phase: Any = "failed") -> CardState:
+    promise = CheckOutcome(name="monthly satisfies Monthly on the sample", passed=False, message=BROKEN)
+    reason = f"Not solved in 1 attempt. This does not hold: {promise.name}. {BROKEN}"
+    evidence = Evidence(acceptance=(promise,), tests=(PASSED,))
+    return replace(RUNNING, phase=phase, outcomes=(PASSED,), expected=(), evidence=evidence, reason=reason)
+
+
+@pytest.mark.parametrize("render", [render_html, render_text])
+def test_a_broken_contract_is_reported_once_and_in_full(render: Any, read: Any) -> None:
+    text = read(render(broken_contract())).text if render is render_html else render(broken_contract())
+    for rule in BROKEN.splitlines():
+        assert text.count(rule.partition(" (")[0]) == 1 and text.count(rule) == 1
+
+
+def test_a_reason_keeps_its_line_breaks() -> None:
+    lines = re.findall(r"<div>([^<]*)</div>", render_html(broken_contract()))
+    assert BROKEN.splitlines()[1] in lines and BROKEN not in lines
+
+
+def test_a_failure_that_the_reason_does_not_report_is_listed_with_its_lines(read: Any) -> None:
+    state = broken_contract()
+    assert state.evidence is not None
+    calls = CheckOutcome(name="monthly satisfies Monthly in the calls of the tests", passed=False, message="a: b\nc: d")
+    evidence = replace_evidence(state.evidence, calls)
+    html = render_html(replace(state, evidence=evidence))
+    assert "a: b\nc: d</pre>" in html and read(html).text.count("c: d") == 1
+
+
+def replace_evidence(evidence: Evidence, more: CheckOutcome) -> Evidence:
+    return evidence.model_copy(update={"acceptance": (*evidence.acceptance, more)})

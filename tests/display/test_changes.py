@@ -63,7 +63,7 @@ def test_every_kind_of_change_is_told() -> None:
         "Assumptions": [("−", "Ties count once."), ("+", "A <b>region</b> is never empty.")],
         "On the sample": [("→", "monthly: 12 → 36 rows"), ("=", "best: as before")],
         "Tests": [
-            ("=", "1 test of before kept"),
+            ("=", "1 earlier test kept"),
             ("−", "test_b: It expects one row a month."),
             ("+", "1 new test: test_new"),
         ],
@@ -71,7 +71,9 @@ def test_every_kind_of_change_is_told() -> None:
 
 
 def test_the_card_shows_the_wish_the_changes_and_the_code_that_changed() -> None:
-    state = CardState("growth", wish="Also by region.", solution="def run():\n    return 2\n", outcomes=tuple(TESTS))
+    state = CardState(
+        "growth", refinement="Also by region.", solution="def run():\n    return 2\n", outcomes=tuple(TESTS)
+    )
     state = state.apply(PlanReady(NOW)).apply(Compared(CHANGES))
     html = render_html(state)
     assert "Also by region." in html and "12 → 36 rows" in html and "&lt;b&gt;region" in html

@@ -26,6 +26,6 @@ def test_escape_sequences_in_a_source_are_taken_out() -> None:
 def test_sources_longer_than_any_module_are_not_compared() -> None:
     """In a foreign file they may have megabytes, and comparing takes time in the square of their lines."""
     before, after = ("".join(f"{number % step}\n" for number in range(5_001)) for step in (150, 151))
-    told = "1 and 2 are too long to be compared."
+    told = "1 and 2 are too long to compare."
     assert render_text(before, after, "1", "2") == told
     assert told in colour_diff(before, after, "1", "2") and told in side_by_side(before, after, "1", "2")

@@ -41,7 +41,7 @@ def lines(page: Any, marks: str) -> list[str]:
 
 
 def test_the_clock_goes_on_and_silence_is_counted(read: Any) -> None:
-    state = replace(CardState("growth"), seconds=41.2, heard=40.0)
+    state = replace(CardState("growth"), seconds=41.2, last_event=40.0)
     assert "00:41" in read(render_html(state)).text
     assert "sign of life" not in read(render_html(state)).text
     assert "00:52 · last update 12 s ago" in read(render_html(replace(state, seconds=52.4))).text

@@ -105,4 +105,4 @@ def test_the_conversation_has_a_line_of_its_own_for_what_it_took() -> None:
     said = Exchange(stage="second", key="k", model="m", messages=(), answer="", usage=DIFFERS.usage)
     report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS, usage=DIFFERS.usage)
     told = words(conversation_section(report.model_copy(update={"conversation_history": (said,)}), SAVED))
-    assert re.search(r"of it, the second opinion\s+2\.0K\s+0\s+300", told)
+    assert re.search(r"second opinion only\s+2\.0K\s+0\s+300", told)

@@ -126,7 +126,7 @@ def test_a_whole_answer_stays_in_view_until_its_stage_ends() -> None:
 
 def test_text_of_a_stage_that_does_not_run_is_a_sign_of_life_and_nothing_more() -> None:
     state = CardState("growth").apply(TextStreamed("plan", "constraints"), at=4.0)
-    assert (state.answers, state.heard) == ((), 4.0)
+    assert (state.answers, state.last_event) == ((), 4.0)
 
 
 def test_quiet_is_the_time_since_something_happened() -> None:

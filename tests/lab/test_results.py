@@ -35,7 +35,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
-from autocoder_jupyter.untrusted.visible import is_visible
+from autocoder_jupyter.untrusted.visible import visible_block
 from tests.lab.conftest import PlayedJobs
 
 FIELDS = {
@@ -85,7 +85,7 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Pla
     job.tell(EvidenceGathered(2, EVIDENCE))
     (told,) = listed(notebook)
     assert told["held"] == ["2 tests", "two runs agree"]
-    assert told["warnings"] == ["Tests changed on the way: test_b"] and told["tests_changed"]
+    assert told["warnings"] == ["Tests changed since they were first written: test_b"] and told["tests_changed"]
     job.end("over_budget", error="Too dear.")
     (told,) = listed(notebook)
     assert (told["phase"], told["title"], told["reason"], told["stage"]) == (
@@ -157,7 +157,8 @@ def test_words_of_others_hide_nothing_in_the_page(shell: Any, notebook: Notebook
     shell.user_ns["old"] = finished("old", "failed", error=nasty, evidence=evidence)
     (told,) = listed(notebook)
     assert told["reason"] == r"a\u202eb\x1b[31m"
-    assert is_visible(json.dumps(told, ensure_ascii=False))
+    text = json.dumps(told, ensure_ascii=False)
+    assert visible_block(text) == text
 
 
 def test_the_clock_alone_is_no_news(shell: Any, notebook: Notebook, jobs: PlayedJobs) -> None:

@@ -76,7 +76,7 @@ def test_the_form_tests_what_it_holds_and_shows_the_card(shell: Any, jobs: Any, 
     form = EditForm(NotebookEditor(magics.notebook, result))
     assert (form._code.value, form._tests.value) == (CODE, TESTS)
     form.retest()
-    assert "Nothing was edited yet" in form._shown.value and len(jobs.submitted) == 1
+    assert "Nothing was changed yet" in form._shown.value and len(jobs.submitted) == 1
     form._code.value = "def run(:\n"
     form.retest()
     assert "does not parse" in form._shown.value and len(jobs.submitted) == 1

@@ -35,7 +35,7 @@ from autocoder_jupyter.types import (
     Report,
     TestOutcome,
 )
-from autocoder_jupyter.untrusted.visible import is_visible
+from autocoder_jupyter.untrusted.visible import visible_block
 
 CODE = '''"""Growth."""
 
@@ -331,7 +331,7 @@ def test_whatever_words_are_in_a_report_the_script_is_the_same_program(words: tu
     assert shape(text) == shape(made(("plain",) * 8))
     assert [block["type"] for block in re.finditer(PEP_723, text)] == ["script"]
     assert metadata(text)["dependencies"] == ["numpy==2.4", "pandas==3.1", "pyarrow"]
-    assert all(line.isascii() or is_visible(line) for line in text.splitlines() if line.startswith("#"))
+    assert all(line.isascii() or visible_block(line) == line for line in text.splitlines() if line.startswith("#"))
 
 
 PINS = ("numpy==2.4", f"pandas==3.1 --hash=sha256:{'0' * 64}")

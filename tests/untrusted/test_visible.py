@@ -12,7 +12,7 @@ from autocoder_jupyter.display import markup
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.inserting import readable
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.untrusted.visible import is_visible, visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,11 @@ from autocoder_jupyter.untrusted.visible import is_visible, visible, visible_blo
 )
 def test_what_acts_hides_or_turns_is_spelled_out(raw: str, shown: str) -> None:
     assert visible(raw) == visible_block(raw) == shown
-    assert not is_visible(raw)
 
 
 @pytest.mark.parametrize("text", ["Ertrag in € für Zürich", "قیمت می‌رود", "👩‍👩‍👧 ❤️", "שלום", "क्‍ष", "a → b … ●"])
 def test_words_of_every_script_stay_as_they_are(text: str) -> None:
     assert visible(text) == visible_block(text) == text
-    assert is_visible(text)
 
 
 def test_line_breaks_and_tabs_stay_in_a_block_only() -> None:
@@ -68,12 +66,12 @@ HOSTILE = "a\x1b]0;owned\x07\u202eb\n● growth  Ready"
 def test_an_error_shows_what_it_is_made_of_and_begins_no_line_of_ours() -> None:
     error = AutocodeError(HOSTILE, why=HOSTILE, hint=HOSTILE)
     for text in (str(error), "\n".join(error._render_traceback_())):
-        assert is_visible(text) and r"\x1b]0;owned\x07\u202eb" in text
+        assert visible_block(text) == text and r"\x1b]0;owned\x07\u202eb" in text
     assert not [line for line in "\n".join(error._render_traceback_()).splitlines() if line.startswith("●")]
 
 
 def test_lines_for_a_terminal_hold_no_other_lines() -> None:
-    assert is_visible(markup.line(HOSTILE, "b")) and "\n" not in markup.line(HOSTILE)
+    assert visible(markup.line(HOSTILE, "b")) == markup.line(HOSTILE, "b")
     assert [line[:1] for line in markup.lines([HOSTILE, "next"]).splitlines()] == ["a", " ", "n"]
     assert len(markup.columns([(HOSTILE, "b")]).splitlines()) == 1
 
@@ -88,13 +86,13 @@ def test_a_log_line_is_one_line_without_hidden_characters() -> None:
         log.warning("said %s", HOSTILE)
     finally:
         log.removeHandler(handler)
-    assert len(written) == 1 and is_visible(written[0]) and "\n" not in written[0]
+    assert len(written) == 1 and visible(written[0]) == written[0]
 
 
 def test_inserted_code_means_the_same_and_hides_nothing() -> None:
     code = "def run():\n    return 'a\u202eb'  # \u2066 note\n"
     shown = readable(code, "growth")
-    assert is_visible(shown)
+    assert visible_block(shown) == shown
     assert ast.dump(ast.parse(shown)) == ast.dump(ast.parse(code))
 
 

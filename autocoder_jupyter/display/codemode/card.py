@@ -16,21 +16,21 @@ from autocoder_jupyter.display.outputs_seen import glimpse_html, glimpse_lines
 from autocoder_jupyter.display.tool_calls import call_row
 
 MAX_CHARACTERS = 19_100
-"""Of HTML, charts not counted: with its outline a card stays under 20 KB in a saved notebook."""
+"""Characters of HTML without charts; with its outline a card stays under 20 KB in a saved notebook."""
 
 MOST_CALLS = 20
-"""Calls that the card lists; of those before there is the number."""
+"""Calls that the card lists; earlier calls are counted."""
 
 CALLS_CHARACTERS = 7_000
-"""Of HTML for all of them; else fewer are listed."""
+"""Characters of HTML for the calls; if they need more, fewer are listed."""
 
 MOST_BLOCKS = 10
-"""Blocks of code that fold on the card; of those before there is the number."""
+"""Blocks of code in collapsible parts; earlier blocks are counted."""
 
 MOST_CHARTS = 4
 
 _LINE = re.compile(r", line (\d+)(?:, in <module>)?$", re.MULTILINE)
-"""Where an error says its line."""
+"""The line number in an error message."""
 
 _MARKS = {
     "ok": ("✓", markup.GOOD),
@@ -46,9 +46,9 @@ def render_html(state: CodeState) -> Html:
         markup.head(state.name, title(state), COLOURS[state.phase], _facts(state)),
         markup.row("Note", markup.text_lines(state.notice)),
         markup.row("Continues", escape(state.continues)),
-        markup.row("Asks", _approval_html(state)),
-        markup.row("Now", escape("; ".join(held_up(state)))),
-        markup.row("Reason", escape(markup.clipped(_reason(state), 1_000))),
+        markup.row("Questions", _approval_html(state)),
+        markup.row("Status", escape("; ".join(waits_for(state)))),
+        markup.row("Reason", markup.paragraphs(_reason(state), 1_000)),
         markup.row("Answer", _prose(markup.clipped(state.summary, 3_000))),
         markup.row("Value", glimpse_html(state.value) if state.value else EMPTY),
         markup.row("Calls", _calls_html(state)),
@@ -62,7 +62,7 @@ def render_html(state: CodeState) -> Html:
 def render_text(state: CodeState) -> str:
     """The card in a few lines of text."""
     lines = [" · ".join((f"● {state.name}  {title(state)}", *_facts(state)))]
-    lines.extend(f"  {line}" for line in (*held_up(state), *state.notice))
+    lines.extend(f"  {line}" for line in (*waits_for(state), *state.notice))
     lines.extend([f"  continues {state.continues}"] if state.continues else [])
     lines.extend([f"  {_reason(state)}"] if _reason(state) else [])
     lines.extend(f"  {line}" for line in question_lines(state))
@@ -78,8 +78,8 @@ def render_text(state: CodeState) -> str:
 
 
 def status_line(state: CodeState) -> str:
-    """One line of text: what it is doing."""
-    return markup.line(f"{state.name}  {title(state)}", *held_up(state), *_facts(state))
+    """The current step in one line of text."""
+    return markup.line(f"{state.name}  {title(state)}", *waits_for(state), *_facts(state))
 
 
 def title(state: CodeState) -> str:
@@ -95,14 +95,14 @@ def title(state: CodeState) -> str:
     return "Writing" if state.written else "Asking the model" if state.turn else "Starting"
 
 
-def held_up(state: CodeState) -> list[str]:
+def waits_for(state: CodeState) -> list[str]:
     """What it waits for: the import of the model client, or the model's service."""
-    loading = ["Loading the model client; this takes some seconds, once in a kernel"] if state.loading else []
+    loading = ["Loading the model client; this takes some seconds, once per kernel"] if state.loading else []
     return [*loading, *([f"{state.fault[:1].upper()}{state.fault[1:]}"] if state.fault else [])]
 
 
 def question_lines(state: CodeState) -> Iterator[str]:
-    """What a person is asked, and how to answer."""
+    """The questions to the user, and how to answer."""
     for number, words in enumerate(state.approval, 1):
         more = f" ({number} of {len(state.approval)})" if len(state.approval) > 1 else ""
         yield f"May it call {markup.clipped(words, 600)}?{more}"
@@ -129,7 +129,7 @@ def _facts(state: CodeState) -> list[str]:
 
 
 def _reason(state: CodeState) -> str:
-    """The reason, unless it is the title already."""
+    """The reason; "" if it only repeats the title."""
     return "" if state.reason.strip(".").casefold() == title(state).casefold() else state.reason
 
 
@@ -157,7 +157,7 @@ def _calls_html(state: CodeState) -> Html:
 def _listed_calls(state: CodeState, most: int) -> Html:
     shown = state.calls[-most:]
     before = len(state.calls) - len(shown)
-    earlier = markup.muted_line(f"{counted(before, 'call')} before these") if before else EMPTY
+    earlier = markup.muted_line(f"{counted(before, 'earlier call')}") if before else EMPTY
     return join(earlier, element("div", *map(_call_html, shown), role="list")) if shown else EMPTY
 
 
@@ -193,7 +193,7 @@ def _took(call: CallState) -> str:
 
 
 def _folds(state: CodeState, room: int) -> Html:
-    """The blocks of code with their output, and what was sent. The newest block is the last to be shortened."""
+    """The blocks of code with their output, and the text sent. The newest block is the last to be shortened."""
     numbered = list(enumerate(state.blocks, 1))[-MOST_BLOCKS:]
     blocks = {block_title(number, block): block for number, block in numbered}
     newest = list(blocks)[-1:]
@@ -210,7 +210,7 @@ def _folds(state: CodeState, room: int) -> Html:
     )
     parts = fit(full, shorter, room).items()
     before = len(state.blocks) - len(numbered)
-    told = markup.muted_line(f"{before} more before these, in {state.name}.blocks") if before else EMPTY
+    told = markup.muted_line(f"{counted(before, 'earlier block')}, see {state.name}.blocks") if before else EMPTY
     folded = (markup.details(name, content, opened=not state.finished and name in newest) for name, content in parts)
     return join(told, *folded)
 
@@ -219,7 +219,7 @@ _SENT = "What was sent to the model"
 
 
 def _block(block: BlockState) -> Html:
-    told = (markup.muted_line("What the model is told of it"), markup.code(block.observed)) if block.observed else ()
+    told = (markup.muted_line("Output sent to the model"), markup.code(block.observed)) if block.observed else ()
     return join(markup.python(block.code), *told)
 
 
@@ -234,7 +234,7 @@ def block_title(number: int, block: BlockState) -> str:
 
 
 def _what_failed(error: str) -> str:
-    """The last line of an error, and the line of the block that it names."""
+    """The last line of an error message, and the line number in the block."""
     last = next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "it was stopped")
     where = _LINE.findall(error)
     return markup.clipped(last, 160) + (f" (line {where[-1]})" if where else "")

@@ -1,7 +1,7 @@
-"""Charts that code made. Their text is untrusted: none of it becomes markup of the page.
+"""Charts that generated code returned. Their text is untrusted and never becomes markup of the page.
 
-An SVG is shown as a picture: in one, no script runs and nothing is fetched. A specification of Plotly or Vega-Lite is
-drawn by the page, cut down to what is harmless. HTML and all else is text.
+An SVG is shown as an image, in which no script runs and nothing is loaded. The front end draws a Plotly or Vega-Lite
+specification after unsafe parts are removed. Everything else, HTML included, is shown as text.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from autocoder_jupyter.untrusted.plotly_figures import PLOTLY, harmless_traces
 from autocoder_jupyter.untrusted.vega_charts import VEGALITE, harmless_chart
 
 MOST_CHARACTERS = 1_000_000
-"""Of a chart that is shown other than as the beginning of its text."""
+"""Characters of a chart that is drawn; of a longer one, only the beginning of its text is shown."""
 
 TEXT_CHARACTERS = 2_000
-"""Of a chart that is text."""
+"""Characters of a chart that is shown as text."""
 
 CARD_CHARACTERS = 10_000
-"""Of a picture on a card, which a notebook saves with every run."""
+"""Characters of an SVG on a card, which the notebook saves with every run."""
 
 _SVG = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)?<svg[\s>]", re.DOTALL)
 
@@ -35,14 +35,14 @@ def is_svg(chart: str) -> bool:
 
 
 def picture(chart: str, number: int) -> Html:
-    """An SVG as a picture of the page."""
+    """An SVG as an image."""
     encoded = base64.b64encode(chart.encode("utf-8", "replace")).decode("ascii")
     source = f"data:image/svg+xml;base64,{encoded}"
     return element("img", alt=f"chart {number}", style="max-width:100%", src=source)
 
 
 def specification(chart: str) -> dict[str, Any] | None:
-    """A chart of Plotly or Vega-Lite by mime type, cut down to its harmless parts; None for all else."""
+    """A Plotly or Vega-Lite chart by mime type, without its unsafe parts; None for everything else."""
     if len(chart) > MOST_CHARACTERS or not chart.lstrip().startswith("{"):
         return None
     try:
@@ -61,7 +61,7 @@ def _drawn(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def drawn(chart: str) -> dict[str, Any] | None:
-    """What a page draws of a chart that a card does not show, by mime type; None for what the card shows."""
+    """A chart that the card does not show, by mime type; None for a chart that the card shows."""
     if is_svg(chart):
         return {**html_output(picture(chart, 1), "an SVG")} if len(chart) > CARD_CHARACTERS else None
     found = specification(chart)
@@ -72,14 +72,14 @@ def chart_html(chart: str, number: int, name: str) -> Html:
     """A chart on the card.
 
     Args:
-        chart: as the code gave it.
-        number: from 1.
-        name: of the result, which shows what a card does not.
+        chart: the text that the code returned.
+        number: its number, from 1.
+        name: the name of the result, which shows charts that the card does not.
     """
     if is_svg(chart) and len(chart) <= CARD_CHARACTERS:
         return element("div", picture(chart, number))
     if is_svg(chart) or specification(chart) is not None:
-        return markup.muted_line(f"Chart {number} is drawn where {name} is the last line of a cell.")
+        return markup.muted_line(f"To see chart {number}, make {name} the last line of a cell.")
     return markup.details(f"Chart {number}, as text", markup.code(markup.clipped(chart, TEXT_CHARACTERS)))
 
 

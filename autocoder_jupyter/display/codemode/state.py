@@ -1,4 +1,4 @@
-"""The state of the card of code mode, folded from the events of a run. Pure: no clock, no output, no lock."""
+"""The state of the card of code mode, computed from the events of a run. Pure: no clock, no output, no lock."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.overview import Glimpse
 
 TAIL_CHARACTERS = 2_000
-"""How much of an answer is kept while it is written."""
+"""Characters kept of an answer while it is written."""
 
 
 @dataclass(frozen=True)
 class CallState:
-    """One call of a tool; `outcome` is None while it runs, `waits` while a person is asked.
+    """One tool call; `outcome` is None while it runs, `waits` is True while the user is asked.
 
-    `asked` are the arguments as the tool gets them, for the person who decides; they are kept no longer than that.
+    `asked` are the full arguments, for the user who decides. They are removed after the decision.
     """
 
     call: str
@@ -47,7 +47,7 @@ class CallState:
 class BlockState:
     """One block of code.
 
-    `ok` is None while it runs, `observed` what the model is told of it, `error` what went wrong.
+    `ok` is None while it runs, `observed` is the output sent to the model, `error` the error message.
     """
 
     turn: int
@@ -59,17 +59,17 @@ class BlockState:
 
 @dataclass(frozen=True)
 class CodeState(RunState[Event]):
-    """All that the card shows, and the strip below it.
+    """The state of the card and of the strip below it.
 
     Args:
-        continues: the conversation that it goes on with; "" for a new one.
-        turn, of: how often the model was asked, and the most there can be.
+        continues: the conversation that is continued; "" for a new one.
+        turn, of: the number of questions to the model so far, and the limit.
         tail: the end of the answer that is being written; `written` counts all its characters.
-        fault: why the model says nothing yet, after a call that failed and is tried again.
+        fault: why a request to the model failed that is retried now.
         exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
         summary: the final answer.
-        value: the first rows or characters of what the last block returned; None when it returned nothing.
-        charts: as the code gave them, as text; `charts` draws them.
+        value: the first rows or characters of the value of the last block; None if it has no value.
+        charts: the charts as text; the module `charts` draws them.
     """
 
     continues: str = ""
@@ -87,10 +87,10 @@ class CodeState(RunState[Event]):
     charts: tuple[str, ...] = ()
 
     questions: tuple[()] = ()
-    """Such a run puts no questions before it begins."""
+    """A run of code mode asks no questions before it starts."""
 
     def after(self, event: Event) -> CodeState:
-        """The state after an event that happened now."""
+        """The state after an event at the current time."""
         return _after(event, self)
 
     @property
@@ -100,14 +100,14 @@ class CodeState(RunState[Event]):
 
     @property
     def progress(self) -> float:
-        """A guess between 0 and 1 of how much is done: most runs need few of the turns that they may have."""
+        """An estimate of the progress between 0 and 1: most runs need few of the allowed turns."""
         if self.finished:
             return 1.0
         return min(self.turn / (self.turn + 2), 0.95) if self.turn else 0.0
 
     @property
     def waiting(self) -> tuple[CallState, ...]:
-        """The calls that a person is asked about, the first to be asked first."""
+        """The calls that wait for the user, the oldest first."""
         return tuple(call for call in self.calls if call.waits)
 
     @property
@@ -117,12 +117,12 @@ class CodeState(RunState[Event]):
 
     @property
     def under_way(self) -> tuple[CallState, ...]:
-        """The calls that run at this moment."""
+        """The calls that are running."""
         return tuple(call for call in self.calls if call.outcome is None and not call.waits)
 
     @property
     def block(self) -> BlockState | None:
-        """The block that runs at this moment."""
+        """The block that is running."""
         return next((block for block in self.blocks[-1:] if block.ok is None), None)
 
 

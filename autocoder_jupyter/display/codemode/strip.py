@@ -1,9 +1,10 @@
-"""The live part below the card of code mode: the clock, what the model writes or what runs, and the calls of tools."""
+"""The live part below the card of code mode: the clock, the answer or the running code, and the tool calls."""
 
 from __future__ import annotations
 
 from autocoder_jupyter.display import markup
-from autocoder_jupyter.display.codemode.card import held_up, question_lines
+from autocoder_jupyter.display.amounts import counted
+from autocoder_jupyter.display.codemode.card import question_lines, waits_for
 from autocoder_jupyter.display.codemode.state import CodeState
 from autocoder_jupyter.display.html import Html
 from autocoder_jupyter.display.window import LINES, Column, frame, line, lines, newest, window
@@ -19,14 +20,14 @@ def _columns(state: CodeState) -> list[Column]:
     if state.waiting:
         return [Column("Waiting for you", lines(line(words) for words in question_lines(state)))]
     calls = [line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
-    told = Column(f"{len(state.calls)} calls of tools", lines(calls)) if calls else None
-    return [_doing(state), *([told] if told else [])]
+    listed = Column(f"{counted(len(state.calls), 'tool call')}", lines(calls)) if calls else None
+    return [_doing(state), *([listed] if listed else [])]
 
 
 def _doing(state: CodeState) -> Column:
     if state.block is not None:
-        return Column("The code that runs", window(newest(state.block.code)))
+        return Column("Running code", window(newest(state.block.code)))
     if state.tail:
         return Column(f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail)))
-    why = held_up(state) or ["Nothing has arrived yet."]
+    why = waits_for(state) or ["Nothing has arrived yet."]
     return Column("The answer, as the model writes it", lines(line(words, markup.MUTED) for words in why))

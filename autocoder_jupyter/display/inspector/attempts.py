@@ -1,4 +1,4 @@
-"""*Attempts*: the outcome and diagnosis of each, and the changes between any two."""
+"""The section *Attempts*: the outcome and diagnosis of each attempt, and the changes between two attempts."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 KINDS = {"logic": "the code is wrong", "environment": "something is missing", "test_error": "the test is wrong"}
 
 MAX_CHANGES = 3
-"""Comparisons of consecutive attempts in the static form; the last ones."""
+"""Comparisons of consecutive attempts in the static form, the last ones."""
 
 SAVED_LINES = 150
-"""Lines of each."""
+"""Lines of each comparison."""
 
 
 def attempts_section(report: Report) -> Html:
     """Every attempt, without comparisons."""
     if not report.history:
-        return markup.text_lines(["There was no attempt."])
+        return markup.text_lines(["There were no attempts."])
     return join(*(attempt_html(attempt, is_result(attempt, report)) for attempt in report.history))
 
 
 def attempts_with_changes(report: Report, *, unified: bool = False) -> Html:
-    """Every attempt, and what changed from each to the next.
+    """Every attempt, and the changes between consecutive attempts.
 
     Args:
-        report: of the result.
-        unified: whether changes stand below each other, which takes a tenth of the room.
+        report: the report of the result.
+        unified: whether to show unified diffs, which take a tenth of the characters.
     """
     shown = _unified if unified else _side_by_side
     pairs = list(pairwise(report.history))
@@ -48,7 +48,7 @@ def attempts_with_changes(report: Report, *, unified: bool = False) -> Html:
 
 
 def attempt_html(attempt: Attempt, result: bool) -> Html:
-    """One attempt: how it went, what failed, and the diagnosis that led to the next."""
+    """One attempt: its outcome, its failures, and the diagnosis."""
     title = (
         element("strong", escape(f"Attempt {attempt.number}"), style="flex:none"),
         _outcome(attempt),
@@ -58,8 +58,8 @@ def attempt_html(attempt: Attempt, result: bool) -> Html:
     return element(
         "div",
         element("div", join(*title, between=" "), style="display:flex;flex-wrap:wrap;column-gap:12px"),
-        markup.row("Reason", EMPTY if failing else escape(attempt.error or "")),
-        markup.row("Fails", failing),
+        markup.row("Reason", EMPTY if failing else markup.paragraphs(attempt.error or "", 2_000)),
+        markup.row("Failed", failing),
         markup.row("Diagnosis", _diagnosis(attempt.diagnosis) if attempt.diagnosis else EMPTY),
         style="margin-top:8px",
     )
@@ -76,12 +76,12 @@ def _unified(before: Attempt, after: Attempt) -> Html:
 
 
 def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> Html:
-    """What changed in the code, and in the tests if anything did.
+    """The changes in the code, and in the tests if there are any.
 
     Args:
         before: the attempt on the left.
         after: the attempt on the right.
-        saved: whether it is for a saved notebook, and must be short.
+        saved: whether it goes into a saved notebook and must be short.
     """
     names = f"attempt {before.number}", f"attempt {after.number}"
     most, equal = (SAVED_LINES, False) if saved else (MAX_LINES, True)
@@ -93,7 +93,7 @@ def changes_html(before: Attempt, after: Attempt, *, saved: bool = False) -> Htm
 
 
 def is_result(attempt: Attempt, report: Report) -> bool:
-    """Whether this attempt is what the result was taken from: the last with its code and tests."""
+    """Whether the result has the code and tests of this attempt; of equal attempts, the last one."""
     code = report.solution.code if report.solution else ""
     same = [other.number for other in report.history if (other.code, other.tests) == (code, report.tests)]
     return bool(same) and attempt.number == same[-1]
@@ -103,16 +103,16 @@ def outcome_words(attempt: Attempt) -> tuple[bool, str]:
     """Whether it passed, and the outcome in a few words."""
     tests, checks = attempt.evidence.tests, attempt.evidence.conditions
     passed = sum(test.outcome == "passed" for test in tests)
-    unmet = sum(not check.passed for check in checks)
+    failed = sum(not check.passed for check in checks)
     words = [f"{passed} of {len(tests)} tests passed"] if tests else []
-    words += [f"{unmet} of {len(checks)} checks do not hold"] if unmet else []
-    held = attempt.error is None
-    return held, ", ".join(words) or ("passed" if held else "not tested")
+    words += [f"{failed} of {len(checks)} checks failed"] if failed else []
+    ok = attempt.error is None
+    return ok, ", ".join(words) or ("passed" if ok else "not tested")
 
 
 def _outcome(attempt: Attempt) -> Html:
-    held, words = outcome_words(attempt)
-    return markup.coloured(f"{'✓' if held else '✗'} {words}", markup.GOOD if held else markup.BAD)
+    ok, words = outcome_words(attempt)
+    return markup.coloured(f"{'✓' if ok else '✗'} {words}", markup.GOOD if ok else markup.BAD)
 
 
 def _diagnosis(diagnosis: ErrorDiagnosis) -> Html:
@@ -122,7 +122,7 @@ def _diagnosis(diagnosis: ErrorDiagnosis) -> Html:
 
 
 def _merged(failures: tuple[TestFailure, ...]) -> list[tuple[tuple[str, ...], TestFailure]]:
-    """Failures of one cause together, with the names of their tests."""
+    """Failures grouped by cause, with the names of their tests."""
     by_cause: dict[tuple[str, str, str], list[TestFailure]] = {}
     for failure in failures:
         by_cause.setdefault((failure.error_type, failure.root_cause, failure.suggested_fix), []).append(failure)
@@ -138,6 +138,8 @@ def _failure(merged: tuple[tuple[str, ...], TestFailure]) -> Html:
         ("Got", failure.actual_behavior),
         ("Fix", failure.suggested_fix),
     ]
-    told = (element("div", join(markup.muted(f"{label}:"), escape(said), between=" ")) for label, said in lines if said)
+    shown = (
+        element("div", join(markup.muted(f"{label}:"), escape(text), between=" ")) for label, text in lines if text
+    )
     kind = markup.coloured(KINDS[failure.error_type], markup.WARN)
-    return element("div", join(kind, tests, between=" "), *told, style="margin-bottom:4px")
+    return element("div", join(kind, tests, between=" "), *shown, style="margin-bottom:4px")

@@ -1,4 +1,4 @@
-"""The code that does what the form does."""
+"""The Python code of the call that the form describes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from autocoder_jupyter.types import Dir, File, InputSpec
 
 @dataclass(frozen=True)
 class Given:
-    """An argument as the form gives it.
+    """An argument from the form.
 
     Args:
-        source: as it is written.
-        value: what that is; for a variable, nothing before it is captured.
+        source: its source code.
+        value: its value; None for a variable, which is captured later.
         variable: the name of a variable, or "".
     """
 
@@ -27,7 +27,7 @@ class Given:
 
     @classmethod
     def of_value(cls, value: Any) -> Given:
-        """A value that can be written."""
+        """A value with a literal."""
         return cls(repr(value), value)
 
     @classmethod
@@ -37,9 +37,9 @@ class Given:
 
 
 def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]) -> str:
-    """`growth.run(sales_2025, min_orders=3)`, below the imports that it needs.
+    """`growth.run(sales_2025, min_orders=3)`, after the imports that it needs.
 
-    Variables come first and by position as long as that is possible, everything else by name.
+    Variables are positional arguments as long as possible; all others are keyword arguments.
     """
     arguments: list[str] = []
     by_position = True
@@ -63,12 +63,12 @@ def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]
 
 
 def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str]) -> str:
-    """`growth.run(sales, limit=...)`: the inputs that a variable has the name of, and `...` for a value to fill in.
+    """`growth.run(sales, limit=...)`: variables with the names of inputs, and `...` for values to fill in.
 
     Args:
-        name: of the result.
-        inputs: what it takes.
-        variables: names in the notebook. Without those of all tables it is called on the sample.
+        name: the name of the result.
+        inputs: the inputs of the function.
+        variables: names of variables. If one of a table is missing, the call uses the sample.
     """
     needed = [spec for spec in inputs if spec.required]
     tables = [spec for spec in needed if KINDS[spec.type].is_data]
@@ -79,7 +79,7 @@ def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str])
 
 
 def variable_name(name: str) -> str:
-    """The name of a result as code may hold it: that of a loaded one may be a stranger's, and anything."""
+    """The name of a result if it is an identifier, or `result`; the name of a loaded result is untrusted."""
     return name if name.isidentifier() else "result"
 
 

@@ -1,4 +1,4 @@
-"""*Conversation*: every exchange with the model: cost, latency and full text."""
+"""The section *Conversation*: every exchange with the model, with cost, latency and full text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bounds:
 
     Args:
         message: characters of one message or answer.
-        exchanges: how many are shown with their words; the last ones.
+        exchanges: the number of exchanges with their text, the last ones.
     """
 
     message: int
@@ -32,7 +32,7 @@ SAVED = Bounds(message=1_000, exchanges=12)
 """In the static form, which is saved with the notebook."""
 
 BRIEF = Bounds(message=200, exchanges=6)
-"""There, where other sections are long."""
+"""In the static form, if other sections are long."""
 
 FACTS_ONLY = Bounds(message=0, exchanges=0)
 
@@ -40,26 +40,26 @@ LIVE = Bounds(message=60_000, exchanges=60)
 
 
 def conversation_section(report: Report, bounds: Bounds) -> Html:
-    """The section: a line for each exchange and the sum, then the words, folded."""
+    """The section: a table of the exchanges with a total, then their text in collapsible parts."""
     exchanges = report.conversation_history
     if not exchanges:
-        told = "Nothing was asked." if not report.usage.input_tokens else "The messages are in the journal only."
+        told = "The model was not asked." if not report.usage.input_tokens else "The messages are only in the journal."
         where = markup.muted(_where(report)) if report.usage.input_tokens else EMPTY
         return element("div", join(escape(told), where, between=" "))
     headings = ("", "stage", "model", "in", "cached", "out", "cost", "latency", "")
     rows = [_facts(number, said) for number, said in enumerate(exchanges, 1)]
     if report.second_opinion is not None:
         own = [said for said in exchanges if said.stage == "second"]
-        rows.append(_sum("of it, the second opinion", report.second_opinion.usage, own))
-    rows.append(_sum("all", report.usage, exchanges))
+        rows.append(_total("second opinion only", report.second_opinion.usage, own))
+    rows.append(_total("total", report.usage, exchanges))
     table = markup.scrolled(markup.table(headings, rows))
     first = max(len(exchanges) - bounds.exchanges, 0)
     words = (_words(number, said, bounds, report) for number, said in enumerate(exchanges[first:], first + 1))
-    left_out = f"The messages of the first {first} are left out here. {_where(report)}"
+    left_out = f"The messages of the first {first} are not shown here. {_where(report)}"
     return join(table, markup.muted_line(left_out) if first else EMPTY, *words)
 
 
-def _sum(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
+def _total(words: str, usage: Usage, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
     return (
         "",
         words,
@@ -106,7 +106,7 @@ def _text(text: str, bounds: Bounds, report: Report) -> Html:
 
 
 def _where(report: Report) -> str:
-    return f"All of it: {report.name}.conversation_history, or .autocode/{report.name}/{report.run_id}/journal.jsonl."
+    return f"Full text: {report.name}.conversation_history, or .autocode/{report.name}/{report.run_id}/journal.jsonl."
 
 
 def _stage(said: Exchange) -> str:

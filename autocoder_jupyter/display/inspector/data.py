@@ -1,4 +1,4 @@
-"""*Data*: the exact text that was sent to the model, the schemas of the samples, and a profile of each sample."""
+"""The section *Data*: the exact text that was sent to the model, and schema and profile of each sample."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SCHEMA_CHARACTERS = 6_000
 
 
 def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> Html:
-    """The section as it may be saved: nothing of the data that the model was not allowed to see.
+    """The section as it may be saved: only data that the model was allowed to see.
 
     Args:
         subject: the result.
         overviews: of the samples, as far as the share of the request allows.
-        words: whether what was sent and the schemas go with it, and the drawings of the columns.
+        words: whether to include the sent text, the schemas and the histograms.
     """
     if not words:
         return join(sent_html(subject, words=False), profiles(overviews, counts=False, drawings=False))
@@ -45,15 +45,15 @@ def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: 
 
 
 def data_tab(subject: Subject) -> Html:
-    """What the section says without the samples, for the person's own eyes."""
+    """The tab without the samples; it is shown to the user and not saved."""
     return join(sent_html(subject), _schemas(_sources(subject.report)))
 
 
 def sent_html(subject: Subject, *, words: bool = True) -> Html:
-    """What the model was told about the data, and by which rule; without the words, where they are."""
+    """The text about the data that was sent to the model, and facts about it; without `words`, only the facts."""
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
-        return markup.text_lines(["The model was told nothing about any data."])
+        return markup.text_lines(["Nothing about data was sent to the model."])
     said = markup.code(text) if words else markup.muted(f"%autocode preview {subject.report.name} shows it.")
     return join(markup.row("Sent", _facts(subject, text)), markup.details("Exactly what was sent", said))
 
@@ -75,7 +75,7 @@ def _facts(subject: Subject, text: str) -> Html:
 
 
 def _requests(subject: Subject) -> str:
-    """The number of requests to the model, and the file with all of them; a replayed run sends nothing."""
+    """The number of requests to the model, and the file with all of them."""
     report = subject.report
     exchanges = report.conversation_history
     if exchanges and all(exchange.replayed for exchange in exchanges):
@@ -84,11 +84,11 @@ def _requests(subject: Subject) -> str:
     if not isinstance(requests, list) or not requests:
         return ""
     where = f".autocode/{report.name}/{report.run_id}/sent.json"
-    return f"{counted(len(requests), 'request')} to the model, each as it went out: {where}"
+    return f"{counted(len(requests), 'request')} to the model, all are in {where}"
 
 
 def _sources(report: Report) -> Mapping[str, str]:
-    """The source of the schemas; none where the record of them cannot be read, which may be a stranger's."""
+    """The source of the schemas; empty if their record, which is untrusted, cannot be read."""
     try:
         return sources_of(report) or {}
     except InvalidRequest:

@@ -1,6 +1,6 @@
-"""Small histograms of a column, made of boxes: no script, no picture, no outside resource.
+"""Small histograms of a column as HTML boxes, without scripts, images or external resources.
 
-Where styles are stripped, signs of block characters inside the boxes draw the same.
+Each box contains a block character, so the histogram is visible where styles are removed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _FILL = "var(--jp-brand-color1,#1976d2)"
 _HEIGHT = 30
-"""Pixels."""
+"""Height of a histogram in pixels."""
 
 
 def drawing(column: ColumnOverview, *, counts: bool) -> Html:
-    """The bars of a column; nothing when it has none.
+    """The histogram of a column; empty if it has no bars.
 
     Args:
-        column: what to draw.
-        counts: whether a pointer over a bar of a range tells how many cells fall into it.
+        column: the column.
+        counts: whether the tooltip of a bar gives the number of cells.
     """
     if not column.bars:
         return EMPTY
@@ -37,12 +37,12 @@ def _histogram(column: ColumnOverview, *, counts: bool) -> Html:
     most = max(bar.count for bar in column.bars) or 1
     boxes = (_box(bar, most, counts=counts) for bar in column.bars)
     ends = column.bars[0].label, column.bars[-1].label
-    told = f"histogram of the values between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
+    label = f"histogram of the values between {ends[0].split(' – ')[0]} and {ends[1].split(' – ')[-1]}"
     style = (
         f"display:inline-flex;align-items:flex-end;height:{_HEIGHT}px;column-gap:1px;font-size:0;"
         f"color:{_FILL};border-bottom:1px solid {markup.LINE}"
     )
-    return element("span", *boxes, role="img", aria_label=told, style=style)
+    return element("span", *boxes, role="img", aria_label=label, style=style)
 
 
 def _box(bar: Bar, most: int, *, counts: bool) -> Html:

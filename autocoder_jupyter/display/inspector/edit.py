@@ -1,5 +1,6 @@
-"""*Edit*: code and tests of a version in two fields, and what testing them showed. A person's text is never lost:
-it becomes a version of its own before anything is done with it.
+"""The tab *Edit*: code and tests of a version in two text fields, and the result of testing them.
+
+The text of the user is never lost: it is saved as a new version before it is tested.
 """
 
 from __future__ import annotations
@@ -27,18 +28,21 @@ _STYLE = element(
     ),
 )
 _HELP = (
-    "What you write is tested as it is, in the sandbox; no model is asked and nothing is fixed. It becomes a new "
-    "version; the earlier one is kept."
+    "Your text is tested in the sandbox as it is. No model is asked, and nothing is fixed. The text becomes a new "
+    "version; the earlier version is kept."
 )
 
-_HIDDEN = "It has characters that are invisible or change how the text looks: Function and Evidence show them escaped."
+_HIDDEN = (
+    "The text contains invisible characters or characters that change its direction. The tabs Function and Evidence "
+    "show them as escapes."
+)
 
 
 class EditForm:
     """The fields and the button. `widget` is what to show.
 
     Args:
-        editor: gives the sources, and tests what became of them.
+        editor: reads the sources and tests the edited ones.
 
     Raises:
         ImportError: ipywidgets is not installed.
@@ -70,10 +74,10 @@ class EditForm:
         self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
 
     def retest(self) -> None:
-        """Test what the fields hold now."""
+        """Test the text in the fields."""
         written = self._code.value, self._tests.value
         if written == self._recorded:
-            self._say(markup.muted("Nothing was edited yet."))
+            self._say(markup.muted("Nothing was changed yet."))
             return
         try:
             self._editor.retest(*written, self.show)
@@ -81,12 +85,12 @@ class EditForm:
             self._say(error_html(error))
 
     def undo(self) -> None:
-        """Put back what there was."""
+        """Restore the recorded text."""
         self._code.value, self._tests.value = self._recorded
         self._say(EMPTY)
 
     def show(self, state: CardState) -> None:
-        """The card of the test, as far as it is; called from the thread that shows it."""
+        """Show the card of the test; called from the thread of the card."""
         self._retest.disabled = not state.finished
         self._say(render_html(state))
 

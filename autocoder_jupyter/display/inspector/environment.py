@@ -1,4 +1,4 @@
-"""*Environment*: the sandbox of tests and calls, its limits and its packages."""
+"""The section *Environment*: the sandbox of tests and calls, its limits and its packages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 LOCK_LINES = 200
-"""So many locked packages are shown."""
+"""Locked packages that are shown."""
 
 
 def environment_section(report: Report, options: CallOptions | None, *, lines: int = LOCK_LINES) -> Html:
-    """The section. Without `options`, the limits of a call are not known; `lines` of the lock are shown."""
+    """The section. Without `options`, the limits of a call are unknown. `lines` of the lock are shown."""
     rows = (
         ("Sandbox", escape(sandbox_line(report.sandbox or "", report.sandbox_tier))),
         ("Image", markup.inline_code(report.image) if report.image else EMPTY),
@@ -27,15 +27,13 @@ def environment_section(report: Report, options: CallOptions | None, *, lines: i
         ("Variables", escape(_variables(options)) if options else EMPTY),
         (
             "Packages",
-            escape(
-                ", ".join(report.detected_packages) or ("only the ones that are always there" if report.sandbox else "")
-            ),
+            escape(", ".join(report.detected_packages) or ("only the preinstalled ones" if report.sandbox else "")),
         ),
         ("System", escape(", ".join(report.detected_system_packages))),
     )
     body = join(*(markup.row(label, content) for label, content in rows))
     if not body:
-        return markup.text_lines(["It did not get as far as a sandbox."])
+        return markup.text_lines(["The run ended before a sandbox was started."])
     return join(body, markup.details(f"Locked packages ({len(report.lock)})", _lock(report, lines)))
 
 
@@ -45,7 +43,7 @@ def _limits(options: CallOptions) -> Html:
 
 
 def _network(options: CallOptions) -> str:
-    return "open, by choice" if options.network else "none"
+    return "allowed" if options.network else "none"
 
 
 def _variables(options: CallOptions) -> str:

@@ -1,4 +1,4 @@
-"""*Evidence*: every test with the sentence that it checks, the checks on the sample, and whether the tests can fail."""
+"""The section *Evidence*: every test with its docstring, the checks, and whether the tests can fail."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Evidence, Report, TestOutcome, Trace
 
 MESSAGE_CHARACTERS = 2_000
-"""So much of what a failed test said is shown."""
+"""Characters of the message of a failed test."""
 
 
 def evidence_section(report: Report, *, source: bool = True, coloured: bool = True, in_full: bool = False) -> Html:
     """The section.
 
     Args:
-        report: of the result.
-        source: whether the source of the tests goes with it.
-        coloured: whether that is in colours.
-        in_full: whether it is for the person's own eyes, and is not saved: then values of the data may stand in it.
+        report: the report of the result.
+        source: whether to include the source of the tests.
+        coloured: whether the source is in colours.
+        in_full: whether the HTML is shown and not saved, so that it may contain values of the data.
     """
     evidence = report.evidence
     tests = source_block(report.tests, f"test_{report.name}.py", coloured=coloured) if source else EMPTY
     if not evidence.tests and not evidence.conditions and not report.tests:
-        return markup.text_lines(["It did not get as far as a test."])
+        return markup.text_lines(["The run ended before a test was written."])
     return join(
         markup.row("Your tests", parts.own(evidence, in_full=in_full)),
-        markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("none ran")),
+        markup.row("Tests", parts.tests(_shortened(evidence)) or markup.muted("no tests were run")),
         markup.row("Checks", parts.checks(evidence)),
-        markup.row("Can fail", _vacuity(evidence)),
-        markup.row("Changed", _changed(evidence, report.trace)),
+        markup.row("Sanity check", _vacuity(evidence)),
+        markup.row("Changed tests", _changed(evidence, report.trace)),
         markup.details("Source of the tests", tests),
         _blind_source(report, coloured=coloured) if source else EMPTY,
         _own_source(report) if source else EMPTY,
@@ -46,7 +46,7 @@ def _blind_source(report: Report, *, coloured: bool) -> Html:
     if not report.blind_tests:
         return EMPTY
     block = source_block(report.blind_tests, f"test_{report.name}_blind.py", coloured=coloured)
-    return markup.details("Source of the blind tests, which the agent has not seen", block)
+    return markup.details("Source of the blind tests, which the agent did not see", block)
 
 
 def _own_source(report: Report) -> Html:
@@ -76,14 +76,14 @@ def _vacuity(evidence: Evidence) -> Html:
 
 def _changed(evidence: Evidence, trace: Trace | None) -> Html:
     if not parts.has_changed_tests(evidence, trace):
-        return escape("No test was changed on the way.") if evidence.tests else EMPTY
+        return escape("No test was changed.") if evidence.tests else EMPTY
     return join(
         _listed(
-            "These were changed or dropped, after a second derivation that saw neither the code nor its output:",
+            "The model changed or removed these tests without seeing the code or its output:",
             evidence.tests_changed,
         ),
         _listed(
-            "The agent, which wrote the code too, changed these after it had seen a test fail:",
+            "The agent, which also wrote the code, changed these tests after a test had failed:",
             trace.suite_changed if trace else (),
         ),
     )

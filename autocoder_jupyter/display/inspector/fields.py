@@ -1,4 +1,4 @@
-"""The fields of the form: for each input a control for its type, and a sentence when the value is not valid."""
+"""The fields of the form: for each input a control for its type, and a message if the value is not valid."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec
 
 _EXACT = 2**53
-"""Whole numbers that a browser keeps exactly."""
+"""Integers up to this size are exact in a browser."""
 
 _ABSENT = object()
 
 Reader = Callable[[Any], "Given | None"]
-"""From the control's value to the argument; None leaves it out. Raises ValueError with a sentence."""
+"""Converts the value of the control to the argument; None leaves it out. Raises ValueError with a message."""
 
 
 class Field:
@@ -29,9 +29,9 @@ class Field:
 
     Args:
         ipywidgets: the library.
-        spec: of the input.
+        spec: the input.
         control: a widget with a `value`.
-        reader: of that value.
+        reader: converts that value.
     """
 
     def __init__(self, ipywidgets: Any, spec: InputSpec, control: Any, reader: Reader) -> None:
@@ -44,15 +44,15 @@ class Field:
         )
 
     def given(self) -> Given | None:
-        """The argument; None when it is left out.
+        """The argument; None if it is left out.
 
         Raises:
-            ValueError: there is none; the message says why, in a sentence.
+            ValueError: the value is not valid; the message says why.
         """
         return self._reader(self.control.value)
 
     def check(self, note: Html = EMPTY) -> bool:
-        """Say beside the control whether its value is valid, and return that. `note` is always shown."""
+        """Show beside the control whether its value is valid, and return that. `note` is always shown."""
         wrong = self._wrong()
         meaning = f"{self.spec.written_type}{f' · {self.spec.meaning}' if self.spec.meaning else ''}"
         said = markup.marked("✗", markup.BAD, wrong) if wrong else markup.muted(meaning)
@@ -69,7 +69,7 @@ class Field:
 
 
 class FrameField(Field):
-    """A DataFrame or Series: the variables of the notebook that fit, and why others do not."""
+    """A DataFrame or Series: the variables of the notebook that match, and why others do not."""
 
     def __init__(self, ipywidgets: Any, spec: InputSpec, caller: Caller) -> None:
         self._caller = caller
@@ -82,7 +82,7 @@ class FrameField(Field):
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at the variables of the notebook again; what was chosen stays chosen while it fits."""
+        """Read the variables of the notebook again; the selected one stays selected while it matches."""
         variables = self._caller.variables(self.spec)
         self._misfits = tuple(variable for variable in variables if variable.misfit)
         fitting = [variable for variable in variables if not variable.misfit]
@@ -93,7 +93,7 @@ class FrameField(Field):
             self.control.value = chosen if chosen in {name for _, name in options} else ""
 
     def check(self, note: Html = EMPTY) -> bool:
-        """As of any field; and which variables of this type do not fit, each with the reason."""
+        """As in `Field`; also lists the variables of this type that do not match, each with the reason."""
         if not self._misfits:
             return super().check(note)
         listed = markup.items(
@@ -102,19 +102,19 @@ class FrameField(Field):
         )
         more = len(self._misfits) - 8
         counted = escape(f" and {more} more" if more > 0 else "")
-        title = escape(f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not fit")
+        title = escape(f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not match")
         return super().check(join(note, element("details", element("summary", title), listed, counted)))
 
     def _chosen(self, value: str) -> Given | None:
         if value:
             return Given.of_variable(value)
         if not self._may_be_empty:
-            raise ValueError(f"{self.spec.name} needs a {self.spec.type} of the notebook.")
+            raise ValueError(f"{self.spec.name} needs a {self.spec.type} from the notebook. Choose a variable.")
         return None
 
 
 class PathField(Field):
-    """A File or Dir: a path, or the name of a variable that holds one."""
+    """A File or Dir: a path, or the name of a variable with a path."""
 
     def __init__(self, ipywidgets: Any, spec: InputSpec, caller: Caller) -> None:
         self._caller = caller
@@ -129,7 +129,7 @@ class PathField(Field):
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at the variables of the notebook again."""
+        """Read the variables of the notebook again."""
         self._variables = [variable.name for variable in self._caller.variables(self.spec) if not variable.misfit]
         if tuple(self.control.options) != tuple(self._variables):
             self.control.options = tuple(self._variables)
@@ -146,7 +146,7 @@ class PathField(Field):
 
 
 def make_field(ipywidgets: Any, spec: InputSpec, caller: Caller) -> Field:
-    """The field that suits an input."""
+    """The field for an input."""
     form = KINDS[spec.type].form
     if form == "table":
         return FrameField(ipywidgets, spec, caller)
@@ -160,7 +160,7 @@ def make_field(ipywidgets: Any, spec: InputSpec, caller: Caller) -> Field:
 
 
 def _default(spec: InputSpec) -> Any:
-    """The default as a value of the type, None when it is none or cannot be; `_ABSENT` for what is required."""
+    """The default as a value of the type; None without a valid default, `_ABSENT` for a required input."""
     if spec.required:
         return _ABSENT
     if spec.default is None:
@@ -212,7 +212,7 @@ def _common(spec: InputSpec) -> dict[str, Any]:
 def _typed(spec: InputSpec, default: Any, text: str) -> Given | None:
     if not text.strip() and not (spec.type == "str" and isinstance(default, str)):
         if default is _ABSENT:
-            raise ValueError(f"{spec.name} is needed.")
+            raise ValueError(f"{spec.name} is required.")
         return None
     return _unless_default(default, read(spec, text))
 
@@ -220,7 +220,7 @@ def _typed(spec: InputSpec, default: Any, text: str) -> Given | None:
 def _picked(spec: InputSpec, default: Any, value: Any) -> Given | None:
     if value is None:
         if default is _ABSENT:
-            raise ValueError(f"{spec.name} is needed.")
+            raise ValueError(f"{spec.name} is required.")
         return None
     if isinstance(value, float) and spec.type == "float" and value != value:
         raise ValueError(f"{spec.name} must be a number.")

@@ -1,4 +1,4 @@
-"""*Function*: what it does, how it is called, what it assumes, and its code."""
+"""The section *Function*: description, signature, assumptions, and the code."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 def function_section(subject: Subject, *, coloured: bool = True, source: bool = True) -> Html:
-    """The section; on a failure the code of the best attempt, with the reason.
+    """The section; after a failure the code of the best attempt, with the reason.
 
     Args:
         subject: the result.
-        coloured: whether its code is in colours, which take five times its room.
-        source: whether its code is there at all, and what changed in it.
+        coloured: whether the code is in colours, which takes five times as many characters.
+        source: whether to include the code and its changes.
     """
     report = subject.report
+    refinable = report.name if report.success else ""
     code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured) if source else EMPTY
-    label = "Rests on" if subject.state == "ready" else "Holds"
     return join(
         markup.row("Reason", _reason(report)),
-        markup.row("Does", escape(report.plan.description if report.plan else "")),
+        markup.row("Description", escape(report.plan.description if report.plan else "")),
         markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
-        markup.row("Assumes", parts.assumptions(report.plan, report.name if report.success else "")),
-        markup.row("Refined", markup.items(escape(wish) for wish in report.wishes)),
+        markup.row("Assumptions", parts.assumptions(report.plan, refinable)),
+        markup.row("Refinements", markup.items(escape(wish) for wish in report.wishes)),
         markup.row("Changes", _changes(report)),
-        markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
-        markup.row(label, join(parts.evidence_line(report.evidence), parts.warnings(report.evidence, report.trace))),
-        parts.refining(report.name) if report.success else EMPTY,
+        markup.row("Second opinion", readings.opinion_html(refinable, report.second_opinion)),
+        markup.row("Passed", join(parts.evidence_line(report.evidence), parts.warnings(report.evidence, report.trace))),
+        parts.refining(refinable) if refinable else EMPTY,
         code,
         markup.details("What changed in the code", _changed_code(report) if source else EMPTY),
         markup.details("How to call it", how_to_call(report)),
@@ -61,7 +61,7 @@ def _changed_code(report: Report) -> Html:
 def signature(report: Report) -> str:
     """`growth.run(sales: DataFrame, min_orders: int = 5) -> (monthly: DataFrame, best_month: str)`.
 
-    Empty when it did not get as far as an interface.
+    Empty if the run ended before the interface was known.
     """
     if not report.declared_outputs and not report.success:
         return ""
@@ -74,12 +74,12 @@ def code_of(report: Report) -> str:
 
 
 def how_to_call(report: Report) -> Html:
-    """A line that can be typed, and what each input and output means; nothing when there is nothing to call."""
+    """An example call, and a table of inputs and outputs; empty without a function."""
     if not report.success or not report.declared_outputs:
         return EMPTY
     rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
     rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]
-    table = markup.table(("", "name", "type", "if left out", "meaning"), rows)
+    table = markup.table(("", "name", "type", "default", "meaning"), rows)
     return join(source_block(example(report)), markup.scrolled(table))
 
 
@@ -90,11 +90,11 @@ def example(report: Report) -> str:
     needed = [spec.name for spec in report.declared_inputs if spec.required and KINDS[spec.type].form == "table"]
     if not needed or not all(map(str.isidentifier, needed)):
         return f"{call}()"
-    return f"{call}()  # on the sample that it was built on\n{call}({', '.join(needed)})"
+    return f"{call}()  # on the sample\n{call}({', '.join(needed)})"
 
 
 def _otherwise(spec: InputSpec) -> str:
-    return "the sample, if there is one" if spec.required else repr(spec.default)
+    return "the sample, if given" if spec.required else repr(spec.default)
 
 
 def _reason(report: Report) -> Html:

@@ -1,4 +1,4 @@
-"""The state of a result in the words and colours of the card, with its time and cost."""
+"""The first line of the inspector: state, tests, time and cost, with the texts and colours of the card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""*Second opinion*: where an independent solution differs, on which small input, the expected result, and its code."""
+"""The section *Second opinion*: the differences to a second solution, the smallest input, and its code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Difference, Report
 
 CODE_CHARACTERS = 20_000
-"""So much of the second solution is shown."""
+"""Characters of the second solution."""
 
 
 def opinion_section(report: Report) -> Html:
-    """The section; nothing when no opinion was sought."""
+    """The section; empty without a second opinion."""
     opinion = report.second_opinion
     if opinion is None:
         return EMPTY
@@ -29,9 +29,9 @@ def opinion_section(report: Report) -> Html:
     return join(
         readings.opinion_html(report.name if report.success else "", opinion),
         table,
-        markup.row("Tried", escape(", ".join(opinion.tried))),
-        markup.row("Smallest", markup.python(opinion.smallest)),
-        markup.row("Derived", markup.code(opinion.derivation)),
+        markup.row("Inputs tried", escape(", ".join(opinion.tried))),
+        markup.row("Smallest input", markup.python(opinion.smallest)),
+        markup.row("Expected result", markup.code(opinion.derivation)),
         markup.details(f"The second solution, by {opinion.model}", source_block(opinion.code[:CODE_CHARACTERS])),
     )
 

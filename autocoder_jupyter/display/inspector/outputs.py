@@ -1,4 +1,4 @@
-"""What came out of a call: tables as tables, figures as pictures, files as links, everything else as text."""
+"""The outputs of a call: tables as tables, figures as images, files as links, everything else as text."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.overview import Excerpt
 
 DOWNLOAD_BYTES = 2**20
-"""Files up to this size can be downloaded from the output; the kernel may be on another machine."""
+"""Bytes of the largest file with a download link; the kernel may be on another machine."""
 
 _LISTED = 20
 _TEXT_CHARACTERS = 4_000
 
 
 def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], Excerpt]) -> Html:
-    """Every output under its name.
+    """Every output with its name.
 
     Args:
-        name: of the result, for the names of downloads.
+        name: the name of the result, for the names of downloads.
         values: outputs by name.
-        excerpt: the first rows of a table.
+        excerpt: gives the first rows of a table.
     """
     return join(*(_named(output, _output(name, output, value, excerpt)) for output, value in values.items()))
 
@@ -40,7 +40,7 @@ def _named(output: str, shown: Html) -> Html:
 
 
 def error_html(error: Exception) -> Html:
-    """An error as the product says it: what, why, what next."""
+    """An error: its message, its cause, and what to do next."""
     what, *rest = (error.what, error.why, error.hint) if isinstance(error, AutocodeError) else (str(error),)
     told = markup.marked(f"✗ {type(error).__name__}", markup.BAD, what)
     return element("div", told, markup.text_lines(filter(None, rest)), role="alert", style="margin-top:8px")
@@ -59,15 +59,15 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> Html:
-    """A picture at most as wide as the page, with links to save it; a sentence for a figure that a page draws.
+    """An image as wide as the page at most, with download links; a sentence for an interactive figure.
 
     Args:
-        figure: what came out.
-        filename: of a file that it is saved in, without ending.
-        name: of the output.
+        figure: the figure.
+        filename: the name of the downloaded file, without extension.
+        name: the name of the output.
     """
     if not figure.png:
-        return escape(f"a figure of {figure.kind}, which is shown alone as the last line of a cell")
+        return escape(f"a {figure.kind} figure; to see it, make it the last line of a cell")
     links = [download(f"{filename}.png", figure.png, "image/png", f"Save {filename}.png")]
     if 0 < len(figure.svg) <= DOWNLOAD_BYTES:
         links.append(download(f"{filename}.svg", figure.svg, "image/svg+xml", "SVG"))
@@ -78,10 +78,10 @@ def figure_html(figure: Figure, filename: str, name: str) -> Html:
 
 
 def table_html(excerpt: Excerpt) -> Html:
-    """The first rows, and the size of the whole."""
+    """The first rows, and the size of the whole table."""
     sides = ["right" if numeric else "left" for numeric in excerpt.numeric]
     lines = [_row("th", excerpt.headings, sides), *(_row("td", row, sides) for row in excerpt.rows)]
-    size = excerpt.size + ("; the first of them:" if excerpt.cut else "")
+    size = excerpt.size + ("; first rows:" if excerpt.cut else "")
     style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none;font-variant-numeric:tabular-nums"
     return join(markup.muted(size), markup.scrolled(element("table", *lines, style=style)))
 

@@ -1,4 +1,4 @@
-"""The table that describes a sample, a column a line."""
+"""The table that describes a sample, one row per column."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool 
     """Every sample with its columns.
 
     Args:
-        overviews: by name of the sample.
+        overviews: the overview of each sample by its name.
         counts: see `drawing`.
-        drawings: whether there are any.
+        drawings: whether to include histograms.
     """
     return join(*(profile(name, overview, counts=counts, drawings=drawings) for name, overview in overviews.items()))
 
@@ -42,7 +42,7 @@ def _table(overview: Overview, counts: bool, drawings: bool) -> Html:
     lines += [_row("td", _cells(column, counts=counts)[: len(headings)]) for column in overview.columns]
     notes = [f"and {overview.more_columns:,} more columns"] if overview.more_columns else []
     if told and overview.looked_at < overview.rows:
-        notes.append(f"bars and distinct values are from {overview.looked_at:,} rows spread over the table")
+        notes.append(f"histograms and distinct values are from {overview.looked_at:,} rows of the table")
     style = f"{markup.FONT};border-collapse:collapse;margin:4px 0;border:none"
     below = markup.muted_line("; ".join(notes)) if notes else EMPTY
     return join(markup.scrolled(element("table", *lines, style=style)), below)
@@ -72,7 +72,7 @@ def _fact(label: str, text: str) -> Html:
 
 
 def _row(tag: Literal["th", "td"], cells: list[Html]) -> Html:
-    # A line belongs to its row: as a style of each cell it would be most of the table.
+    # The border is a style of the row: as a style of each cell it would be most of the HTML.
     style = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;white-space:normal"
     muted = f";{markup.MUTED};font-weight:normal" if tag == "th" else ""
     shown = (element(tag, cell, style=f"{style}{muted}") for cell in cells)

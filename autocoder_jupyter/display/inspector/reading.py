@@ -1,4 +1,4 @@
-"""From what a person typed into the form to a value of the declared type."""
+"""Parse text from the form to a value of the declared type."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from autocoder_jupyter.types import InputSpec
 
 
 def read(spec: InputSpec, text: str) -> Any:
-    """The value that a text stands for.
+    """The value of a text.
 
     Raises:
-        ValueError: it stands for none; the message is one sentence that names the input.
+        ValueError: the text is not valid; the message is one sentence with the name of the input.
     """
     kind = KINDS[spec.type]
     if kind.parse is None:
-        raise ValueError(f"{spec.name} is a {spec.type}, which is not typed.")
+        raise ValueError(f"{spec.name} is a {spec.type}; it cannot be typed in. Choose a variable.")
     try:
         value = kind.parse(text if spec.type == "str" else text.strip())
     except (ValueError, TypeError, RecursionError) as error:
@@ -30,7 +30,7 @@ def read(spec: InputSpec, text: str) -> Any:
 
 
 def written(spec: InputSpec, value: Any) -> str:
-    """The text that `read` makes this value of."""
+    """The text from which `read` makes this value."""
     return KINDS[spec.type].show(value)
 
 

@@ -1,7 +1,7 @@
-"""*Run*: a form made from the declared inputs, a call in the background, its outputs, and the code that does the same.
+"""The tab *Run*: a form for the declared inputs, a call in the background, its outputs, and the code of the call.
 
-A callback reads the controls, captures the variables as they are at that moment, and hands the call to the background
-loop; it never waits. What is shown afterwards is set from that loop: it changes traits of widgets and nothing else.
+A callback reads the controls, captures the current values of variables, and passes the call to the background loop; it
+never waits. That loop then changes traits of widgets and nothing else.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class RunForm:
     """The form. `widget` is what to show.
 
     Args:
-        report: of the function.
-        caller: the way to it.
+        report: the report of the function.
+        caller: calls the function.
 
     Raises:
         ImportError: ipywidgets is not installed.
@@ -51,7 +51,7 @@ class RunForm:
         self._call: concurrent.futures.Future[None] | None = None
         self._run = _button(ipywidgets, "Run", "Run the function in its sandbox", "primary")
         self._cancel = _button(ipywidgets, "Cancel", "Cancel the call and kill its process")
-        self._again = _button(ipywidgets, "Refresh", "Look for variables of the notebook again")
+        self._again = _button(ipywidgets, "Refresh", "Read the variables of the notebook again")
         self._status = html_widget(layout={"margin": "0 8px"})
         self._code = html_widget(layout={"flex": "none"})
         self._output = html_widget(layout={"flex": "none"})
@@ -75,14 +75,14 @@ class RunForm:
         self._follow()
 
     def refresh(self) -> None:
-        """Look for variables of the notebook again."""
+        """Read the variables of the notebook again."""
         for field in self._fields:
             if isinstance(field, FrameField | PathField):
                 field.refresh()
         self._follow()
 
     def start(self) -> None:
-        """Call the function with what the form holds now."""
+        """Call the function with the values of the form."""
         if self._running:
             return
         try:
@@ -98,7 +98,7 @@ class RunForm:
         self._call = background.submit(self._called(arguments))
 
     def cancel(self) -> None:
-        """Stop the call, if one runs."""
+        """Cancel the call, if one is running."""
         if self._call is not None:
             self._call.cancel()
 
@@ -110,8 +110,8 @@ class RunForm:
         return self._caller.captured(given.variable) if given.variable else given.value
 
     def _follow(self) -> None:
-        """Keep the sentences beside the fields, the button and the line of code up to date."""
-        checked = [field.check() for field in self._fields]  # each says its own sentence
+        """Update the messages beside the fields, the button and the code."""
+        checked = [field.check() for field in self._fields]  # a list, because each check shows its own message
         self._run.disabled = self._running or not all(checked)
         if all(checked):
             code = call_code(self._report.name, self._report.declared_inputs, self._given())
@@ -127,7 +127,7 @@ class RunForm:
             values = await self._caller.call(arguments)
             shown = await background.call_blocking(lambda: self._shown(values))
             ending = "Done"
-        except Exception as error:  # whatever it is, the person must see it: nobody else hears of it
+        except Exception as error:  # any error: nothing else reports it
             shown, ending = error_html(error), "Failed"
         finally:
             ticking.cancel()

@@ -1,4 +1,4 @@
-"""A diff of two sources side by side: equal lines fold, changes are marked within the line by sign and colour."""
+"""A diff of two sources side by side: equal lines collapse, changes within a line have signs and colours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from autocoder_jupyter.display.diff import too_long
 from autocoder_jupyter.display.html import EMPTY, Html, element, escape, join
 
 CONTEXT = 3
-"""Equal lines that stay in view around a change."""
+"""Equal lines that are shown around a change."""
 
 MAX_LINES = 600
-"""Lines of a comparison that are shown; the rest is counted."""
+"""Lines of a comparison that are shown; the others are counted."""
 
 MANY_LINES, MANY_WORDS = 2_000, 300
 """Longer sources are compared less exactly, longer lines as a whole: the exact way takes quadratic time."""
@@ -27,12 +27,12 @@ _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _TINTS = {"−": ("rgba(211,47,47,.10)", "rgba(211,47,47,.28)"), "+": ("rgba(56,142,60,.12)", "rgba(56,142,60,.32)")}
 
 Side = tuple[int, Html]
-"""The number of a line, from 1, and the line."""
+"""The number of a line, from 1, and its HTML."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the comparison; a side is None where there is nothing opposite."""
+    """One line of the comparison; a side is None if it has no line there."""
 
     before: Side | None
     after: Side | None
@@ -42,15 +42,15 @@ class _Line:
 def side_by_side(
     before: str, after: str, before_name: str, after_name: str, *, most: int = MAX_LINES, equal: bool = True
 ) -> Html:
-    """The comparison as HTML; a sentence when both are equal, or too long to be compared.
+    """The comparison as HTML; a sentence if both are equal or too long to compare.
 
     Args:
         before: the source on the left.
         after: the source on the right.
-        before_name: what the left one is called.
-        after_name: what the right one is called.
-        most: lines that are shown.
-        equal: whether what folds can be unfolded; else it is only counted.
+        before_name: the heading on the left.
+        after_name: the heading on the right.
+        most: the most lines that are shown.
+        equal: whether equal lines can be expanded; otherwise they are only counted.
     """
     if before == after:
         return markup.text_lines([f"{before_name} and {after_name} are equal."])
@@ -99,7 +99,7 @@ def _text(line: str | None) -> Html:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Both lines with the words that differ marked; without marks when hardly anything is alike."""
+    """Both lines with different words marked; without marks if the lines are very different."""
     tokens, others = _TOKENS.findall(old), _TOKENS.findall(new)
     matcher = difflib.SequenceMatcher(None, tokens, others, autojunk=False)
     if max(len(tokens), len(others)) > MANY_WORDS or matcher.ratio() < _ALIKE:

@@ -1,7 +1,7 @@
-"""Source with buttons: copy and insert where our extension is installed, download anywhere.
+"""Source code with buttons: copy and insert with our lab extension, download anywhere.
 
-The buttons have a label and no text, and stay hidden without the extension, which shows them and acts on them by their
-data attributes: where a host takes the buttons away and keeps their text (GitHub), nothing is left.
+The buttons have a label and no text, and are hidden. The extension shows them and handles clicks by their data
+attributes. A host that removes the buttons and keeps their text (GitHub) shows nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _BAR = "display:flex;justify-content:flex-end;align-items:baseline;column-gap:14
 
 
 def source_block(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> Html:
-    """Python in colours, with what can be done with it. Nothing when there is no code.
+    """Python code with buttons; empty if there is no code.
 
     Args:
         code: the source.
-        filename: for the download; without one there is none.
-        defines: the name that its function gets in a cell, where it can have that.
-        coloured: whether it is in colours; they take five times its room.
+        filename: the name of the download; "" for no download.
+        defines: the name that the function gets when it is inserted into a cell, if that is possible.
+        coloured: whether the code is in colours, which takes five times as many characters.
     """
     if not code.strip():
         return EMPTY
     actions = [action("copy", "Copy"), action("insert", "Insert as a cell")]
     if filename:
         actions.append(download(filename, code.encode(), "text/x-python"))
-    # For the button that inserts: where the name goes in the text as it is shown.
+    # For the button *Insert*: the positions of the name in the text as it is shown.
     found = places(markup.plain(code).rstrip(), defines) if defines else ()
     return element(
         "div",
@@ -47,7 +47,7 @@ def source_block(code: str, filename: str = "", defines: str = "", *, coloured: 
 
 
 def action(kind: str, words: str) -> Html:
-    """A button that our extension shows: `copy` or `insert`."""
+    """A button that our lab extension shows: `copy`, `insert` or `grant`."""
     return element(
         "button",
         type="button",
@@ -59,12 +59,12 @@ def action(kind: str, words: str) -> Html:
 
 
 def download(filename: str, content: bytes, media_type: str, words: str = "") -> Html:
-    """A link that saves `content`, which travels inside of it."""
+    """A link that saves `content`, which is part of the link."""
     style = "color:var(--jp-content-link-color,#1976d2);text-decoration:none"
     address = data_address(content, media_type)
     return element("a", escape(words or f"Download {filename}"), download=filename, href=address, style=style)
 
 
 def data_address(content: bytes, media_type: str) -> str:
-    """A `data:` address with the content in it."""
+    """A `data:` URL with the content."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

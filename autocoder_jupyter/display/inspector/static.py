@@ -1,7 +1,8 @@
-"""The static form: all sections under one another, for saved notebooks, exports, and front ends without widgets.
+"""The static form of the inspector: all sections below each other, for saved notebooks, exports and front ends
+without widgets.
 
 Its size is bounded: sections are replaced by shorter forms, the least important first, and at last by a sentence that
-says where the whole is.
+says where the full section is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def render_html(subject: Subject, part: Part = "all") -> Html:
 
     Args:
         subject: the result.
-        part: the whole, or only one side of it: the code, the tests, the evidence in view, or an agent's trace.
+        part: everything, or one part: the code, the tests, the report with the evidence first, or an agent's trace.
     """
     report = subject.report
     if part == "code":
@@ -57,7 +58,7 @@ def render_html(subject: Subject, part: Part = "all") -> Html:
 def _sections(subject: Subject, room: int) -> Html:
     report = subject.report
     overviews = subject.overviews(subject.share)
-    elsewhere = markup.muted(f"Too long for a saved notebook: %autocode show {report.name} has it in the kernel.")
+    elsewhere = markup.muted(f"Too long for a saved notebook: %autocode show {report.name} shows it in the kernel.")
     full = {
         "Function": function_section(subject),
         "Evidence": evidence_section(report),
@@ -98,11 +99,12 @@ def _folded(title: str, content: Html) -> Html:
 
 def _evidence_first(subject: Subject) -> Html:
     report = subject.report
+    refinable = report.name if report.success else ""
     return join(
-        markup.row("Reason", escape(report.error or "")),
+        markup.row("Reason", markup.paragraphs(report.error or "", 4_000)),
         markup.row("Call", markup.inline_code(said) if (said := signature(report)) else EMPTY),
-        markup.row("Assumes", parts.assumptions(report.plan)),
-        markup.row("Readings", readings.opinion_html(report.name if report.success else "", report.second_opinion)),
+        markup.row("Assumptions", parts.assumptions(report.plan)),
+        markup.row("Second opinion", readings.opinion_html(refinable, report.second_opinion)),
         evidence_section(report),
         markup.details("Environment", environment_section(report, subject.options)),
     )
@@ -141,10 +143,10 @@ def render_text(subject: Subject, part: Part = "all") -> str:
 
 
 def pending_html(words: str, *, waits: bool) -> Html:
-    """One line for a result that is not finished, because showing must never wait.
+    """One line for a result that is not finished; showing it never waits.
 
     Args:
         words: its `repr`.
-        waits: whether only a person can make it go on.
+        waits: whether the run waits for the user.
     """
     return markup.frame("autocode-result", markup.WARN if waits else markup.BUSY, escape(words))

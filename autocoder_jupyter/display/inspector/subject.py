@@ -1,4 +1,4 @@
-"""What an inspector shows: the report, and what only the notebook knows of the result."""
+"""The data that an inspector shows, and the protocols of the notebook that it calls."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Subject:
     """A finished result.
 
     Args:
-        report: all that the generation produced.
+        report: the report of the generation.
         state: how it ended.
-        sent: the record of what the model was told about the data (`sent.json`); empty when it is not at hand.
-        options: how the function is called; None when only the report is known.
-        overviews: of the samples by name, as far as a `share` allows; None asks for the person's own eyes. May take
-            a second.
+        sent: the content of `sent.json`, the record of the data sent to the model; empty if it is missing.
+        options: the options of a call; None if only the report is known.
+        overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
+            second.
     """
 
     report: Report
@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def share(self) -> Share:
-        """How much of the data the model was allowed to see; "schema" where it was not recorded."""
+        """How much of the data the model was allowed to see; "schema" if it was not recorded."""
         share = self.sent.get("share")
         return "rows" if share == "rows" else "stats" if share == "stats" else "schema"
 
@@ -51,9 +51,9 @@ class Variable:
     """A variable of the notebook that could be an input.
 
     Args:
-        name: of the variable.
-        about: its size, in words.
-        misfit: why it cannot be that input; "" when it can.
+        name: the name of the variable.
+        about: its size as text.
+        misfit: why it cannot be the input; "" if it can.
     """
 
     name: str
@@ -62,23 +62,23 @@ class Variable:
 
 
 class Editor(Protocol):
-    """Tests what a person writes."""
+    """Tests code and tests that the user edited."""
 
     def sources(self) -> tuple[str, str]:
-        """Code and tests, as they are on disk now."""
+        """Code and tests from disk."""
         ...
 
     def retest(self, code: str, tests: str, view: Callable[[CardState], None]) -> None:
-        """Begin to test them, and show the card to `view`; returns at once.
+        """Start testing, and pass the states of the card to `view`; returns at once.
 
         Raises:
-            AutocodeError: they cannot be tested at all.
+            AutocodeError: the texts cannot be tested.
         """
         ...
 
 
 class VersionManager(Protocol):
-    """The versions of a name, as a person manages them. Each method but `rows` may raise an AutocodeError."""
+    """Manages the versions of a name. Each method except `rows` may raise an AutocodeError."""
 
     def rows(self) -> Sequence[tuple[str, ...]]:
         """The versions, oldest first; the first cell of each is its number."""
@@ -110,32 +110,32 @@ class VersionManager(Protocol):
 
 
 class Caller(Protocol):
-    """Connects the form to the function. Only `call` may take long."""
+    """Connects the form to the function. Only `call` may take a long time."""
 
     def variables(self, spec: InputSpec) -> Sequence[Variable]:
-        """The variables of the notebook that have the type of an input."""
+        """The variables of the notebook with the type of an input."""
         ...
 
     def sample(self, name: str) -> str:
-        """The size of the sample of an input, in words; "" when there is none."""
+        """The size of the sample of an input as text; "" without a sample."""
         ...
 
     def captured(self, variable: str) -> Any:
-        """The value of a variable as it is now; later edits do not reach it.
+        """A copy of the current value of a variable.
 
         Raises:
-            AutocodeError: the variable is gone, or can be no input.
+            AutocodeError: the variable does not exist or cannot be an input.
         """
         ...
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the function on the background loop; its outputs by name. Cancelling kills the call.
+        """Run the function on the background loop and return its outputs by name. Cancelling stops the call.
 
         Raises:
-            AutocodeError: the arguments do not fit, or the function or its sandbox failed.
+            AutocodeError: the arguments are not valid, or the function or its sandbox failed.
         """
         ...
 
     def excerpt(self, table: Any) -> Excerpt:
-        """The first rows of a table that came out."""
+        """The first rows of an output table."""
         ...

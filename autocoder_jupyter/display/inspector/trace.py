@@ -1,4 +1,4 @@
-"""*Trace*: every tool call of an agent that wrote on its own, in order, with its class, its outcome and what it saw."""
+"""The section *Trace*: every tool call of an agent in order, with its class, outcome and result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Bounds:
     """How much of a trace is shown.
 
     Args:
-        calls: how many calls; the last ones.
-        characters: of an argument, and of what the agent was told.
+        calls: the number of calls, the last ones.
+        characters: characters of an argument and of a result.
     """
 
     calls: int
@@ -32,7 +32,7 @@ SAVED = Bounds(calls=100, characters=300)
 """In the static form, which is saved with the notebook."""
 
 BRIEF = Bounds(calls=20, characters=0)
-"""There, where other sections are long."""
+"""In the static form, if other sections are long."""
 
 FACTS_ONLY = Bounds(calls=0, characters=0)
 
@@ -40,18 +40,18 @@ LIVE = Bounds(calls=1_000, characters=8_000)
 
 
 def trace_section(report: Report, bounds: Bounds, kind: ToolClass | None = None) -> Html:
-    """The section; "" where no agent wrote.
+    """The section; "" without an agent.
 
     Args:
-        report: of the result.
-        bounds: how much of it is shown.
-        kind: only calls of this class; all of them by default.
+        report: the report of the result.
+        bounds: how much is shown.
+        kind: show only calls of this class; all by default.
     """
     if report.trace is None:
         return EMPTY
     calls = [call for call in report.trace.calls if kind in (None, call.kind)]
     left_out = len(calls) - bounds.calls
-    where = f"{counted(left_out, 'call')} before: {report.name}.trace.calls has them."
+    where = f"{counted(left_out, 'earlier call')}: see {report.name}.trace.calls."
     said = markup.text_lines(_summary(report.trace))
     warned = parts.warnings(report.evidence, report.trace)
     more = markup.muted_line(where) if left_out > 0 else EMPTY
@@ -74,7 +74,7 @@ def _summary(trace: Trace) -> tuple[str, str]:
 
 
 def _by_turn(calls: list[ToolUse], bounds: Bounds) -> Html:
-    """The calls, each turn as a list under its number."""
+    """The calls as a list for each turn."""
     lists = []
     for turn, made in itertools.groupby(calls, key=lambda call: call.turn):
         entries = (tool_calls.call_html(call, _told(call, bounds.characters)) for call in made)
@@ -84,12 +84,12 @@ def _by_turn(calls: list[ToolUse], bounds: Bounds) -> Html:
 
 
 def _told(call: ToolUse, most: int) -> Html:
-    """What folds below a call: the whole argument, where it is longer than a line, and what the agent was told."""
+    """The collapsible parts below a call: the whole argument, if it is longer than a line, and the result."""
     if not most:
         return EMPTY
     whole = EMPTY if call.argument.strip() == tool_calls.argument(call) else _bounded(call.argument, most)
     observed = _bounded(call.observed, most)
-    return join(markup.details("The whole argument", whole), markup.details("What it was told", observed))
+    return join(markup.details("Whole argument", whole), markup.details("Result", observed))
 
 
 def _bounded(text: str, most: int) -> Html:

@@ -1,4 +1,4 @@
-"""*Versions*: the versions of a name, which one is current, and what changed between two of them."""
+"""The tab *Versions*: the versions of a name, the current one, and the changes between two versions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class VersionsPage:
-    """The table and the buttons. `widget` is what to show.
+    """The table and the buttons. `widget` is the page.
 
     Args:
-        version_manager: of the name.
+        version_manager: manages the versions of the name.
 
     Raises:
         ImportError: ipywidgets is not installed.
@@ -46,7 +46,7 @@ class VersionsPage:
                 lambda: version_manager.restore(self._chosen),
             ),
             ("Pin", "Keep this version current even if the request changes", lambda: version_manager.pin(self._chosen)),
-            ("Unpin", "The request decides again which version is current", version_manager.unpin),
+            ("Unpin", "Let the request choose the current version again", version_manager.unpin),
             ("Remove", "Delete it from disk", lambda: version_manager.remove(self._chosen)),
         )
         made = [self._button(ipywidgets, words, tooltip, act) for words, tooltip, act in buttons]
@@ -84,7 +84,7 @@ class VersionsPage:
         return button
 
     def _tell(self, act: Callable[[], Html]) -> None:
-        """Do it, and show the outcome."""
+        """Call `act` and show its result or its error."""
         try:
             said = act()
         except AutocodeError as error:

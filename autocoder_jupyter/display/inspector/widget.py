@@ -1,8 +1,8 @@
-"""The inspector as a widget: the sections in tabs, each made when it is first opened.
+"""The inspector as a widget: the sections in tabs, each created when it is first opened.
 
-Only widgets of ipywidgets itself, so that it works wherever those do. All tabs are of one height: nothing jumps. Every
-result has one inspector, however often it is shown; when the result is superseded, or too many are open, it is frozen:
-its place is taken by the static form, and all but two of its widgets are closed.
+It uses only widgets of ipywidgets, so it works wherever they work. All tabs have the same height, so the page does not
+jump. Every result has one inspector. When the result is superseded, or too many inspectors are open, it is frozen: the
+static form replaces the tabs, and all but two of its widgets are closed.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionManager
 
 HEIGHT = "34em"
-"""Of every page; what is longer scrolls."""
+"""Height of every page; longer content scrolls."""
 
 
 class Inspector:
-    """One result in tabs. `widget` is what to show, `subject` what it shows.
+    """One result in tabs. `widget` is the inspector, `subject` the result.
 
     Args:
         subject: the result.
-        caller: the way to the function; None when there is none that can be called.
-        editor: the way to test what a person writes; None where there is nothing to edit.
-        version_manager: the versions of the name; None where none are recorded.
+        caller: calls the function; None if it cannot be called.
+        editor: tests edited code; None if there is nothing to edit.
+        version_manager: manages the versions of the name; None if there are none.
 
     Raises:
         ImportError: ipywidgets is not installed.
@@ -102,16 +102,16 @@ class Inspector:
 
     @property
     def model_id(self) -> str:
-        """What a front end finds the widget by."""
+        """The model id of the widget."""
         return str(self.widget.model_id)
 
     @property
     def form(self) -> RunForm | None:
-        """The form, once its tab was opened."""
+        """The form; None until its tab is opened."""
         return self._form
 
     def freeze(self) -> None:
-        """Put the static form in the place of the tabs, and let go of everything else. A running call is stopped."""
+        """Replace the tabs by the static form and close all other widgets. A running call is cancelled."""
         if self._frozen:
             return
         self._frozen = True
@@ -124,7 +124,7 @@ class Inspector:
             _close(child)
 
     def _open(self, number: int | None) -> None:
-        """Make a page when it is first opened; the form looks for variables each time."""
+        """Create a page when it is first opened; the form reads the variables each time."""
         if number is None or self._frozen:
             return
         page = self._tabs.children[number]
@@ -137,14 +137,14 @@ class Inspector:
         return html_widget(_framed(content), {"margin": "0", "min_width": "0", "flex": "none"})
 
     def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """Its page, where an opinion was sought."""
+        """The page of the second opinion, if there is one."""
         report = self.subject.report
         if report.second_opinion is None:
             return {}
         return {"Second opinion": lambda: (self._html(opinion_section(report)),)}
 
     def _trace(self) -> tuple[Any, ...]:
-        """The calls of an agent; those of one class, where there are several."""
+        """The calls of an agent, with a menu of classes if there are several."""
         report = self.subject.report
         calls = report.trace.calls if report.trace else ()
         listed = self._html(trace_section(report, trace.LIVE))
@@ -202,7 +202,7 @@ class Inspector:
         try:
             overviews = await background.call_blocking(lambda: self.subject.overviews(None))
             described = profiles(overviews, counts=True)
-        except Exception as error:  # other people's data may fail anywhere; the rest of the page stands
+        except Exception as error:  # untrusted data may raise any error; the rest of the page stays
             described = markup.muted(f"The samples cannot be described: {type(error).__name__}: {error}")
         place.value = _framed(described)
 
@@ -217,7 +217,7 @@ def _framed(content: Html) -> Html:
 
 
 def _close(widget: Any) -> None:
-    """Close a widget with all that belongs to it: layouts and styles are widgets too."""
+    """Close a widget with its children, layout and style, which are widgets too."""
     belongings = (getattr(widget, "layout", None), getattr(widget, "style", None))
     for part in (*getattr(widget, "children", ()), *belongings):
         if part is not None:

@@ -101,7 +101,7 @@ function Item({ entry, since, execute, keeper }: IItemProps): React.ReactElement
               {warning}
             </p>
           ))}
-          {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} success={job.phase === 'ready'} />}
+          {!isUnderWay(job) && <Evidence held={job.held} signature={job.signature} />}
           {!isUnderWay(job) && isFunction(job) && <Versions name={name} run={job.step} keeper={keeper} />}
         </>
       )}
@@ -161,14 +161,14 @@ function Consent({ entry, execute }: { entry: IEntry; execute: Execute }): React
   );
 }
 
-function Evidence(props: { held: readonly string[]; signature: string; success: boolean }): React.ReactElement | null {
-  const { held, signature, success } = props;
+function Evidence(props: { held: readonly string[]; signature: string }): React.ReactElement | null {
+  const { held, signature } = props;
   if (held.length === 0) {
     return null;
   }
   return (
     <details className="jp-AutocodePanel-evidence">
-      <summary>{success ? `Rests on ${counted(held.length, 'check')}` : 'What held'}</summary>
+      <summary>{`${counted(held.length, 'check')} passed`}</summary>
       {signature && <code>{signature}</code>}
       <ul>
         {held.map(line => (

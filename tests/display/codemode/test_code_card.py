@@ -33,7 +33,7 @@ def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
     running = after(*CALLED)
     assert "◐ runs" in render_html(running)
     assert "Calling fetch" in render_text(running)
-    assert "The code that runs" in strip_html(running)
+    assert "Running code" in strip_html(running)
     ended = after(events.ToolEnded("call-1", "ok", "1.5", 0.25), state=running)
     assert "✓ ok  fetch(symbol='AAPL')  1.5  0.2 s" in render_text(ended)
     replayed = after(events.ToolEnded("call-1", "ok", "1.5", 0.0, replayed=True), state=running)

@@ -125,13 +125,13 @@ def test_variables_that_fit_are_offered_and_the_others_say_why_not(form: Any) ->
     )
     assert made.options("sales") == ["the sample · 2 × 2", "sales_2025 · 1 × 2"]
     said = made.said("sales")
-    assert "1 does not fit" in said and "customers" in said and "lacks 'price'" in said and "sales lacks" not in said
+    assert "1 does not match" in said and "customers" in said and "lacks 'price'" in said and "sales lacks" not in said
     assert "one row an order" in said and "prices" not in said
 
 
 def test_a_frame_that_is_needed_must_be_chosen(form: Any) -> None:
     made = form((FRAME,), shapes=shape(), sales=SALES)
-    assert made.run.disabled and "sales needs a DataFrame of the notebook." in made.said("sales")
+    assert made.run.disabled and "sales needs a DataFrame from the notebook." in made.said("sales")
     made.fields["sales"].value = "sales"
     assert not made.run.disabled and made.code == "growth.run(sales)"
 
@@ -211,7 +211,7 @@ def test_each_type_has_its_control_and_its_default(
     if not spec.required:
         assert made.code == "growth.run()"
     else:
-        assert made.run.disabled and f"{spec.name} is needed." in made.said(spec.name)
+        assert made.run.disabled and f"{spec.name} is required." in made.said(spec.name)
     field.value = value
     assert made.code.replace("\n", "") == code.replace("\n", "") and not made.run.disabled
 

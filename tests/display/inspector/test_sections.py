@@ -79,7 +79,7 @@ def test_every_test_stands_with_its_sentence_and_what_it_proves(read: Any) -> No
         "12 ms",
         "two runs agree",
         "1 of 2 also passes on a function that does nothing",
-        "changed or dropped",
+        "changed or removed",
         "def test_sum",
     ):
         assert words in page
@@ -98,7 +98,7 @@ def test_a_failed_test_says_why_and_not_without_end(read: Any) -> None:
 
 
 def test_without_any_evidence_it_says_so(read: Any) -> None:
-    assert "did not get as far" in read(evidence_section(NOTHING)).text
+    assert "ended before a test" in read(evidence_section(NOTHING)).text
 
 
 # Attempts
@@ -143,7 +143,7 @@ def test_changed_tests_are_compared_as_well(read: Any) -> None:
 
 
 def test_without_an_attempt_it_says_so(read: Any) -> None:
-    assert "There was no attempt." in read(attempts_section(NOTHING)).text
+    assert "There were no attempts." in read(attempts_section(NOTHING)).text
 
 
 # Data
@@ -158,7 +158,7 @@ def test_what_was_sent_is_there_to_the_letter(read: Any) -> None:
 def test_without_its_record_what_was_sent_is_taken_from_the_report(read: Any) -> None:
     page = read(data_tab(subject(sent={}))).text
     assert "sales: 3 rows" in page and "share=" not in page
-    assert "told nothing" in read(data_tab(subject(NOTHING, sent={}))).text
+    assert "Nothing about data" in read(data_tab(subject(NOTHING, sent={}))).text
 
 
 def test_a_long_schema_is_cut_in_the_saved_form_only(read: Any) -> None:
@@ -199,8 +199,8 @@ def test_a_saved_conversation_is_cut_and_says_where_the_whole_is(read: Any) -> N
 
 def test_a_report_from_disk_tells_where_the_words_are(read: Any) -> None:
     page = read(conversation_section(changed(conversation_history=()), LIVE)).text
-    assert "journal only" in page and "growth/r1/journal.jsonl" in page
-    assert "Nothing was asked." in read(conversation_section(NOTHING, LIVE)).text
+    assert "only in the journal" in page and "growth/r1/journal.jsonl" in page
+    assert "The model was not asked." in read(conversation_section(NOTHING, LIVE)).text
 
 
 # Environment
@@ -227,7 +227,7 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
     ):
         assert words in page
     assert "hidden-value" not in page
-    assert "open, by choice" in read(environment_section(MENDED, CallOptions(network=True))).text
+    assert "Network allowed" in read(environment_section(MENDED, CallOptions(network=True))).text
 
 
 @pytest.mark.parametrize(
@@ -254,12 +254,12 @@ def test_a_long_lock_is_cut_and_its_hashes_are_left_out(read: Any) -> None:
 
 
 def test_without_a_sandbox_it_says_so(read: Any) -> None:
-    assert "did not get as far" in read(environment_section(NOTHING, None)).text
+    assert "ended before a sandbox" in read(environment_section(NOTHING, None)).text
 
 
 @pytest.mark.parametrize("state", ["ready", "failed"])
-def test_what_it_rests_on_is_named_by_how_it_ended(state: Any, read: Any) -> None:
-    assert ("Rests on" in read(function_section(subject(MENDED, state))).text) is (state == "ready")
+def test_what_passed_is_listed_however_it_ended(state: Any, read: Any) -> None:
+    assert "Passed ✓ 2 tests" in read(function_section(subject(MENDED, state))).text
 
 
 def test_a_run_that_replayed_says_that_it_sent_nothing() -> None:
@@ -289,20 +289,20 @@ def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:
 def test_each_call_stands_under_its_turn_with_what_was_asked_and_told(read: Any) -> None:
     page = read(trace_section(TRACED, TraceBounds(calls=100, characters=1_000)))
     words = " ".join(page.text.split())
-    assert "Turn 1✓ ok Bash ls · safe · 0.2 sWhat it was toldsales.csv" in words
-    assert "Turn 2⊘ denied Bash curl x.example · no networkWhat it was toldDenied: no network." in words
-    assert "✗ failed Bash python - <<EOF … (+2 lines) · safeThe whole argumentpython - <<EOF print(1) EOF" in words
-    assert words.count("The whole argument") == 1
+    assert "Turn 1✓ ok Bash ls · safe · 0.2 sResultsales.csv" in words
+    assert "Turn 2⊘ denied Bash curl x.example · no networkResultDenied: no network." in words
+    assert "✗ failed Bash python - <<EOF … (+2 lines) · safeWhole argumentpython - <<EOF print(1) EOF" in words
+    assert words.count("Whole argument") == 1
 
 
 def test_a_trace_can_show_one_class_only(read: Any) -> None:
     page = read(trace_section(TRACED, TraceBounds(calls=100, characters=0), "denied")).text
-    assert "curl x.example" in page and "solution.py" not in page and "What it was told" not in page
+    assert "curl x.example" in page and "solution.py" not in page and "Result" not in page
 
 
 def test_a_long_trace_shows_its_end_and_says_where_the_beginning_is(read: Any) -> None:
     page = read(trace_section(TRACED, TraceBounds(calls=1, characters=0))).text
-    assert "3 calls before: growth.trace.calls has them." in page
+    assert "3 earlier calls: see growth.trace.calls." in page
     assert "python - <<EOF" in page and "curl" not in page
 
 
@@ -311,13 +311,13 @@ def test_blind_tests_are_counted_and_shown_apart(read: Any) -> None:
     told = read(function_section(subject(changed(evidence=Evidence(tests=outcomes))))).text
     assert "✓ 1 test ✓ 2 blind tests" in told
     page = read(evidence_section(TRACED)).text
-    assert "Source of the blind tests, which the agent has not seen" in page and "def test_other" in page
+    assert "Source of the blind tests, which the agent did not see" in page and "def test_other" in page
     assert "blind" not in read(evidence_section(MENDED)).text
 
 
 def test_the_evidence_tells_who_changed_which_tests(read: Any) -> None:
     page = read(evidence_section(TRACED)).text
-    assert "The agent, which wrote the code too, changed these after it had seen a test fail:test_sum" in page
+    assert "The agent, which also wrote the code, changed these tests after a test had failed:test_sum" in page
 
 
 def test_rows_that_break_a_contract_are_shown_to_the_person_and_not_saved(read: Any) -> None:

@@ -80,7 +80,7 @@ def test_the_trace_alone_has_the_calls_in_order(read: Any) -> None:
 def test_what_failed_says_why_and_keeps_the_best_attempt(read: Any) -> None:
     failed = subject(MENDED.model_copy(update={"success": False, "error": "no progress"}))
     page = read(render_html(failed)).text
-    assert "● Failed" in page and "no progress" in page and "def run" in page and "Holds" in page
+    assert "● Failed" in page and "no progress" in page and "def run" in page and "Passed" in page
 
 
 def test_one_side_of_it_is_that_side_only(read: Any) -> None:
@@ -125,7 +125,7 @@ def test_a_form_stays_small_whatever_was_written(read: Any) -> None:
             assert words in page
         assert ("def run(" in page) is (times == 1)
         assert "'column'" in page or times > 1
-        assert "Too long for a saved notebook: %autocode show growth has it in the kernel." in page
+        assert "Too long for a saved notebook: %autocode show growth shows it in the kernel." in page
 
 
 def test_a_pending_result_is_one_line(read: Any) -> None:
